@@ -1,0 +1,1 @@
+export type Engine = { placeholder: true };

@@ -1,0 +1,49 @@
+import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
+import type { Phase } from "../protocol/agent/messages.ts";
+import type { Engine } from "./docker/engine.ts";
+
+/** What one run of a job may use to be stopped and to say how it goes. */
+export type JobRun = {
+  /** Aborted by cancel, drop, deadline or shutdown. Checked before every step with an effect. */
+  signal: AbortSignal;
+  /** One line of the deployment's log; known secret values are masked before it leaves the process. */
+  log(text: string, stream?: "system" | "stdout" | "stderr"): void;
+  phase(phase: Phase, source?: { commit: string; commitMessage: string }): void;
+};
+
+/** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */
+export type Ingress = {
+  /** Send every new request for these names to the target; open connections stay where they are. */
+  route(siteId: string, hostnames: readonly string[], target: { address: string; port: number }): Promise<void>;
+  /** The names answer 503 with a page that says the site is stopped. */
+  park(siteId: string, hostnames: readonly string[]): Promise<void>;
+  unroute(siteId: string): Promise<void>;
+  /** What the names of this site are answered with now. */
+  current(siteId: string): { address: string; port: number } | "parked" | null;
+};
+
+/** A host's means, handed to every handler. */
+export type Host = {
+  engine: Engine;
+  ingress: Ingress;
+  /** Fresh work directories are made below it, one per job, removed with the job. */
+  workDirectory: string;
+  settings: HostSettings;
+};
+
+export type HostSettings = {
+  /** PEM bundle that builds must trust (behind a TLS-inspecting proxy), or null. */
+  buildCaFile: string | null;
+  /** `host[:port]` of Git servers reached over plain http and on private addresses: local ones, named by the operator. */
+  insecureGitHosts: readonly string[];
+  /** Seconds an old container still serves what it began after the swap. */
+  drainSeconds: number;
+};
+
+/** A failure whose message is for the site's owner: one plain sentence that says what to do. */
+export class JobError extends Error {
+  override name = "JobError";
+}
+
+export type Handler<K extends JobKind> = (host: Host, args: JobArgs<K>, run: JobRun) => Promise<JobResult<K>>;
+export type Handlers = { [K in JobKind]: Handler<K> };

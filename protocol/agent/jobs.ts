@@ -1,0 +1,101 @@
+import * as z from "zod";
+import { idOf } from "../api/common.ts";
+import type { Id } from "../ids.ts";
+import { GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
+
+const SiteId = idOf("site");
+const DeploymentId = idOf("deployment");
+
+export const Source = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("git"),
+    address: GitAddress,
+    /** null: the repository's default branch. */
+    branch: GitBranch.nullable(),
+    token: z.string().nullable(),
+  }),
+  z.object({ type: z.literal("dockerfile"), text: z.string() }),
+  z.object({ type: z.literal("image"), reference: ImageReference }),
+]);
+export type Source = z.infer<typeof Source>;
+
+export const EnvEntry = z.object({
+  key: z.string(),
+  value: z.string(),
+  scope: z.enum(["build", "runtime", "both"]),
+  secret: z.boolean(),
+});
+export type EnvEntry = z.infer<typeof EnvEntry>;
+
+/** How a site's container runs: all a release needs once there is an image. */
+export const RunSpec = z.object({
+  siteId: SiteId,
+  accountId: idOf("account"),
+  /** Names the ingress answers for this site. The first is the site's own address. */
+  hostnames: z.array(z.string()).min(1),
+  port: Port,
+  startCommand: z.string().nullable(),
+  healthCheckPath: z.string().nullable(),
+  /** Seconds a new container may take until it answers. */
+  startTimeoutSeconds: z.number().int().positive(),
+  env: z.array(EnvEntry),
+  limits: z.object({
+    memoryMb: z.number().int().positive(),
+    /** Thousandths of a core. */
+    cpuMilli: z.number().int().positive(),
+    pids: z.number().int().positive(),
+  }),
+});
+export type RunSpec = z.infer<typeof RunSpec>;
+
+/** Job kind → its arguments. A kind without a handler or a result schema does not compile. */
+export const jobArgs = {
+  "site.deploy": z.object({
+    run: RunSpec,
+    deploymentId: DeploymentId,
+    source: Source,
+    rootDir: RepositoryPath.nullable(),
+    dockerfilePath: RepositoryPath.nullable(),
+    buildCommand: z.string().nullable(),
+    buildTimeoutSeconds: z.number().int().positive(),
+    /** Images kept for rollback, the one in service included. */
+    keepImages: z.number().int().positive(),
+  }),
+  /** Start the stopped container, or a new one of the same image where it is gone. */
+  "site.start": z.object({ run: RunSpec, deploymentId: DeploymentId }),
+  "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
+  /** Same image, new container, zero-downtime swap. */
+  "site.restart": z.object({ run: RunSpec, deploymentId: DeploymentId }),
+  "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
+} as const;
+export type JobKind = keyof typeof jobArgs;
+export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
+export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;
+
+export const Durations = z.object({
+  clone: z.number().int().nonnegative().nullable(),
+  build: z.number().int().nonnegative().nullable(),
+  start: z.number().int().nonnegative().nullable(),
+  swap: z.number().int().nonnegative().nullable(),
+});
+/** Milliseconds per phase; null for a phase that did not end. */
+export type Durations = z.infer<typeof Durations>;
+
+const nothing = z.object({});
+export const jobResults = {
+  "site.deploy": z.object({
+    commit: z.string().nullable(),
+    commitMessage: z.string().nullable(),
+    /** `sha256:…` of the image in the host's engine. */
+    imageDigest: z.string(),
+    durations: Durations,
+  }),
+  "site.start": nothing,
+  "site.stop": nothing,
+  "site.restart": nothing,
+  "site.delete": nothing,
+} as const satisfies Record<JobKind, z.ZodType>;
+export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
+
+/** A job as it travels: arguments by kind. */
+export type Job<K extends JobKind = JobKind> = { [P in K]: { id: Id<"job">; kind: P; args: JobArgs<P> } }[K];

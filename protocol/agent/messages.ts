@@ -1,0 +1,108 @@
+import * as z from "zod";
+import { idOf, Timestamp } from "../api/common.ts";
+import { jobArgs, jobKinds, Durations, type Job, type JobKind } from "./jobs.ts";
+
+/**
+ * The link between a host's agent and its `host-link` object: JSON text frames, plus the bare texts `ping` (agent)
+ * and `pong` (answered by the platform without waking the object).
+ *
+ * A lease is the pair (jobId, attempt): every offer raises `attempt`, and only the current pair may report.
+ */
+export const protocolVersion = 1;
+
+/** The agent pings this often, and treats the link as dead after `linkDeadSeconds` without an answer. */
+export const pingSeconds = 10;
+export const linkDeadSeconds = 30;
+/** Bytes in one frame, either way. */
+export const maxFrameBytes = 1024 * 1024;
+
+/** Close codes of our own (RFC 6455 §7.4.2). */
+export const closeCodes = {
+  superseded: 4001,
+  protocolError: 4002,
+  hostRemoved: 4003,
+  linkDead: 4004,
+} as const;
+
+const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
+
+export const phases = ["clone", "build", "start", "swap"] as const;
+export type Phase = (typeof phases)[number];
+
+export const AgentLogLine = z.object({
+  at: Timestamp,
+  stream: z.enum(["system", "stdout", "stderr"]),
+  text: z.string().max(8192),
+});
+export type AgentLogLine = z.infer<typeof AgentLogLine>;
+
+export const FromAgent = z.discriminatedUnion("type", [
+  /** First frame after connecting. `running` are the leases still worked on; all others of this host are offered anew. */
+  z.object({
+    type: z.literal("hello"),
+    protocol: z.literal(protocolVersion),
+    agentVersion: z.string().max(50),
+    facts: z.object({
+      cpuCount: z.number().int().positive(),
+      memoryMb: z.number().int().positive(),
+      diskFreeMb: z.number().int().nonnegative(),
+    }),
+    running: z.array(z.object(Lease)).max(1000),
+    /** Results not yet acknowledged: they follow as `done`/`failed` frames, so they are not offered anew either. */
+    finished: z.array(z.object(Lease)).max(1000),
+  }),
+  /** The agent has room for `free` more jobs. Sent after `welcome` and whenever the number changes. */
+  z.object({ type: z.literal("ready"), free: z.number().int().min(0).max(100) }),
+  z.object({
+    type: z.literal("phase"),
+    ...Lease,
+    phase: z.enum(phases),
+    commit: z.string().max(64).nullable(),
+    commitMessage: z.string().max(500).nullable(),
+  }),
+  /** Lines `firstSeq`… of this attempt, counted from 1; sent again until `logAck`. */
+  z.object({
+    type: z.literal("log"),
+    ...Lease,
+    deploymentId: idOf("deployment"),
+    firstSeq: z.number().int().positive(),
+    lines: z.array(AgentLogLine).min(1).max(1000),
+  }),
+  /** Sent again after every reconnect until `ack`. `result` is parsed with `jobResults[kind]`. */
+  z.object({ type: z.literal("done"), ...Lease, result: z.unknown() }),
+  z.object({
+    type: z.literal("failed"),
+    ...Lease,
+    /** One plain sentence: what happened and what to do. */
+    error: z.string().min(1).max(2000),
+    cancelled: z.boolean(),
+    durations: Durations.nullable(),
+  }),
+]);
+export type FromAgent = z.infer<typeof FromAgent>;
+
+const jobFrame = <K extends JobKind>(kind: K) =>
+  z.object({ id: idOf("job"), kind: z.literal(kind), args: jobArgs[kind] });
+const JobFrame = z.discriminatedUnion(
+  "kind",
+  jobKinds.map((kind) => jobFrame(kind)) as unknown as [ReturnType<typeof jobFrame>],
+);
+
+export const ToAgent = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("welcome"), epoch: z.number().int().positive() }),
+  z.object({
+    type: z.literal("job"),
+    job: JobFrame as unknown as z.ZodType<Job>,
+    attempt: z.number().int().positive(),
+    /** Time the agent has for this attempt; a duration, so that clocks need not agree. */
+    timeoutMs: z.number().int().positive(),
+  }),
+  /** The result is recorded: forget it. */
+  z.object({ type: z.literal("ack"), ...Lease }),
+  /** The lease is over (superseded, deleted, reaped): stop, clean up, report nothing. */
+  z.object({ type: z.literal("drop"), ...Lease }),
+  /** Stop if the swap has not happened yet, then report `failed` with `cancelled`. */
+  z.object({ type: z.literal("cancel"), ...Lease }),
+  z.object({ type: z.literal("logAck"), ...Lease, lastSeq: z.number().int().positive() }),
+]);
+export type ToAgent = z.infer<typeof ToAgent>;

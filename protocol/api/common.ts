@@ -1,0 +1,22 @@
+import * as z from "zod";
+import { idPattern, type IdKind, type Id } from "../ids.ts";
+
+export const idOf = <K extends IdKind>(kind: K) =>
+  z.custom<Id<K>>((value) => typeof value === "string" && idPattern(kind).test(value), `not a ${kind} id`);
+
+/** ISO 8601, UTC, with `Z`. */
+export const Timestamp = z.iso.datetime();
+
+export const ListQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(100).default(50),
+  cursor: z.string().min(1).max(200).optional(),
+});
+export type ListQuery = z.infer<typeof ListQuery>;
+
+/** Newest first; `nextCursor` is null on the last page. */
+export const listOf = <T extends z.ZodType>(item: T) =>
+  z.object({ data: z.array(item), nextCursor: z.string().nullable() });
+export type Page<T> = { data: T[]; nextCursor: string | null };
+
+export const ErrorBody = z.looseObject({ error: z.string() });
+export type ErrorBody = z.infer<typeof ErrorBody>;

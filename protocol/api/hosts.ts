@@ -1,0 +1,25 @@
+import * as z from "zod";
+import { hostStatuses } from "../states.ts";
+import { Timestamp } from "./common.ts";
+
+export const HostCreate = z.strictObject({
+  name: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -"),
+  region: z.string().min(1).max(50).optional(),
+});
+export type HostCreate = z.infer<typeof HostCreate>;
+
+/** `token` enrols one agent; it is shown once. */
+export const HostCreated = z.object({ id: z.string(), token: z.string() });
+
+export const Host = z.object({
+  id: z.string(),
+  name: z.string(),
+  status: z.enum(hostStatuses),
+  region: z.string().nullable(),
+  agentVersion: z.string().nullable(),
+  cpuCount: z.number().nullable(),
+  memoryMb: z.number().nullable(),
+  createdAt: Timestamp,
+  connectedAt: Timestamp.nullable(),
+});
+export type Host = z.infer<typeof Host>;

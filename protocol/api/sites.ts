@@ -1,0 +1,152 @@
+import * as z from "zod";
+import { billingTermsMonths, siteStatuses, deploymentStatuses } from "../states.ts";
+import { Timestamp } from "./common.ts";
+
+/** A DNS label: site names become host names. */
+export const SiteName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
+
+/**
+ * `host/owner/repo`, no scheme, no credentials, optional `.git`. The host is a DNS name with an optional port;
+ * path segments never start with `-` or `.`, so nothing can be read as an option or climb a directory.
+ */
+export const GitAddress = z
+  .string()
+  .max(300)
+  .regex(
+    /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(\/[A-Za-z0-9_~][A-Za-z0-9._~-]*){2,6}$/,
+    "host/owner/repo without scheme or credentials",
+  );
+
+/** A Git branch name, a strict subset of git-check-ref-format(1). */
+export const GitBranch = z
+  .string()
+  .max(200)
+  .regex(/^(?![-./])(?!.*(\.\.|\/\/|@\{|\/\.))[A-Za-z0-9._/-]+(?<![./])(?<!\.lock)$/, "a Git branch name");
+
+/** One line, no control characters: it becomes an argument of a build or start step. */
+const command = z
+  .string()
+  .min(1)
+  .max(2000)
+  .regex(/^[^\p{Cc}]+$/u, "one line without control characters");
+
+/** A relative path inside the repository, without `.` or `..` segments. */
+export const RepositoryPath = z
+  .string()
+  .max(300)
+  .regex(
+    /^(?!.*(^|\/)\.{1,2}(\/|$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*$/,
+    "a relative path inside the repository",
+  );
+
+/** An image reference (https://pkg.go.dev/github.com/distribution/reference), lower-case name, optional tag and digest. */
+export const ImageReference = z
+  .string()
+  .max(300)
+  .regex(
+    /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$/,
+    "an image reference",
+  );
+
+export const Port = z.number().int().min(1).max(65535);
+
+const HealthCheckPath = z
+  .string()
+  .max(300)
+  .regex(/^\/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/, "a path that starts with /");
+
+const runSettings = {
+  port: Port,
+  buildCommand: command,
+  startCommand: command,
+  rootDir: RepositoryPath,
+  dockerfilePath: RepositoryPath,
+  healthCheckPath: HealthCheckPath,
+};
+
+const sourceSettings = {
+  githubUrl: GitAddress,
+  branch: GitBranch,
+  gitToken: z
+    .string()
+    .min(1)
+    .max(500)
+    .regex(/^[\x21-\x7e]+$/, "visible ASCII"),
+  dockerfile: z.string().min(1).max(100_000),
+  image: ImageReference,
+};
+
+const createBase = {
+  name: SiteName,
+  ...z.object(runSettings).partial().shape,
+  port: Port.default(3000),
+  packId: z.string().max(100).optional(),
+  billingTerm: z.literal([...billingTermsMonths]).default(1),
+  region: z.string().max(50).optional(),
+};
+
+export const SiteCreate = z.discriminatedUnion("deployType", [
+  z.strictObject({
+    deployType: z.literal("github"),
+    ...createBase,
+    githubUrl: sourceSettings.githubUrl,
+    branch: sourceSettings.branch.optional(),
+    gitToken: sourceSettings.gitToken.optional(),
+  }),
+  z.strictObject({
+    deployType: z.literal("dockerfile"),
+    ...createBase,
+    dockerfile: sourceSettings.dockerfile,
+  }),
+  z.strictObject({ deployType: z.literal("image"), ...createBase, image: sourceSettings.image }),
+]);
+export type SiteCreate = z.infer<typeof SiteCreate>;
+
+export const SiteCreated = z.object({ invoiceToken: z.string(), invoiceId: z.string(), siteId: z.string() });
+export type SiteCreated = z.infer<typeof SiteCreated>;
+
+export const siteActions = ["start", "stop", "restart", "deploy"] as const;
+export type SiteAction = (typeof siteActions)[number];
+
+export const SitePatch = z.union([z.strictObject({ action: z.enum(siteActions) })]);
+export type SitePatch = z.infer<typeof SitePatch>;
+
+export const SiteActionAccepted = z.object({
+  id: z.string(),
+  status: z.enum(siteStatuses),
+  deploymentId: z.string().optional(),
+});
+export type SiteActionAccepted = z.infer<typeof SiteActionAccepted>;
+
+export const Site = z.object({
+  id: z.string(),
+  name: z.string(),
+  status: z.enum(siteStatuses),
+  deployType: z.enum(["github", "dockerfile", "image"]),
+  githubUrl: z.string().nullable(),
+  branch: z.string().nullable(),
+  port: z.number(),
+  buildCommand: z.string().nullable(),
+  startCommand: z.string().nullable(),
+  rootDir: z.string().nullable(),
+  healthCheckPath: z.string().nullable(),
+  image: z.string().nullable(),
+  packId: z.string(),
+  billingTerm: z.number(),
+  url: z.string(),
+  domains: z.array(z.unknown()),
+  envVariables: z.array(z.unknown()),
+  currentDeployment: z
+    .object({ id: z.string(), commit: z.string().nullable(), finishedAt: Timestamp })
+    .nullable(),
+  latestDeployment: z
+    .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
+    .nullable(),
+  paidUntil: Timestamp.nullable(),
+  hostId: z.string().nullable(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+});
+export type Site = z.infer<typeof Site>;

@@ -1,0 +1,60 @@
+/** Status words. The first three site words are the spec's; the rest are ours. */
+export const siteStatuses = [
+  "PENDING",
+  "DEPLOYING",
+  "RUNNING",
+  "STOPPED",
+  "FAILED",
+  "SUSPENDED",
+  "DELETING",
+] as const;
+export type SiteStatus = (typeof siteStatuses)[number];
+
+export const deploymentStatuses = [
+  "QUEUED",
+  "BUILDING",
+  "STARTING",
+  "LIVE",
+  "FAILED",
+  "CANCELLED",
+  "SUPERSEDED",
+] as const;
+export type DeploymentStatus = (typeof deploymentStatuses)[number];
+
+export const deploymentTriggers = ["payment", "api", "webhook", "rollback", "chat", "renewal"] as const;
+export type DeploymentTrigger = (typeof deploymentTriggers)[number];
+
+export const jobStatuses = ["QUEUED", "LEASED", "DONE", "FAILED", "CANCELLED"] as const;
+export type JobStatus = (typeof jobStatuses)[number];
+
+export const databaseTypes = ["postgresql", "mysql", "redis"] as const;
+export type DatabaseType = (typeof databaseTypes)[number];
+
+export const databaseStatuses = [
+  "PENDING",
+  "PROVISIONING",
+  "RUNNING",
+  "STOPPED",
+  "FAILED",
+  "SUSPENDED",
+  "DELETING",
+] as const;
+export type DatabaseStatus = (typeof databaseStatuses)[number];
+
+export const invoiceKinds = ["site", "database", "credits", "renewal"] as const;
+export type InvoiceKind = (typeof invoiceKinds)[number];
+
+export const invoiceStatuses = ["unpaid", "paid", "void", "refunded"] as const;
+export type InvoiceStatus = (typeof invoiceStatuses)[number];
+
+export const hostStatuses = ["ACTIVE", "DRAINING", "REMOVED"] as const;
+export type HostStatus = (typeof hostStatuses)[number];
+
+export const accountRoles = ["user", "operator"] as const;
+export type AccountRole = (typeof accountRoles)[number];
+
+export const accountPlans = ["free", "pro"] as const;
+export type AccountPlan = (typeof accountPlans)[number];
+
+export const billingTermsMonths = [1, 3, 6, 12, 24] as const;
+export type BillingTermMonths = (typeof billingTermsMonths)[number];

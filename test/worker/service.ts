@@ -1,0 +1,206 @@
+import { env, exports } from "cloudflare:workers";
+import { ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
+import type { Job } from "../../protocol/agent/jobs.ts";
+import type { Site } from "../../protocol/api/sites.ts";
+import type { Env } from "../../worker/env.ts";
+
+export const bindings = env as unknown as Env;
+export const siteUrl = "http://127.0.0.1:8787";
+export const setupToken = "test-setup-token-test-setup-token";
+
+/** One request to the Worker, as it arrives from outside. */
+export const call = (path: string, init?: RequestInit): Promise<Response> =>
+  (exports as unknown as { default: Fetcher }).default.fetch(new Request(siteUrl + path, init));
+
+/** A request to the API with a key; answers status, headers and the JSON body. */
+export async function api<Body = Record<string, unknown>>(
+  key: string | null,
+  method: string,
+  path: string,
+  body?: unknown,
+) {
+  const response = await call(`/api/v1${path}`, {
+    method,
+    headers: {
+      ...(key && { Authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+    },
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+let operatorKey: Promise<string> | undefined;
+
+/** The API key of the operator account; the installation is set up on first use. */
+export const operator = (): Promise<string> => (operatorKey ??= setUp());
+
+async function setUp(): Promise<string> {
+  const response = await call("/setup", {
+    method: "POST",
+    headers: { Authorization: `Bearer ${setupToken}`, "Content-Type": "application/json" },
+    body: JSON.stringify({
+      email: "operator@example.com",
+      password: "correct horse battery",
+      name: "Operator",
+    }),
+  });
+  if (response.status !== 201)
+    throw new Error(`set-up answered ${response.status}: ${await response.text()}`);
+  return ((await response.json()) as { apiKey: string }).apiKey;
+}
+
+let made = 0;
+export const uniqueName = (prefix: string): string => `${prefix}-${++made}`;
+
+/** A fresh account with a key of its own, so that limits and ownership of tests do not mix. */
+export async function account(): Promise<string> {
+  const { contextOf } = await import("../../worker/context.ts");
+  const { newApiKey } = await import("../../worker/services/keys/create.ts");
+  const schema = await import("../../worker/db/schema.ts");
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  const id = ctx.newId("account");
+  const { key, row } = newApiKey(ctx, id, "test", "setup");
+  const now = ctx.now();
+  await ctx.db.batch([
+    ctx.db
+      .insert(schema.accounts)
+      .values({ id, name: "Test", email: `${id}@example.com`, createdAt: now, updatedAt: now }),
+    ctx.db.insert(schema.apiKeys).values(row),
+  ]);
+  return key;
+}
+
+export type Agent = {
+  hostId: string;
+  send(message: FromAgent | Record<string, unknown>): void;
+  /** The next frame of this type; other frames are kept. */
+  next<T extends ToAgent["type"]>(type: T): Promise<Extract<ToAgent, { type: T }>>;
+  /** Frames that have come and were not asked for yet. */
+  waiting(): ToAgent[];
+  closed: Promise<{ code: number }>;
+  close(): void;
+};
+
+/** An agent of a new host (or of `token`'s host), played by the test over the real link. */
+export async function agent(token?: {
+  id: string;
+  token: string;
+}): Promise<Agent & { token: { id: string; token: string } }> {
+  const host =
+    token ??
+    (
+      await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
+        name: uniqueName("host"),
+      })
+    ).body;
+  const response = await call("/agent/connect", {
+    headers: { Upgrade: "websocket", Authorization: `Bearer ${host.token}` },
+  });
+  const socket = response.webSocket;
+  if (!socket) throw new Error(`connect answered ${response.status}`);
+  const frames: ToAgent[] = [];
+  const waiters: (() => void)[] = [];
+  socket.addEventListener("message", (event) => {
+    frames.push(ToAgent.parse(JSON.parse(String(event.data))));
+    for (const wake of waiters.splice(0)) wake();
+  });
+  const closed = new Promise<{ code: number }>((resolve) =>
+    socket.addEventListener("close", ({ code }) => resolve({ code })),
+  );
+  socket.accept();
+  return {
+    hostId: host.id,
+    token: host,
+    send: (message) => socket.send(JSON.stringify(message)),
+    async next(type) {
+      for (;;) {
+        const index = frames.findIndex((frame) => frame.type === type);
+        const [frame] = index < 0 ? [] : frames.splice(index, 1);
+        if (frame) return frame as never;
+        await new Promise<void>((resolve) => waiters.push(resolve));
+      }
+    },
+    waiting: () => [...frames],
+    closed,
+    close: () => socket.close(1000),
+  };
+}
+
+export const hello = (lists: { running?: object[]; finished?: object[] } = {}): Record<string, unknown> => ({
+  type: "hello",
+  protocol: 1,
+  agentVersion: "test",
+  // Each newer host has more room, so that placement takes the test's own.
+  facts: { cpuCount: 2, memoryMb: 100_000 + ++made * 10_000, diskFreeMb: 10_000 },
+  running: [],
+  finished: [],
+  ...lists,
+});
+
+/** An agent that has said hello and has room. */
+export async function readyAgent(free = 10, token?: { id: string; token: string }) {
+  const connected = await agent(token);
+  connected.send(hello());
+  await connected.next("welcome");
+  connected.send({ type: "ready", free });
+  return connected;
+}
+
+export const siteInput = (overrides: Record<string, unknown> = {}) => ({
+  name: uniqueName("site"),
+  deployType: "github",
+  githubUrl: "git.example/owner/repo",
+  port: 3000,
+  billingTerm: 1,
+  ...overrides,
+});
+
+export async function createSite(key: string, overrides: Record<string, unknown> = {}) {
+  const { status, body } = await api<{ siteId: string; invoiceId: string; invoiceToken: string }>(
+    key,
+    "POST",
+    "/sites",
+    siteInput(overrides),
+  );
+  if (status !== 201) throw new Error(`create answered ${status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+export const pay = (token: string): Promise<Response> =>
+  call(`/invoice/${token}/pay`, { method: "POST", headers: { Accept: "application/json" } });
+
+export const site = async (key: string, id: string): Promise<Site> =>
+  (await api<Site>(key, "GET", `/sites/${id}`)).body;
+
+export const deployResult = {
+  commit: "a".repeat(40),
+  commitMessage: "First",
+  imageDigest: `sha256:${"b".repeat(64)}`,
+  durations: { clone: 1, build: 2, start: 3, swap: 4 },
+};
+
+/** A site that runs: created, paid, deployed by this agent. */
+export async function runningSite(key: string, on: Agent, overrides: Record<string, unknown> = {}) {
+  const created = await createSite(key, overrides);
+  await pay(created.invoiceToken);
+  const { job, attempt } = await on.next("job");
+  await finish(on, job, attempt, deployResult);
+  return created;
+}
+
+export async function finish(on: Agent, job: Job, attempt: number, result: unknown = {}): Promise<void> {
+  on.send({ type: "done", jobId: job.id, attempt, result });
+  await on.next("ack");
+}
+
+export async function fail(
+  on: Agent,
+  job: Job,
+  attempt: number,
+  error = "It broke: mend it.",
+  cancelled = false,
+): Promise<void> {
+  on.send({ type: "failed", jobId: job.id, attempt, error, cancelled, durations: null });
+  await on.next("ack");
+}

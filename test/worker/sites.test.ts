@@ -1,0 +1,403 @@
+import { describe, expect, it } from "vitest";
+import { siteEvents } from "../../worker/domain/site-events.ts";
+import { siteStatuses } from "../../protocol/states.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  deployResult,
+  fail,
+  finish,
+  pay,
+  readyAgent,
+  runningSite,
+  site,
+  siteInput,
+} from "./service.ts";
+
+describe("the main job", () => {
+  it("creates a PENDING site with an unpaid invoice and deploys nothing until it is paid", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const created = await createSite(key);
+    expect(created).toEqual({
+      siteId: expect.stringMatching(/^site_/),
+      invoiceId: expect.stringMatching(/^invoice_/),
+      invoiceToken: expect.stringMatching(/^inv_/),
+    });
+    expect(await site(key, created.siteId)).toMatchObject({
+      status: "PENDING",
+      currentDeployment: null,
+      latestDeployment: null,
+      hostId: null,
+    });
+    const page = await call(`/invoice/${created.invoiceToken}`, { headers: { Accept: "application/json" } });
+    expect(await page.json()).toMatchObject({
+      id: created.invoiceId,
+      status: "unpaid",
+      amountCents: 500,
+      currency: "usd",
+    });
+    expect(agent.waiting()).toEqual([]);
+    agent.close();
+  });
+
+  it("goes from payment to RUNNING by one job that the agent reports done", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const created = await createSite(key, { branch: "main", gitToken: "s3cret-token" });
+    const paid = await pay(created.invoiceToken);
+    expect(await paid.json()).toMatchObject({ status: "paid" });
+    const { job, attempt } = await agent.next("job");
+    expect(job.kind).toBe("site.deploy");
+    expect(job.args).toMatchObject({
+      source: { type: "git", address: "git.example/owner/repo", branch: "main", token: "s3cret-token" },
+      run: { siteId: created.siteId, port: 3000 },
+    });
+    const deploying = await site(key, created.siteId);
+    expect(deploying).toMatchObject({
+      status: "DEPLOYING",
+      latestDeployment: { status: "BUILDING" },
+      hostId: agent.hostId,
+    });
+    await finish(agent, job, attempt, deployResult);
+    expect(await site(key, created.siteId)).toMatchObject({
+      status: "RUNNING",
+      currentDeployment: { commit: deployResult.commit },
+      latestDeployment: { status: "LIVE" },
+    });
+    agent.close();
+  });
+
+  it("settles an invoice once, however often it is paid", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const created = await createSite(key);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => pay(created.invoiceToken)));
+    expect(answers.map((answer) => answer.status)).toEqual(Array(10).fill(200));
+    const deployments = await api<{ data: unknown[] }>(key, "GET", `/sites/${created.siteId}/deployments`);
+    expect(deployments.body.data).toHaveLength(1);
+    const { results } = await bindings.DB.prepare("SELECT count(*) AS n FROM payments WHERE invoice_id = ?")
+      .bind(created.invoiceId)
+      .all();
+    expect(results).toEqual([{ n: 1 }]);
+    agent.close();
+  });
+
+  it("keeps the git token sealed in storage", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key, { gitToken: "s3cret-token" });
+    const row = await bindings.DB.prepare("SELECT * FROM sites WHERE id = ?").bind(siteId).first();
+    expect(JSON.stringify(row)).not.toContain("s3cret-token");
+    expect(JSON.stringify(await site(key, siteId))).not.toContain("s3cret-token");
+  });
+});
+
+describe("a failed deployment", () => {
+  it("of a new site leaves it FAILED with the reason", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const created = await createSite(key);
+    await pay(created.invoiceToken);
+    const { job, attempt } = await agent.next("job");
+    await fail(agent, job, attempt, "Branch nope does not exist: choose another.");
+    expect(await site(key, created.siteId)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { status: "FAILED", error: "Branch nope does not exist: choose another." },
+    });
+    agent.close();
+  });
+
+  it("while an older version serves returns the site to RUNNING", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const current = (await site(key, siteId)).currentDeployment;
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const { job, attempt } = await agent.next("job");
+    await fail(agent, job, attempt);
+    expect(await site(key, siteId)).toMatchObject({
+      status: "RUNNING",
+      currentDeployment: current,
+      latestDeployment: { status: "FAILED" },
+    });
+    agent.close();
+  });
+});
+
+describe("deploy", () => {
+  it("asked for many times while one runs leaves one waiting", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const first = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    expect(first).toMatchObject({
+      status: 202,
+      body: { id: siteId, status: "DEPLOYING", deploymentId: expect.stringMatching(/^dep_/) },
+    });
+    const running = await agent.next("job");
+    const more = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, { action: "deploy" }),
+      ),
+    );
+    expect(new Set(more.map(({ body }) => body.deploymentId)).size).toBe(1);
+    expect(agent.waiting()).toEqual([]);
+    await finish(agent, running.job, running.attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
+    const successor = await agent.next("job");
+    await finish(agent, successor.job, successor.attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    const { body } = await api<{ data: { status: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
+    expect(body.data.map(({ status }) => status)).toEqual(["LIVE", "SUPERSEDED", "SUPERSEDED"]);
+    agent.close();
+  });
+
+  it.each(siteStatuses)("of a %s site moves it and queues one job, or does neither", async (status) => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    await bindings.DB.prepare("UPDATE sites SET status = ? WHERE id = ?").bind(status, siteId).run();
+    const { status: code } = await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const legal = (siteEvents.deployRequested.from as readonly string[]).includes(status);
+    expect(code).toBe(legal ? 202 : status === "PENDING" || status === "SUSPENDED" ? 402 : 409);
+    const { results } = await bindings.DB.prepare("SELECT count(*) AS n FROM jobs WHERE site_id = ?")
+      .bind(siteId)
+      .all();
+    expect(results).toEqual([{ n: legal ? 1 : 0 }]);
+    expect((await site(key, siteId)).status).toBe(legal ? "DEPLOYING" : status);
+    // Nobody placed it: the next test's agent would take it.
+    await bindings.DB.prepare("UPDATE jobs SET status = 'CANCELLED' WHERE site_id = ?").bind(siteId).run();
+  });
+
+  it("of an unpaid site answers 402 with the invoice that settles it", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    expect(await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" })).toMatchObject({
+      status: 402,
+      body: { error: "payment_required", invoiceToken },
+    });
+  });
+});
+
+describe("start, stop and restart", () => {
+  it("become true when the agent says so, in the order they were asked for", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const act = (action: string) => api(key, "PATCH", `/sites/${siteId}`, { action });
+    expect(await act("start")).toMatchObject({
+      status: 409,
+      body: { error: "conflict", reason: expect.any(String) },
+    });
+    expect(await act("stop")).toMatchObject({ status: 202, body: { id: siteId } });
+    const stop = await agent.next("job");
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    expect((await act("start")).status).toBe(202);
+    expect(agent.waiting()).toEqual([]);
+    await finish(agent, stop.job, stop.attempt);
+    const start = await agent.next("job");
+    expect([stop.job.kind, start.job.kind]).toEqual(["site.stop", "site.start"]);
+    await finish(agent, start.job, start.attempt);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    expect((await act("restart")).status).toBe(202);
+    const restart = await agent.next("job");
+    expect(restart.job.kind).toBe("site.restart");
+    await finish(agent, restart.job, restart.attempt);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    await act("stop");
+    const last = await agent.next("job");
+    await finish(agent, last.job, last.attempt);
+    expect((await site(key, siteId)).status).toBe("STOPPED");
+    agent.close();
+  });
+
+  it("stop ends a deployment that runs, and the site is STOPPED", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const deploy = await agent.next("job");
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" })).status).toBe(202);
+    const cancel = await agent.next("cancel");
+    expect(cancel.jobId).toBe(deploy.job.id);
+    await fail(agent, deploy.job, deploy.attempt, "Cancelled.", true);
+    const stop = await agent.next("job");
+    expect(stop.job.kind).toBe("site.stop");
+    await finish(agent, stop.job, stop.attempt);
+    expect((await site(key, siteId)).status).toBe("STOPPED");
+    const { body } = await api<{ data: { status: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
+    expect(body.data.map(({ status }) => status)).toEqual(["CANCELLED", "CANCELLED", "LIVE"]);
+    agent.close();
+  });
+});
+
+describe("delete", () => {
+  it("is final: the host cleans up, then the site is not found and its name is free", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const { name } = await site(key, siteId);
+    expect(await api(key, "DELETE", `/sites/${siteId}`)).toMatchObject({
+      status: 202,
+      body: { id: siteId, status: "DELETING" },
+    });
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" })).status).toBe(409);
+    const { job, attempt } = await agent.next("job");
+    expect(job.kind).toBe("site.delete");
+    await finish(agent, job, attempt);
+    expect(await api(key, "GET", `/sites/${siteId}`)).toMatchObject({
+      status: 404,
+      body: { error: "Not found" },
+    });
+    await createSite(key, { name });
+    agent.close();
+  });
+
+  it("of a site no host has seen needs no host, and voids its invoice", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    expect((await api(key, "DELETE", `/sites/${siteId}`)).status).toBe(202);
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    expect((await pay(invoiceToken)).status).toBe(409);
+  });
+});
+
+describe("refusals", () => {
+  it("tell the missing, the bad and the revoked key alike, with 401", async () => {
+    const key = await account();
+    for (const bad of [
+      null,
+      "nonsense",
+      key.slice(0, -1) + (key.endsWith("a") ? "b" : "a"),
+      key.replace("sk_", "pk_"),
+    ])
+      expect(await api(bad, "GET", "/sites")).toMatchObject({ status: 401, body: { error: "unauthorized" } });
+  });
+
+  it("tell a site that is somebody else's from one that is not there", async () => {
+    const [owner, other] = [await account(), await account()];
+    const { siteId } = await createSite(owner);
+    expect(await api(other, "GET", `/sites/${siteId}`)).toMatchObject({
+      status: 403,
+      body: { error: "forbidden" },
+    });
+    expect((await api(other, "PATCH", `/sites/${siteId}`, { action: "deploy" })).status).toBe(403);
+    expect((await api(other, "DELETE", `/sites/${siteId}`)).status).toBe(403);
+    const gone = siteId.slice(0, -1) + (siteId.endsWith("0") ? "1" : "0");
+    expect(await api(other, "GET", `/sites/${gone}`)).toMatchObject({
+      status: 404,
+      body: { error: "Not found" },
+    });
+    expect((await api(other, "GET", "/sites/nonsense")).status).toBe(404);
+  });
+
+  it("name the field of a bad body and create nothing", async () => {
+    const key = await account();
+    const cases: [Record<string, unknown>, string][] = [
+      [{ name: "Not A Label" }, "name"],
+      [{ githubUrl: "https://git.example/owner/repo" }, "githubUrl"],
+      [{ githubUrl: "user:pw@git.example/owner/repo" }, "githubUrl"],
+      [{ branch: "--upload-pack=touch" }, "branch"],
+      [{ port: 70_000 }, "port"],
+      [{ port: "3000" }, "port"],
+      [{ billingTerm: 2 }, "billingTerm"],
+      [{ startCommand: "node server.js\nrm -rf /" }, "startCommand"],
+      [{ rootDir: "../.." }, "rootDir"],
+      [{ packId: "pack_nope" }, "packId"],
+      [{ deployType: "ftp" }, "deployType"],
+    ];
+    for (const [overrides, path] of cases) {
+      const { status, body } = await api<{ error: string; issues: { path: string }[] }>(
+        key,
+        "POST",
+        "/sites",
+        siteInput(overrides),
+      );
+      expect({ overrides, status, error: body.error, path: body.issues[0]?.path }).toEqual({
+        overrides,
+        status: 400,
+        error: "invalid_request",
+        path,
+      });
+    }
+    expect((await api(key, "POST", "/sites", siteInput({ extra: 1 }))).status).toBe(400);
+    expect((await api(key, "POST", "/sites", "{not json")).body).toMatchObject({ error: "invalid_request" });
+    expect((await api<{ data: unknown[] }>(key, "GET", "/sites")).body.data).toEqual([]);
+  });
+
+  it("refuse a taken name with 409", async () => {
+    const key = await account();
+    const input = siteInput();
+    expect((await api(key, "POST", "/sites", input)).status).toBe(201);
+    expect(await api(key, "POST", "/sites", input)).toMatchObject({
+      status: 409,
+      body: { error: "conflict" },
+    });
+  });
+
+  it("refuse a body that is too large or not JSON", async () => {
+    const key = await account();
+    const headers = { Authorization: `Bearer ${key}` };
+    const big = await call("/api/v1/sites", {
+      method: "POST",
+      headers: { ...headers, "Content-Type": "application/json" },
+      body: `"${"x".repeat(1_100_000)}"`,
+    });
+    expect(big.status).toBe(413);
+    const form = await call("/api/v1/sites", {
+      method: "POST",
+      headers: { ...headers, "Content-Type": "text/plain" },
+      body: "name=x",
+    });
+    expect(form.status).toBe(415);
+  });
+
+  it("admit sixty requests in a minute with one key, then answer 429", async () => {
+    const key = await account();
+    const answers = await Promise.all(Array.from({ length: 80 }, () => api(key, "GET", "/sites")));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
+    const [refused] = answers.filter(({ status }) => status === 429);
+    expect(refused?.body).toEqual({ error: "rate_limited" });
+    expect(Number(refused?.headers.get("Retry-After"))).toBeGreaterThan(0);
+    expect(refused?.headers.get("RateLimit-Policy")).toBe('"key";q=60;w=60');
+  });
+});
+
+describe("the deploy webhook", () => {
+  it("deploys without any header, skips other branches and pings, and stops when rotated", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent, { branch: "main" });
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    const post = (body?: string, headers?: Record<string, string>) =>
+      call(new URL(url).pathname, {
+        method: "POST",
+        ...(body !== undefined && { body }),
+        ...(headers && { headers }),
+      });
+    const ping = await post("{}", { "X-GitHub-Event": "ping" });
+    expect([ping.status, await ping.json()]).toEqual([200, { status: "RUNNING", skipped: true }]);
+    const other = await post(JSON.stringify({ ref: "refs/heads/feature" }), { "X-GitHub-Event": "push" });
+    expect(other.status).toBe(200);
+    const fired = await post();
+    expect([fired.status, await fired.json()]).toEqual([
+      202,
+      { status: "DEPLOYING", deploymentId: expect.stringMatching(/^dep_/) },
+    ]);
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
+    await api(key, "POST", `/sites/${siteId}/webhook/rotate`);
+    const dead = await post();
+    expect([dead.status, await dead.json()]).toEqual([404, { error: "Not found" }]);
+    agent.close();
+  });
+
+  it("of an unpaid site answers 402", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    expect((await call(new URL(url).pathname, { method: "POST" })).status).toBe(402);
+  });
+});

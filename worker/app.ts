@@ -1,0 +1,48 @@
+import { Hono } from "hono";
+import { requestId } from "hono/request-id";
+import { secureHeaders } from "hono/secure-headers";
+import type { AppEnv } from "./app-env.ts";
+import { authenticate } from "./middleware/authenticate.ts";
+import { limitBody, requireJson } from "./middleware/body.ts";
+import { actAs } from "./middleware/context.ts";
+import { onError, onNotFound } from "./middleware/errors.ts";
+import { agent } from "./routes/agent.ts";
+import { deployments } from "./routes/deployments.ts";
+import { hosts } from "./routes/hosts.ts";
+import { invoicePage } from "./routes/invoice-page.tsx";
+import { setup } from "./routes/setup.ts";
+import { sites } from "./routes/sites.ts";
+import { webhooks } from "./routes/webhooks.ts";
+import { listPacks } from "./services/packs/list.ts";
+import { version } from "./version.ts";
+
+const pageHeaders = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'unsafe-inline'"],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    baseUri: ["'none'"],
+  },
+  crossOriginResourcePolicy: false,
+});
+
+/** The API under {base_url} = {site_url}/api/v1. */
+const api = new Hono<AppEnv>()
+  .get("/packs", actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
+  .use(authenticate, limitBody, requireJson)
+  .route("/sites", sites)
+  .route("/deployments", deployments)
+  .route("/hosts", hosts);
+
+export const app = new Hono<AppEnv>()
+  .use(requestId({ limitLength: 64 }))
+  .get("/health", (c) => c.json({ status: "ok", version }))
+  .route("/api/v1", api)
+  .route("/webhooks", webhooks)
+  .route("/agent", agent)
+  .route("/setup", setup)
+  .use("/invoice/*", pageHeaders)
+  .route("/invoice", invoicePage)
+  .onError(onError)
+  .notFound(onNotFound);

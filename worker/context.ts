@@ -1,0 +1,100 @@
+import type { SQL } from "drizzle-orm";
+import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
+import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
+import type { AccountPlan, AccountRole } from "../protocol/states.ts";
+import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
+import { configOf, type Config, type Env } from "./env.ts";
+
+/** Who acts. Comes from the credential, never from the input. */
+export type Actor =
+  | { type: "key"; accountId: Id<"account">; role: AccountRole; plan: AccountPlan; keyId: Id<"key"> }
+  | { type: "session"; accountId: Id<"account">; role: AccountRole; plan: AccountPlan }
+  | { type: "host"; hostId: Id<"host"> }
+  /** A bearer of a secret address: deploy webhook, invoice page. */
+  | { type: "link" }
+  /** Timers and set-up. */
+  | { type: "system" };
+
+export type Db = DrizzleD1Database;
+
+/** All that a service may use: the outside world, time, ids and randomness included. */
+export type Ctx = {
+  actor: Actor;
+  db: Db;
+  /** A raw statement for `db.batch`, where drizzle-orm's own `db.run` cannot carry parameters. */
+  statement(query: SQL): ReturnType<Db["run"]>;
+  config: Config;
+  now(): Date;
+  random(bytes: number): Uint8Array;
+  newId<K extends IdKind>(kind: K): Id<K>;
+  /** What one statement of a batch leaves for the others to find: unique to this batch. */
+  newMark(): string;
+  secrets: SecretBox;
+  hosts: HostHints;
+  guards: KeyGuards;
+  logs: DeploymentLogs;
+  /** Let a promise outlive the answer. */
+  defer(work: Promise<unknown>): void;
+};
+
+/** Hints to the hosts' links. The jobs table is the truth: a lost hint costs latency, never a job. */
+export type HostHints = {
+  /** There is work; null: for any host. */
+  wake(hostId: Id<"host"> | null): void;
+  /** Leases of this host were ended or are to be cancelled: tell the agent. */
+  revise(hostId: Id<"host">, lease: { jobId: Id<"job">; attempt: number }, verdict: "drop" | "cancel"): void;
+};
+
+export type KeyGuards = { revoke(keyHash: string): Promise<void> };
+
+export type DeploymentLogs = {
+  /** Closes the log with a last line; watchers see the end. */
+  finish(deploymentId: Id<"deployment">, line: string): void;
+  remove(deploymentId: Id<"deployment">): void;
+};
+
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+
+export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>) => void): Ctx {
+  const config = configOf(env);
+  const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
+  const log = (id: Id<"deployment">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
+  const db = drizzle(env.DB);
+  let box: SecretBox | undefined;
+  return {
+    actor,
+    db,
+    statement: (query) => {
+      const raw = db.run(query);
+      return Object.assign(raw, { stmt: env.DB.prepare(raw.getQuery().sql) });
+    },
+    config,
+    now: () => new Date(),
+    random,
+    newId: (kind) => formatId(kind, Date.now(), random(10)),
+    newMark: () => Buffer.from(random(16)).toString("base64url"),
+    get secrets() {
+      return (box ??= secretBox(config.SECRET_KEY, random));
+    },
+    hosts: {
+      wake: (hostId) =>
+        defer(
+          hostId
+            ? link(hostId).wake()
+            : env.DB.prepare("SELECT id FROM hosts WHERE status = 'ACTIVE'")
+                .all<{ id: Id<"host"> }>()
+                .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
+        ),
+      revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
+    },
+    guards: { revoke: (keyHash) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash)).revoke() },
+    logs: { finish: (id, line) => defer(log(id).finish(line)), remove: (id) => defer(log(id).remove()) },
+    defer,
+  };
+}
+
+/** The account that acts. Links, hosts and timers have none: their verbs never ask. */
+export function accountOf(ctx: Ctx): Id<"account"> {
+  if (ctx.actor.type === "key" || ctx.actor.type === "session") return ctx.actor.accountId;
+  throw new Error(`A ${ctx.actor.type} has no account`);
+}

@@ -1,0 +1,265 @@
+import { sql } from "drizzle-orm";
+import { index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { EnvEntry } from "../../protocol/agent/jobs.ts";
+import type { Id } from "../../protocol/ids.ts";
+import {
+  accountPlans,
+  accountRoles,
+  deploymentStatuses,
+  deploymentTriggers,
+  hostStatuses,
+  invoiceKinds,
+  invoiceStatuses,
+  jobStatuses,
+  siteStatuses,
+} from "../../protocol/states.ts";
+import { jobKinds } from "../../protocol/agent/jobs.ts";
+
+const time = (name: string) => integer(name, { mode: "timestamp_ms" });
+
+/** People. The columns up to updatedAt are better-auth's core schema. */
+export const accounts = sqliteTable("accounts", {
+  id: text().$type<Id<"account">>().primaryKey(),
+  name: text().notNull(),
+  email: text().notNull().unique(),
+  emailVerified: integer("email_verified", { mode: "boolean" }).notNull().default(false),
+  image: text(),
+  createdAt: time("created_at").notNull(),
+  updatedAt: time("updated_at").notNull(),
+  role: text({ enum: accountRoles }).notNull().default("user"),
+  plan: text({ enum: accountPlans }).notNull().default("free"),
+});
+
+export const apiKeys = sqliteTable(
+  "api_keys",
+  {
+    id: text().$type<Id<"key">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    name: text().notNull(),
+    /** SHA-256 of the key, hex. The key itself is shown once and kept nowhere. */
+    hash: text().notNull().unique(),
+    /** The first characters, for display. */
+    start: text().notNull(),
+    origin: text({ enum: ["dashboard", "device", "setup"] }).notNull(),
+    createdAt: time("created_at").notNull(),
+    lastUsedAt: time("last_used_at"),
+    revokedAt: time("revoked_at"),
+  },
+  (t) => [index("api_keys_account").on(t.accountId, t.createdAt)], // GET /keys
+);
+
+/** What can be hosted, at which price. `priceCents` is per month. */
+export const packs = sqliteTable("packs", {
+  id: text().$type<Id<"pack">>().primaryKey(),
+  kind: text({ enum: ["site", "database"] }).notNull(),
+  name: text().notNull(),
+  priceCents: integer("price_cents").notNull(),
+  currency: text().notNull().default("usd"),
+  memoryMb: integer("memory_mb").notNull(),
+  cpuMilli: integer("cpu_milli").notNull(),
+  pids: integer().notNull(),
+  diskGb: integer("disk_gb").notNull(),
+  active: integer({ mode: "boolean" }).notNull().default(true),
+});
+
+export const hosts = sqliteTable("hosts", {
+  id: text().$type<Id<"host">>().primaryKey(),
+  name: text().notNull().unique(),
+  status: text({ enum: hostStatuses }).notNull().default("ACTIVE"),
+  region: text(),
+  /** SHA-256 of the enrolment token, hex. */
+  tokenHash: text("token_hash").notNull().unique(),
+  /** As the agent last reported; null before its first connection. */
+  cpuCount: real("cpu_count"),
+  memoryMb: integer("memory_mb"),
+  agentVersion: text("agent_version"),
+  createdAt: time("created_at").notNull(),
+  /** The last connection, not the last heartbeat: heartbeats never touch D1. */
+  connectedAt: time("connected_at"),
+});
+
+export const sites = sqliteTable(
+  "sites",
+  {
+    id: text().$type<Id<"site">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    name: text().notNull(),
+    status: text({ enum: siteStatuses }).notNull(),
+    /** The state the last accepted command asked for; `status` follows when it is true. */
+    wanted: text({ enum: ["RUNNING", "STOPPED"] })
+      .notNull()
+      .default("RUNNING"),
+    /** A version answers requests right now. */
+    serving: integer({ mode: "boolean" }).notNull().default(false),
+    deployType: text("deploy_type", { enum: ["github", "dockerfile", "image"] }).notNull(),
+    githubUrl: text("github_url"),
+    branch: text(),
+    /** Sealed by the secret box. */
+    gitTokenSealed: text("git_token_sealed"),
+    dockerfile: text(),
+    image: text(),
+    port: integer().notNull(),
+    buildCommand: text("build_command"),
+    startCommand: text("start_command"),
+    rootDir: text("root_dir"),
+    dockerfilePath: text("dockerfile_path"),
+    healthCheckPath: text("health_check_path"),
+    region: text(),
+    packId: text("pack_id").$type<Id<"pack">>().notNull(),
+    billingTerm: integer("billing_term").notNull(),
+    /** First label of the site's own address. */
+    slug: text().notNull().unique(),
+    hostId: text("host_id").$type<Id<"host">>(),
+    /** SHA-256 of the deploy webhook's secret path segment; the segment is derived, see domain/webhook-address.ts. */
+    webhookHash: text("webhook_hash").notNull().unique(),
+    webhookGeneration: integer("webhook_generation").notNull().default(1),
+    /** The deployment in service; null until the first one is live. */
+    currentDeploymentId: text("current_deployment_id").$type<Id<"deployment">>(),
+    paidUntil: time("paid_until"),
+    /** Written by each accepted command, read by the other statements of its batch. */
+    mark: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    index("sites_account").on(t.accountId, t.id), // GET /sites
+    uniqueIndex("sites_account_name").on(t.accountId, t.name), // a name is unique per account
+    index("sites_host").on(t.hostId), // placement: what a host already carries
+  ],
+);
+
+/** Environment of a site, one row per version: rollback brings back the version a deployment ran with. */
+export const siteEnvVersions = sqliteTable(
+  "site_env_versions",
+  {
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    version: integer().notNull(),
+    /** Values of secret entries are sealed by the secret box. */
+    entries: text({ mode: "json" }).$type<EnvEntry[]>().notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [uniqueIndex("site_env_versions_key").on(t.siteId, t.version)],
+);
+
+export const deployments = sqliteTable(
+  "deployments",
+  {
+    id: text().$type<Id<"deployment">>().primaryKey(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    number: integer().notNull(),
+    status: text({ enum: deploymentStatuses }).notNull(),
+    trigger: text({ enum: deploymentTriggers }).notNull(),
+    commit: text("commit_sha"),
+    commitMessage: text("commit_message"),
+    imageDigest: text("image_digest"),
+    envVersion: integer("env_version").notNull().default(0),
+    error: text(),
+    cloneMs: integer("clone_ms"),
+    buildMs: integer("build_ms"),
+    startMs: integer("start_ms"),
+    swapMs: integer("swap_ms"),
+    createdAt: time("created_at").notNull(),
+    startedAt: time("started_at"),
+    finishedAt: time("finished_at"),
+  },
+  (t) => [
+    index("deployments_site").on(t.siteId, t.id), // GET /sites/:id/deployments and the latest of a site
+    uniqueIndex("deployments_number").on(t.siteId, t.number),
+    // At most one waiting and one in progress per site, whatever races.
+    uniqueIndex("deployments_one_waiting")
+      .on(t.siteId)
+      .where(sql`status = 'QUEUED'`),
+    uniqueIndex("deployments_one_running")
+      .on(t.siteId)
+      .where(sql`status IN ('BUILDING', 'STARTING')`),
+  ],
+);
+
+/** Work for a host. The row points at what is to be done; the arguments are read when a host takes it. */
+export const jobs = sqliteTable(
+  "jobs",
+  {
+    /** Order of acceptance. */
+    seq: integer().primaryKey({ autoIncrement: true }),
+    id: text().$type<Id<"job">>().notNull().unique(),
+    kind: text({ enum: jobKinds }).notNull(),
+    status: text({ enum: jobStatuses }).notNull(),
+    /** null: any host may take it, and the site is placed there. */
+    hostId: text("host_id").$type<Id<"host">>(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    deploymentId: text("deployment_id").$type<Id<"deployment">>(),
+    /** Raised by every offer; (id, attempt) is the lease. */
+    attempt: integer().notNull().default(0),
+    cancelRequested: integer("cancel_requested", { mode: "boolean" }).notNull().default(false),
+    /** While QUEUED the latest moment a host may take it, while LEASED the latest moment it may end. */
+    deadlineAt: time("deadline_at").notNull(),
+    /** Written by the statement that offers or ends the job, read by the statements of the same batch. */
+    mark: text(),
+    error: text(),
+    createdAt: time("created_at").notNull(),
+    leasedAt: time("leased_at"),
+    finishedAt: time("finished_at"),
+  },
+  (t) => [
+    index("jobs_open")
+      .on(t.hostId, t.seq)
+      .where(sql`status IN ('QUEUED', 'LEASED')`), // a host asks for work
+    index("jobs_deadline")
+      .on(t.deadlineAt)
+      .where(sql`status IN ('QUEUED', 'LEASED')`), // the reaper
+    index("jobs_site").on(t.siteId, t.seq), // order within a site
+    index("jobs_mark").on(t.mark), // the statements of one batch
+    uniqueIndex("jobs_one_leased")
+      .on(t.siteId)
+      .where(sql`status = 'LEASED'`),
+  ],
+);
+
+export const invoices = sqliteTable(
+  "invoices",
+  {
+    id: text().$type<Id<"invoice">>().primaryKey(),
+    /** Unguessable; opens the public page. */
+    token: text().notNull().unique(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    kind: text({ enum: invoiceKinds }).notNull(),
+    status: text({ enum: invoiceStatuses }).notNull(),
+    amountCents: integer("amount_cents").notNull(),
+    currency: text().notNull(),
+    lines: text({ mode: "json" }).$type<{ description: string; amountCents: number }[]>().notNull(),
+    /** Site or database the invoice pays for. */
+    resourceId: text("resource_id"),
+    /** Months bought. */
+    termMonths: integer("term_months"),
+    createdAt: time("created_at").notNull(),
+    dueAt: time("due_at").notNull(),
+    paidAt: time("paid_at"),
+    /** Written by the statement that pays it, read by the statements of the same batch. */
+    settlementMark: text("settlement_mark"),
+  },
+  (t) => [
+    index("invoices_account").on(t.accountId, t.id), // GET /invoices
+    index("invoices_resource").on(t.resourceId),
+    index("invoices_settlement").on(t.settlementMark), // the statements of one batch
+  ],
+);
+
+/** Money that came in, one row per processor reference, for ever. */
+export const payments = sqliteTable(
+  "payments",
+  {
+    id: text().$type<Id<"payment">>().primaryKey(),
+    invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
+    processor: text({ enum: ["test", "stripe"] }).notNull(),
+    reference: text().notNull(),
+    amountCents: integer("amount_cents").notNull(),
+    currency: text().notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("payments_reference").on(t.processor, t.reference),
+    index("payments_invoice").on(t.invoiceId),
+  ],
+);

@@ -1,0 +1,25 @@
+import type { JobKind } from "../../protocol/agent/jobs.ts";
+
+const minute = 60_000;
+
+/** How long one attempt may take on the host, in milliseconds. */
+export const jobTimeoutMs: Record<JobKind, number> = {
+  "site.deploy": 20 * minute,
+  "site.start": 5 * minute,
+  "site.stop": 5 * minute,
+  "site.restart": 5 * minute,
+  "site.delete": 5 * minute,
+};
+
+/** A job no host took within this time ends with an honest reason. */
+export const queueTimeoutMs = 60 * minute;
+
+/** A job that took its host down this often is given up. */
+export const maxAttempts = 5;
+
+export const expiredReason = (kind: JobKind, wasLeased: boolean): string =>
+  wasLeased
+    ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, make the build shorter or ask the operator about the host.`
+    : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
+
+export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;

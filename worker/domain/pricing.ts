@@ -1,0 +1,19 @@
+import type { BillingTermMonths } from "../../protocol/states.ts";
+
+/** What a term costs, in minor units. */
+export const termPriceCents = (monthCents: number, months: BillingTermMonths): number => monthCents * months;
+
+/** Unpaid invoices are void after this. */
+export const invoiceDueDays = 14;
+
+/** The same day `months` later, or that month's last day (UTC). */
+export function addMonths(from: Date, months: number): Date {
+  const to = new Date(from);
+  to.setUTCDate(1);
+  to.setUTCMonth(to.getUTCMonth() + months);
+  const lastDay = new Date(Date.UTC(to.getUTCFullYear(), to.getUTCMonth() + 1, 0)).getUTCDate();
+  to.setUTCDate(Math.min(from.getUTCDate(), lastDay));
+  return to;
+}
+
+export const addDays = (from: Date, days: number): Date => new Date(from.getTime() + days * 86_400_000);

@@ -1,0 +1,27 @@
+import type { SiteStatus } from "../../protocol/states.ts";
+
+/**
+ * What a command or an outcome does to a site: `from` guards the UPDATE, `to` is the new status, `wanted` the state
+ * asked for. A missing `to` leaves the status to the job's outcome.
+ */
+type SiteEvent = { from: readonly SiteStatus[]; to?: SiteStatus; wanted?: "RUNNING" | "STOPPED" };
+
+export const siteEvents = {
+  invoicePaid: { from: ["PENDING"], to: "DEPLOYING", wanted: "RUNNING" },
+  deployRequested: {
+    from: ["DEPLOYING", "RUNNING", "STOPPED", "FAILED"],
+    to: "DEPLOYING",
+    wanted: "RUNNING",
+  },
+  startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
+  stopRequested: { from: ["RUNNING", "DEPLOYING"], wanted: "STOPPED" },
+  restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  deleteRequested: {
+    from: ["PENDING", "DEPLOYING", "RUNNING", "STOPPED", "FAILED", "SUSPENDED"],
+    to: "DELETING",
+  },
+  started: { from: ["STOPPED", "FAILED", "RUNNING"], to: "RUNNING" },
+  stopped: { from: ["RUNNING", "DEPLOYING", "FAILED"], to: "STOPPED" },
+  startFailed: { from: ["STOPPED", "RUNNING"], to: "FAILED" },
+} as const satisfies Record<string, SiteEvent>;
+export type SiteEventName = keyof typeof siteEvents;

@@ -1,0 +1,54 @@
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { defaultShard } from "../../protocol/ids.ts";
+
+const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** Big-endian base 62, left-padded to a fixed length so that every token of a kind is equally long. */
+export function base62(bytes: Uint8Array): string {
+  let value = 0n;
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  let text = "";
+  for (; value > 0n; value /= 62n) text = base62Digits.charAt(Number(value % 62n)) + text;
+  return text.padStart(Math.ceil((bytes.length * 8) / Math.log2(62)), "0");
+}
+
+export const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+export type KeyPurpose =
+  | "api-key-check"
+  | "deploy-webhook"
+  | "secret-box-encrypt"
+  | "secret-box-authenticate";
+
+/** 32 bytes for one purpose from the installation's secret (HKDF-SHA-256, RFC 5869). */
+export const deriveKey = (secretKey: string, purpose: KeyPurpose): Uint8Array =>
+  new Uint8Array(hkdfSync("sha256", Buffer.from(secretKey, "base64url"), "", `berth:${purpose}`, 32));
+
+const checkOf = (checkKey: Uint8Array, body: string): string =>
+  base62(createHmac("sha256", checkKey).update(body).digest().subarray(0, 5)).slice(0, 6);
+
+/** `sk_` + shard + 256 random bits + a keyed check part. */
+export function mintApiKey(random32: Uint8Array, checkKey: Uint8Array): string {
+  const body = `sk_${defaultShard}${base62(random32)}`;
+  return body + checkOf(checkKey, body);
+}
+
+const apiKeyPattern = /^sk_[0-9a-z][0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
+
+/** Whether this installation minted the key: lets a forged or mistyped one be refused with no storage read. */
+export function isOwnApiKey(key: string, checkKey: Uint8Array): boolean {
+  if (!apiKeyPattern.test(key)) return false;
+  const expected = checkOf(checkKey, key.slice(0, -6));
+  return timingSafeEqual(Buffer.from(expected), Buffer.from(key.slice(-6)));
+}
+
+/** An unguessable token with its prefix and shard: invoice tokens, host tokens. */
+export const mintToken = (prefix: "inv" | "hst", random32: Uint8Array): string =>
+  `${prefix}_${defaultShard}${base62(random32)}`;
+
+/**
+ * The secret path segment of a site's deploy webhook. Derived, so that it can be shown again and is stored nowhere;
+ * raising the generation makes another one.
+ */
+export const webhookSegment = (webhookKey: Uint8Array, siteId: string, generation: number): string =>
+  `whk_${defaultShard}${base62(createHmac("sha256", webhookKey).update(`${siteId}:${generation}`).digest())}`;

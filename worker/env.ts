@@ -1,0 +1,37 @@
+import * as z from "zod";
+import type { DeploymentLog } from "./objects/deployment-log.ts";
+import type { HostLink } from "./objects/host-link.ts";
+import type { KeyGuard } from "./objects/key-guard.ts";
+
+/** Bindings as wrangler.toml names them. */
+export type Env = {
+  DB: D1Database;
+  HOST_LINK: DurableObjectNamespace<HostLink>;
+  KEY_GUARD: DurableObjectNamespace<KeyGuard>;
+  DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLog>;
+};
+
+const origin = z.url({ protocol: /^https?$/ }).transform((url) => new URL(url).origin);
+
+const Config = z.object({
+  SITE_URL: origin,
+  WEBHOOK_HOST: origin,
+  SITES_ORIGIN: origin,
+  PAYMENTS: z.literal("test"),
+  SECRET_KEY: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url"),
+  SETUP_TOKEN: z.string().min(32).optional(),
+});
+export type Config = z.infer<typeof Config>;
+
+const parsed = new WeakMap<object, Config>();
+
+/** The configuration, parsed once per isolate. Throws with the list of what is wrong. */
+export function configOf(env: object): Config {
+  let config = parsed.get(env);
+  if (!config) {
+    const result = Config.safeParse(env);
+    if (!result.success) throw new Error(`Configuration: ${z.prettifyError(result.error)}`);
+    parsed.set(env, (config = result.data));
+  }
+  return config;
+}

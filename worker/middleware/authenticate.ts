@@ -1,0 +1,28 @@
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../env.ts";
+import { AppError } from "../domain/app-error.ts";
+import { deriveKey, isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
+import { contextFor } from "./context.ts";
+
+const checkKeys = new Map<string, Uint8Array>();
+function checkKeyOf(secretKey: string): Uint8Array {
+  let key = checkKeys.get(secretKey);
+  if (!key) checkKeys.set(secretKey, (key = deriveKey(secretKey, "api-key-check")));
+  return key;
+}
+
+/** 401, then 429: one Durable Object call knows the key and counts the request. */
+export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
+  const [scheme, key, ...rest] = (c.req.header("Authorization") ?? "").split(" ");
+  if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
+  if (!isOwnApiKey(key, checkKeyOf(configOf(c.env).SECRET_KEY))) throw new AppError("unauthorized");
+  const hash = sha256Hex(key);
+  const verdict = await c.env.KEY_GUARD.get(c.env.KEY_GUARD.idFromName(hash)).check(hash);
+  if (!verdict.actor) throw new AppError("unauthorized");
+  c.header("RateLimit-Policy", `"key";q=${verdict.limit};w=${verdict.windowSeconds}`);
+  c.header("RateLimit", `"key";r=${verdict.left};t=${verdict.resetSeconds}`);
+  if (!verdict.admitted) throw new AppError("rate_limited", { retryAfterSeconds: verdict.resetSeconds });
+  c.set("ctx", contextFor(c, verdict.actor));
+  await next();
+});

@@ -1,0 +1,42 @@
+import { zValidator } from "@hono/zod-validator";
+import type { ValidationTargets } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { createMiddleware } from "hono/factory";
+import type * as z from "zod";
+import type { AppEnv } from "../app-env.ts";
+import { AppError } from "../domain/app-error.ts";
+
+/** The one place where a schema's refusal becomes a 400. */
+const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(
+  target: Target,
+  schema: Schema,
+) =>
+  zValidator(target, schema, (result) => {
+    if (result.success) return;
+    const issues = result.error.issues.map((issue) => ({
+      path: issue.path.join("."),
+      message: issue.message,
+    }));
+    throw new AppError("invalid_request", { issues });
+  });
+
+export const body = <Schema extends z.ZodType>(schema: Schema) => validated("json", schema);
+export const query = <Schema extends z.ZodType>(schema: Schema) => validated("query", schema);
+
+export const maxBodyBytes = 1024 * 1024;
+
+/** 413 above 1 MiB, whether or not the length was declared. */
+export const limitBody = bodyLimit({
+  maxSize: maxBodyBytes,
+  onError: () => {
+    throw new AppError("payload_too_large");
+  },
+});
+
+/** 415 for a body that does not say it is JSON. */
+export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
+  const hasBody = c.req.method !== "GET" && c.req.method !== "HEAD" && c.req.raw.body !== null;
+  if (hasBody && !/^application\/json(;|$)/i.test(c.req.header("Content-Type") ?? ""))
+    throw new AppError("unsupported_media_type");
+  await next();
+});

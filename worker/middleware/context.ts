@@ -1,0 +1,18 @@
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "../app-env.ts";
+import { contextOf, type Actor, type Ctx } from "../context.ts";
+import type { Context } from "hono";
+
+/** A context for this request and actor; deferred work outlives the answer. */
+export const contextFor = (c: Context<AppEnv>, actor: Actor): Ctx =>
+  contextOf(c.env, actor, (work) => c.executionCtx.waitUntil(work.catch(logLost)));
+
+const logLost = (error: unknown) =>
+  console.error(JSON.stringify({ level: "error", deferred: true, error: String(error) }));
+
+/** For routes whose credential is their address, or that need none. */
+export const actAs = (type: "link" | "system") =>
+  createMiddleware<AppEnv>(async (c, next) => {
+    c.set("ctx", contextFor(c, { type }));
+    await next();
+  });

@@ -1,0 +1,37 @@
+import type { Context, ErrorHandler, NotFoundHandler } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { errorCatalogue, type ErrorCode } from "../../protocol/errors.ts";
+import type { AppEnv } from "../app-env.ts";
+import { AppError } from "../domain/app-error.ts";
+
+const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unknown> = {}) => {
+  const { status, text } = errorCatalogue[code];
+  if (code === "unauthorized") c.header("WWW-Authenticate", "Bearer");
+  if (code === "rate_limited" && typeof extra["retryAfterSeconds"] === "number") {
+    c.header("Retry-After", String(extra["retryAfterSeconds"]));
+    return c.json({ error: text }, status);
+  }
+  return c.json({ error: text, ...extra }, status);
+};
+
+/** The one place where an error becomes an answer; what is not an AppError stays in the log. */
+export const onError: ErrorHandler<AppEnv> = (error, c) => {
+  if (error instanceof AppError) return answer(c, error.code, error.extra);
+  // Hono's own validator refuses malformed JSON this way.
+  if (error instanceof HTTPException && error.status === 400)
+    return answer(c, "invalid_request", { issues: [{ path: "", message: "The body is not valid JSON" }] });
+  const requestId = c.get("requestId");
+  console.error(
+    JSON.stringify({
+      level: "error",
+      requestId,
+      method: c.req.method,
+      path: c.req.path,
+      error: String(error),
+      stack: error.stack,
+    }),
+  );
+  return answer(c, "server_error", { requestId });
+};
+
+export const onNotFound: NotFoundHandler<AppEnv> = (c) => answer(c, "not_found");

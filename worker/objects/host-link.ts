@@ -1,0 +1,181 @@
+import { DurableObject } from "cloudflare:workers";
+import type { Id } from "../../protocol/ids.ts";
+import {
+  closeCodes,
+  FromAgent,
+  linkDeadSeconds,
+  maxFrameBytes,
+  type ToAgent,
+} from "../../protocol/agent/messages.ts";
+import { contextOf, type Ctx } from "../context.ts";
+import type { Env } from "../env.ts";
+import { finishJob, failJob } from "../services/jobs/finish.ts";
+import { leaseJob, type Offer } from "../services/jobs/lease.ts";
+import { recordPhase } from "../services/jobs/progress.ts";
+import { resyncHost } from "../services/jobs/resync.ts";
+
+/** What the platform keeps with a socket while this object sleeps. */
+type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean };
+type Lease = { jobId: Id<"job">; attempt: number };
+
+/**
+ * One per compute host: owns the agent's socket, owns no job. Everything is read from D1 when it is needed.
+ * Invariants: one socket holds the newest epoch, older ones are closed; `free` is what the agent said it has room for,
+ * less what was offered since; storage remembers which deployment a lease may log to, and can be rebuilt by a hello.
+ */
+export class HostLink extends DurableObject<Env> {
+  /** Offers are made one after the other, so that `free` is never spent twice. */
+  private offering: Promise<void> = Promise.resolve();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+  }
+
+  /** The agent connects; the Worker has authenticated it and names the host. */
+  override async fetch(request: Request): Promise<Response> {
+    const hostId = request.headers.get("X-Berth-Host") as Id<"host"> | null;
+    if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
+    const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
+    this.ctx.storage.kv.put("epoch", epoch);
+    for (const old of this.ctx.getWebSockets())
+      old.close(closeCodes.superseded, "a newer connection of this host");
+    const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
+    this.ctx.acceptWebSocket(server);
+    server.serializeAttachment({ hostId, epoch, free: 0, greeted: false } satisfies Attachment);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** A hint: there may be work. */
+  async wake(): Promise<void> {
+    const socket = this.current();
+    if (socket) await this.offer(socket);
+  }
+
+  /** A lease was ended or is to be cancelled: the agent hears of it now, or at its next hello. */
+  async revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void> {
+    const socket = this.current();
+    if (socket) this.send(socket, { type: verdict, ...lease });
+  }
+
+  /** Whether the agent answers: a socket whose last ping is recent. */
+  async isConnected(): Promise<boolean> {
+    const socket = this.current();
+    const pingedAt = socket && this.ctx.getWebSocketAutoResponseTimestamp(socket);
+    return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
+  }
+
+  override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
+    const state = this.attached(socket);
+    if (socket !== this.current()) return;
+    const message = typeof text === "string" && text.length <= maxFrameBytes ? parse(text) : undefined;
+    if (!message || (message.type !== "hello" && !state.greeted))
+      return socket.close(closeCodes.protocolError, "not a message of this protocol");
+    const ctx = this.context(state.hostId);
+    switch (message.type) {
+      case "hello": {
+        const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
+        for (const { jobId, attempt, deploymentId } of kept)
+          this.rememberLog({ jobId, attempt }, deploymentId);
+        this.attach(socket, { ...state, greeted: true });
+        this.send(socket, { type: "welcome", epoch: state.epoch });
+        for (const lease of drop) this.send(socket, { type: "drop", ...lease });
+        for (const lease of cancel) this.send(socket, { type: "cancel", ...lease });
+        for (const offer of offers) this.sendOffer(socket, offer);
+        return;
+      }
+      case "ready":
+        this.attach(socket, { ...this.attached(socket), free: message.free });
+        return this.offer(socket);
+      case "phase":
+        return recordPhase(ctx, state.hostId, message);
+      case "log": {
+        const { jobId, attempt, deploymentId, firstSeq, lines } = message;
+        // A stale lease's lines are taken off the agent's hands, and dropped.
+        let lastSeq = firstSeq + lines.length - 1;
+        if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === deploymentId)
+          lastSeq = await this.env.DEPLOYMENT_LOG.get(
+            this.env.DEPLOYMENT_LOG.idFromName(deploymentId),
+          ).append(attempt, firstSeq, lines);
+        return this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
+      }
+      case "done":
+        await finishJob(ctx, state.hostId, message, message.result);
+        return this.settle(socket, message);
+      case "failed":
+        await failJob(ctx, state.hostId, message, message);
+        return this.settle(socket, message);
+      default:
+        message satisfies never;
+    }
+  }
+
+  override async webSocketError(socket: WebSocket): Promise<void> {
+    socket.close(closeCodes.protocolError);
+  }
+
+  /** The result is recorded, or was not wanted any more: the agent may forget it, and the site's next job may go. */
+  private async settle(socket: WebSocket, { jobId, attempt }: Lease): Promise<void> {
+    this.ctx.storage.kv.delete(`log:${jobId}:${attempt}`);
+    this.send(socket, { type: "ack", jobId, attempt });
+    await this.offer(socket);
+  }
+
+  private offer(socket: WebSocket): Promise<void> {
+    this.offering = this.offering.catch(() => undefined).then(() => this.offerAll(socket));
+    return this.offering;
+  }
+
+  private async offerAll(socket: WebSocket): Promise<void> {
+    for (;;) {
+      const state = this.attached(socket);
+      if (socket !== this.current() || !state.greeted || state.free <= 0) return;
+      const offer = await leaseJob(this.context(state.hostId), state.hostId);
+      if (!offer) return;
+      this.attach(socket, { ...state, free: state.free - 1 });
+      this.sendOffer(socket, offer);
+    }
+  }
+
+  private sendOffer(socket: WebSocket, { job, attempt, timeoutMs, deploymentId }: Offer): void {
+    this.rememberLog({ jobId: job.id, attempt }, deploymentId);
+    this.send(socket, { type: "job", job, attempt, timeoutMs });
+  }
+
+  private rememberLog({ jobId, attempt }: Lease, deploymentId: Id<"deployment"> | null): void {
+    if (deploymentId) this.ctx.storage.kv.put(`log:${jobId}:${attempt}`, deploymentId);
+  }
+
+  private send(socket: WebSocket, message: ToAgent): void {
+    socket.send(JSON.stringify(message));
+  }
+
+  /** The socket of the newest epoch. */
+  private current(): WebSocket | undefined {
+    const epoch = this.ctx.storage.kv.get<number>("epoch");
+    return this.ctx
+      .getWebSockets()
+      .find((socket) => this.attached(socket).epoch === epoch && socket.readyState === WebSocket.OPEN);
+  }
+
+  private attached(socket: WebSocket): Attachment {
+    return socket.deserializeAttachment() as Attachment;
+  }
+
+  private attach(socket: WebSocket, attachment: Attachment): void {
+    socket.serializeAttachment(attachment);
+  }
+
+  private context(hostId: Id<"host">): Ctx {
+    return contextOf(this.env, { type: "host", hostId }, (work) => this.ctx.waitUntil(work));
+  }
+}
+
+function parse(text: string): FromAgent | undefined {
+  try {
+    const result = FromAgent.safeParse(JSON.parse(text));
+    return result.success ? result.data : undefined;
+  } catch {
+    return undefined;
+  }
+}

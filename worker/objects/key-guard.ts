@@ -1,0 +1,70 @@
+import { DurableObject } from "cloudflare:workers";
+import { contextOf, type Actor, type Db } from "../context.ts";
+import { admit, keyWindow } from "../domain/sliding-window.ts";
+import type { Env } from "../env.ts";
+import { findKeyActor } from "../services/keys/find.ts";
+import { touchKey } from "../services/keys/touch.ts";
+
+type KeyActor = Actor & { type: "key" };
+export type Verdict = {
+  actor: KeyActor | null;
+  admitted: boolean;
+  limit: number;
+  left: number;
+  resetSeconds: number;
+  windowSeconds: number;
+};
+
+const touchEveryMs = 60_000;
+
+/**
+ * One per API key: is it valid and within its limit, in one hop. Storage holds the actor (a copy of D1's row, read at
+ * first use, removed at revocation) and the times of the last admitted requests; memory only spares reading them.
+ */
+export class KeyGuard extends DurableObject<Env> {
+  private actor: KeyActor | undefined;
+  private hits: number[] | undefined;
+  private touchedAt = 0;
+
+  async check(keyHash: string): Promise<Verdict> {
+    const actor = await this.known(keyHash);
+    if (!actor) return { actor: null, admitted: false, limit: 0, left: 0, resetSeconds: 0, windowSeconds: 0 };
+    const now = Date.now();
+    this.hits ??= this.ctx.storage.kv.get<number[]>("hits") ?? [];
+    const { admitted, hits, left, resetMs } = admit(this.hits, now, keyWindow);
+    this.hits = hits;
+    if (admitted) this.ctx.storage.kv.put("hits", hits);
+    if (now - this.touchedAt >= touchEveryMs) {
+      this.touchedAt = now;
+      this.ctx.waitUntil(touchKey(this.db(), keyHash, new Date(now)));
+    }
+    return {
+      actor,
+      admitted,
+      limit: keyWindow.limit,
+      left,
+      resetSeconds: Math.max(1, Math.ceil(resetMs / 1000)),
+      windowSeconds: keyWindow.windowMs / 1000,
+    };
+  }
+
+  /** Effective on the very next request. The row in D1 is marked first, so a lost copy is not restored. */
+  async revoke(): Promise<void> {
+    this.actor = undefined;
+    this.hits = [];
+    await this.ctx.storage.deleteAll();
+  }
+
+  private db(): Db {
+    return contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work)).db;
+  }
+
+  private async known(keyHash: string): Promise<KeyActor | undefined> {
+    this.actor ??= this.ctx.storage.kv.get<KeyActor>("actor");
+    if (this.actor) return this.actor;
+    const found = await findKeyActor(this.db(), keyHash);
+    if (!found) return undefined;
+    this.ctx.storage.kv.put("actor", found);
+    return (this.actor = found);
+  }
+}

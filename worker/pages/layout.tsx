@@ -1,0 +1,48 @@
+import type { Child } from "hono/jsx";
+
+const style = `
+:root { color-scheme: light dark; --ink: #16202c; --soft: #5b6878; --line: #dfe5ec; --paper: #fff; --ground: #f3f6f9; --sea: #0b6e8f; --sea-ink: #fff; --good: #17734a; --warn: #8a5a00; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8edf3; --soft: #98a6b6; --line: #2b3745; --paper: #17202b; --ground: #0f161e; --sea: #3aa6c9; --sea-ink: #06222c; --good: #5cc795; --warn: #e0b155; } }
+* { box-sizing: border-box; margin: 0 }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); min-height: 100vh; display: grid; grid-template-rows: auto 1fr auto }
+header, footer { padding: 1.25rem 1.5rem; color: var(--soft); font-size: .9rem }
+header a { font-weight: 700; font-size: 1.1rem; color: var(--ink); text-decoration: none; letter-spacing: -.01em }
+main { width: min(34rem, 100% - 2rem); margin: 1rem auto auto; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem }
+h1 { font-size: 1.45rem; letter-spacing: -.02em; margin-bottom: .25rem }
+p { color: var(--soft) }
+table { width: 100%; border-collapse: collapse; margin: 1.5rem 0 }
+td { padding: .7rem 0; border-top: 1px solid var(--line); vertical-align: top }
+td:last-child { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+tr.total td { font-weight: 650; border-top: 2px solid var(--ink) }
+label { display: block; margin-top: 1rem; font-size: .9rem; font-weight: 550 }
+input { width: 100%; font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 9px; padding: .65rem .8rem; margin-top: .3rem }
+button { width: 100%; margin-top: 1.5rem; font: inherit; font-weight: 650; padding: .8rem; border: 0; border-radius: 9px; background: var(--sea); color: var(--sea-ink); cursor: pointer }
+button.quiet { background: transparent; color: var(--soft); border: 1px solid var(--line); margin-top: .75rem }
+button:focus-visible, input:focus-visible, a:focus-visible { outline: 3px solid color-mix(in srgb, var(--sea) 50%, transparent); outline-offset: 2px }
+.badge { display: inline-block; font-size: .8rem; font-weight: 650; padding: .1rem .6rem; border-radius: 99px; border: 1px solid currentColor }
+.good { color: var(--good) } .warn { color: var(--warn) }
+.note { margin-top: 1rem; font-size: .88rem; padding: .7rem .9rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line) }
+.code { font: 650 1.9rem/1.2 ui-monospace, monospace; letter-spacing: .08em; text-align: center; margin: 1.2rem 0 }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; font-size: .92rem; margin-top: 1rem } dt { color: var(--soft) }
+@media print { body { background: none } main { border: 0 } button, header, footer, .note { display: none } }
+`;
+
+/** The frame of every server-rendered page: no script, nothing from elsewhere. */
+export const Layout = ({ title, children }: { title: string; children: Child }) => (
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="robots" content="noindex" />
+      <title>{`${title} · Berth`}</title>
+      <style dangerouslySetInnerHTML={{ __html: style }} />
+    </head>
+    <body>
+      <header>
+        <a href="/">⚓ Berth</a>
+      </header>
+      <main>{children}</main>
+      <footer>Hosting that people own.</footer>
+    </body>
+  </html>
+);

@@ -1,0 +1,21 @@
+import { Hono } from "hono";
+import { Setup } from "../../protocol/api/setup.ts";
+import type { AppEnv } from "../app-env.ts";
+import { AppError } from "../domain/app-error.ts";
+import { body, limitBody, requireJson } from "../middleware/body.ts";
+import { actAs } from "../middleware/context.ts";
+import { runSetup } from "../services/setup/run.ts";
+
+/** The bearer of SETUP_TOKEN creates the first operator account, once. */
+export const setup = new Hono<AppEnv>().post(
+  "/",
+  actAs("system"),
+  limitBody,
+  requireJson,
+  body(Setup),
+  async (c) => {
+    const token = /^Bearer (\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1];
+    if (!token) throw new AppError("unauthorized");
+    return c.json(await runSetup(c.var.ctx, token, c.req.valid("json")), 201);
+  },
+);

@@ -1,0 +1,30 @@
+import { Hono } from "hono";
+import { ListQuery } from "../../protocol/api/common.ts";
+import { SiteCreate, SitePatch } from "../../protocol/api/sites.ts";
+import type { AppEnv } from "../app-env.ts";
+import { body, query } from "../middleware/body.ts";
+import { listDeployments } from "../services/deployments/list.ts";
+import { actOnSite } from "../services/sites/act.ts";
+import { createSite } from "../services/sites/create.ts";
+import { getSite } from "../services/sites/get.ts";
+import { listSites } from "../services/sites/list.ts";
+import { removeSite } from "../services/sites/remove.ts";
+import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
+
+export const sites = new Hono<AppEnv>()
+  .get("/", query(ListQuery), async (c) => c.json(await listSites(c.var.ctx, c.req.valid("query"))))
+  .post("/", body(SiteCreate), async (c) => {
+    const created = await createSite(c.var.ctx, c.req.valid("json"));
+    c.header("Location", `/api/v1/sites/${created.siteId}`);
+    return c.json(created, 201);
+  })
+  .get("/:id", async (c) => c.json(await getSite(c.var.ctx, c.req.param("id"))))
+  .patch("/:id", body(SitePatch), async (c) =>
+    c.json(await actOnSite(c.var.ctx, c.req.param("id"), c.req.valid("json").action), 202),
+  )
+  .delete("/:id", async (c) => c.json(await removeSite(c.var.ctx, c.req.param("id")), 202))
+  .get("/:id/deployments", query(ListQuery), async (c) =>
+    c.json(await listDeployments(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
+  )
+  .get("/:id/webhook", async (c) => c.json(await getWebhookAddress(c.var.ctx, c.req.param("id"))))
+  .post("/:id/webhook/rotate", async (c) => c.json(await rotateWebhookAddress(c.var.ctx, c.req.param("id"))));

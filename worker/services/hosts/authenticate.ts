@@ -1,0 +1,19 @@
+import { and, eq, ne } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { hosts } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { sha256Hex } from "../../domain/tokens.ts";
+
+const tokenPattern = /^hst_[0-9a-z][0-9A-Za-z]{43}$/;
+
+/** Which host an agent's token enrols. */
+export async function authenticateHost(ctx: Ctx, token: string): Promise<Id<"host">> {
+  if (!tokenPattern.test(token)) throw new AppError("unauthorized");
+  const [host] = await ctx.db
+    .select({ id: hosts.id })
+    .from(hosts)
+    .where(and(eq(hosts.tokenHash, sha256Hex(token)), ne(hosts.status, "REMOVED")));
+  if (!host) throw new AppError("unauthorized");
+  return host.id;
+}

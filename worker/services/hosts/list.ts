@@ -1,0 +1,28 @@
+import { desc } from "drizzle-orm";
+import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import type { Host } from "../../../protocol/api/hosts.ts";
+import type { Ctx } from "../../context.ts";
+import { hosts } from "../../db/schema.ts";
+import { before, page } from "../page.ts";
+import { requireOperator } from "./require-operator.ts";
+
+export async function listHosts(ctx: Ctx, query: ListQuery): Promise<Page<Host>> {
+  requireOperator(ctx);
+  const rows = await ctx.db
+    .select()
+    .from(hosts)
+    .where(before(hosts.id, query))
+    .orderBy(desc(hosts.id))
+    .limit(query.limit + 1);
+  return page(rows, query, (row) => ({
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    region: row.region,
+    agentVersion: row.agentVersion,
+    cpuCount: row.cpuCount,
+    memoryMb: row.memoryMb,
+    createdAt: row.createdAt.toISOString(),
+    connectedAt: row.connectedAt?.toISOString() ?? null,
+  }));
+}

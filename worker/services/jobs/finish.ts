@@ -1,0 +1,224 @@
+import { and, eq, sql, type SQL } from "drizzle-orm";
+import { jobResults } from "../../../protocol/agent/jobs.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { deployments, jobs, sites } from "../../db/schema.ts";
+import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
+import { forgetSite } from "../sites/remove.ts";
+
+type Lease = { jobId: Id<"job">; attempt: number };
+
+/** Whether the lease was current. A stale report changes nothing and is acknowledged all the same. */
+export type Recorded = { recorded: boolean; deploymentId: Id<"deployment"> | null };
+
+const stale: Recorded = { recorded: false, deploymentId: null };
+
+async function heldBy(ctx: Ctx, hostId: Id<"host">, { jobId, attempt }: Lease) {
+  const [job] = await ctx.db
+    .select()
+    .from(jobs)
+    .where(
+      and(eq(jobs.id, jobId), eq(jobs.attempt, attempt), eq(jobs.hostId, hostId), eq(jobs.status, "LEASED")),
+    );
+  return job;
+}
+
+/** Ends the job; the mark lets the rest of the batch know that this very report ended it. */
+const endJob = (
+  ctx: Ctx,
+  lease: Lease,
+  status: "DONE" | "FAILED" | "CANCELLED",
+  mark: string,
+  error: string | null = null,
+) =>
+  ctx.db
+    .update(jobs)
+    .set({ status, mark, error, finishedAt: ctx.now() })
+    .where(and(eq(jobs.id, lease.jobId), eq(jobs.attempt, lease.attempt), eq(jobs.status, "LEASED")))
+    .returning({ id: jobs.id });
+
+const endedBy = (mark: string): SQL =>
+  sql`EXISTS (SELECT 1 FROM jobs WHERE mark = ${mark} AND status <> 'LEASED')`;
+
+/** Moves the site as the event says, where its status allows it and this report ended the job. */
+const moveSite = (ctx: Ctx, siteId: Id<"site">, event: SiteEventName, guard: SQL, serving: boolean) => {
+  const { from, to } = siteEvents[event] as {
+    from: readonly string[];
+    to?: (typeof sites.$inferSelect)["status"];
+  };
+  return ctx.db
+    .update(sites)
+    .set({ ...(to && { status: to }), serving, updatedAt: ctx.now() })
+    .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`, guard));
+};
+
+/** The site after a deployment ended: another one follows, or a version serves, or none does. */
+const statusAfterDeployment = sql`CASE
+  WHEN status <> 'DEPLOYING' THEN status
+  WHEN EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND status = 'QUEUED') THEN 'DEPLOYING'
+  WHEN serving THEN 'RUNNING'
+  WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED'
+  ELSE 'FAILED' END`;
+
+/** The host reports success. @throws ZodError when the result is not of the job's kind */
+export async function finishJob(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  lease: Lease,
+  result: unknown,
+): Promise<Recorded> {
+  const job = await heldBy(ctx, hostId, lease);
+  if (!job) return stale;
+  const mark = ctx.newMark();
+  const ended = endedBy(mark);
+  const end = endJob(ctx, lease, "DONE", mark);
+  const now = ctx.now();
+  switch (job.kind) {
+    case "site.deploy": {
+      const done = jobResults["site.deploy"].parse(result);
+      const id = requireDeployment(job);
+      const { clone, build, start, swap } = done.durations;
+      await ctx.db.batch([
+        end,
+        ctx.db
+          .update(deployments)
+          .set({ status: "SUPERSEDED" })
+          .where(and(eq(deployments.siteId, job.siteId), eq(deployments.status, "LIVE"), ended)),
+        ctx.db
+          .update(deployments)
+          .set({
+            status: "LIVE",
+            commit: done.commit,
+            commitMessage: done.commitMessage,
+            imageDigest: done.imageDigest,
+            cloneMs: clone,
+            buildMs: build,
+            startMs: start,
+            swapMs: swap,
+            finishedAt: now,
+          })
+          .where(and(eq(deployments.id, id), ended)),
+        ctx.db
+          .update(sites)
+          .set({ currentDeploymentId: id, serving: true, updatedAt: now })
+          .where(and(eq(sites.id, job.siteId), ended)),
+        ctx.db
+          .update(sites)
+          .set({ status: statusAfterDeployment })
+          .where(and(eq(sites.id, job.siteId), ended)),
+      ]);
+      ctx.logs.finish(id, "Deployment is live.");
+      return { recorded: true, deploymentId: id };
+    }
+    case "site.start":
+    case "site.restart":
+      await ctx.db.batch([end, moveSite(ctx, job.siteId, "started", ended, true)]);
+      return { recorded: true, deploymentId: null };
+    case "site.stop":
+      await ctx.db.batch([
+        end,
+        ctx.db
+          .update(sites)
+          .set({ serving: false })
+          .where(and(eq(sites.id, job.siteId), ended)),
+        moveSite(ctx, job.siteId, "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
+      ]);
+      return { recorded: true, deploymentId: null };
+    case "site.delete": {
+      const logs = await ctx.db
+        .select({ id: deployments.id })
+        .from(deployments)
+        .where(eq(deployments.siteId, job.siteId));
+      await ctx.db.batch([end, ...forgetSite(ctx, job.siteId, ended)]);
+      for (const { id } of logs) ctx.logs.remove(id);
+      return { recorded: true, deploymentId: null };
+    }
+  }
+}
+
+export type Failure = {
+  error: string;
+  cancelled: boolean;
+  durations: { clone: number | null; build: number | null; start: number | null; swap: number | null } | null;
+};
+
+/** The host reports failure: an older version goes on serving, and the site says so. */
+export async function failJob(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  lease: Lease,
+  failure: Failure,
+): Promise<Recorded> {
+  const job = await heldBy(ctx, hostId, lease);
+  return job ? endAsFailed(ctx, job, failure) : stale;
+}
+
+/** Also the reaper's way: ends a leased or waiting job with an honest reason. */
+export async function endAsFailed(
+  ctx: Ctx,
+  job: typeof jobs.$inferSelect,
+  failure: Failure,
+): Promise<Recorded> {
+  const mark = ctx.newMark();
+  const ended = endedBy(mark);
+  const now = ctx.now();
+  const status = failure.cancelled ? "CANCELLED" : "FAILED";
+  const end = ctx.db
+    .update(jobs)
+    .set({ status, mark, error: failure.error, finishedAt: now })
+    .where(and(eq(jobs.id, job.id), eq(jobs.attempt, job.attempt), eq(jobs.status, job.status)))
+    .returning({ id: jobs.id });
+  switch (job.kind) {
+    case "site.deploy": {
+      const id = requireDeployment(job);
+      const [[hit]] = await ctx.db.batch([
+        end,
+        ctx.db
+          .update(deployments)
+          .set({
+            status,
+            error: failure.cancelled ? null : failure.error,
+            cloneMs: failure.durations?.clone,
+            buildMs: failure.durations?.build,
+            startMs: failure.durations?.start,
+            swapMs: failure.durations?.swap,
+            finishedAt: now,
+          })
+          .where(and(eq(deployments.id, id), ended)),
+        ctx.db
+          .update(sites)
+          .set({ status: statusAfterDeployment, updatedAt: now })
+          .where(and(eq(sites.id, job.siteId), ended)),
+      ]);
+      if (!hit) return stale;
+      ctx.logs.finish(
+        id,
+        failure.cancelled ? "Deployment cancelled." : `Deployment failed: ${failure.error}`,
+      );
+      return { recorded: true, deploymentId: id };
+    }
+    case "site.start":
+      await ctx.db.batch([end, moveSite(ctx, job.siteId, "startFailed", ended, false)]);
+      break;
+    case "site.stop":
+      // The containers may still run: say so, and let the owner ask again.
+      await ctx.db.batch([
+        end,
+        ctx.db
+          .update(sites)
+          .set({ wanted: "RUNNING" })
+          .where(and(eq(sites.id, job.siteId), ended)),
+      ]);
+      break;
+    case "site.restart":
+    case "site.delete":
+      await end;
+      break;
+  }
+  return { recorded: true, deploymentId: null };
+}
+
+function requireDeployment(job: typeof jobs.$inferSelect): Id<"deployment"> {
+  if (!job.deploymentId) throw new Error(`Job ${job.id} names no deployment`);
+  return job.deploymentId;
+}

@@ -1,0 +1,89 @@
+import type { EnvEntry, Job, RunSpec, Source } from "../../../protocol/agent/jobs.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import type { jobs, packs, sites } from "../../db/schema.ts";
+import { siteAddress } from "../../domain/slug.ts";
+
+type SiteRow = typeof sites.$inferSelect;
+export type JobMaterial = {
+  job: typeof jobs.$inferSelect;
+  site: SiteRow;
+  pack: typeof packs.$inferSelect;
+  env: EnvEntry[];
+};
+
+/** Images kept per site for rollback, the one in service included. */
+const keepImages = 3;
+const buildTimeoutSeconds = 15 * 60;
+const startTimeoutSeconds = 60;
+
+/** The job as it travels: secrets are opened only here, on their way to the host. */
+export function frameOf(ctx: Ctx, material: JobMaterial): Job {
+  const { job, site } = material;
+  const { id, kind } = job;
+  switch (kind) {
+    case "site.deploy":
+      return {
+        id,
+        kind,
+        args: {
+          run: runOf(ctx, material),
+          deploymentId: deploymentOf(job),
+          source: sourceOf(ctx, site),
+          rootDir: site.rootDir,
+          dockerfilePath: site.dockerfilePath,
+          buildCommand: site.buildCommand,
+          buildTimeoutSeconds,
+          keepImages,
+        },
+      };
+    case "site.start":
+    case "site.restart":
+      return { id, kind, args: { run: runOf(ctx, material), deploymentId: deploymentOf(job) } };
+    case "site.stop":
+      return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site) } };
+    case "site.delete":
+      return {
+        id,
+        kind,
+        args: { siteId: site.id, accountId: site.accountId, hostnames: hostnamesOf(ctx, site) },
+      };
+  }
+}
+
+const hostnamesOf = (ctx: Ctx, site: SiteRow) => [siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname];
+
+function deploymentOf(job: JobMaterial["job"]): Id<"deployment"> {
+  if (!job.deploymentId) throw new Error(`Job ${job.id} (${job.kind}) names no deployment`);
+  return job.deploymentId;
+}
+
+function sourceOf(ctx: Ctx, site: SiteRow): Source {
+  if (site.deployType === "dockerfile" && site.dockerfile !== null)
+    return { type: "dockerfile", text: site.dockerfile };
+  if (site.deployType === "image" && site.image !== null) return { type: "image", reference: site.image };
+  if (site.deployType === "github" && site.githubUrl !== null) {
+    const token =
+      site.gitTokenSealed === null
+        ? null
+        : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
+    return { type: "git", address: site.githubUrl, branch: site.branch, token };
+  }
+  throw new Error(`Site ${site.id} has no source`);
+}
+
+const runOf = (ctx: Ctx, { site, pack, env }: JobMaterial): RunSpec => ({
+  siteId: site.id,
+  accountId: site.accountId,
+  hostnames: hostnamesOf(ctx, site),
+  port: site.port,
+  startCommand: site.startCommand,
+  healthCheckPath: site.healthCheckPath,
+  startTimeoutSeconds,
+  env: env.map((entry) =>
+    entry.secret
+      ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
+      : entry,
+  ),
+  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids },
+});

@@ -1,0 +1,81 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { Job } from "../../../protocol/agent/jobs.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import { jobTimeoutMs } from "../../domain/job-rules.ts";
+import { frameOf } from "./frame.ts";
+
+export type Offer = { job: Job; attempt: number; timeoutMs: number; deploymentId: Id<"deployment"> | null };
+
+const timeoutOfKind = sql.raw(
+  `CASE kind ${Object.entries(jobTimeoutMs)
+    .map(([kind, ms]) => `WHEN '${kind}' THEN ${ms}`)
+    .join(" ")} END`,
+);
+
+/**
+ * The oldest job this host may take, leased in the batch that marks its deployment BUILDING and reads all it needs.
+ * Jobs of one site run one at a time and in the order of acceptance. null: nothing to do.
+ */
+export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | null> {
+  return takeLease(
+    ctx,
+    hostId,
+    sql`id = (
+    SELECT j.id FROM jobs j
+    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} OR j.host_id IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.site_id = j.site_id AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
+    ORDER BY j.seq LIMIT 1)`,
+  );
+}
+
+/** Offers a leased job once more, because its agent no longer works on it. */
+export const leaseAgain = (ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> =>
+  takeLease(ctx, hostId, sql`id = ${jobId} AND status = 'LEASED' AND host_id = ${hostId}`);
+
+async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof sql>): Promise<Offer | null> {
+  const mark = ctx.newMark();
+  const now = ctx.now().getTime();
+  const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
+  // Four plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
+  const [, , , [job], [site], [pack], [env]] = await ctx.db.batch([
+    ctx.statement(sql`
+      UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
+        deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
+    ctx.statement(sql`
+      UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now})
+      WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
+    ctx.statement(
+      sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
+    ),
+    ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
+    ctx.db
+      .select()
+      .from(sites)
+      .where(eq(sites.id, ofTaken("site_id"))),
+    ctx.db
+      .select()
+      .from(packs)
+      .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")})`)),
+    ctx.db
+      .select()
+      .from(siteEnvVersions)
+      .where(
+        and(
+          eq(siteEnvVersions.siteId, ofTaken("site_id")),
+          eq(
+            siteEnvVersions.version,
+            sql`(SELECT env_version FROM deployments WHERE id = ${ofTaken("deployment_id")})`,
+          ),
+        ),
+      ),
+  ]);
+  if (!job || !site || !pack) return null;
+  return {
+    job: frameOf(ctx, { job, site, pack, env: env?.entries ?? [] }),
+    attempt: job.attempt,
+    timeoutMs: jobTimeoutMs[job.kind],
+    deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,
+  };
+}

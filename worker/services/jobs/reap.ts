@@ -1,0 +1,45 @@
+import { and, inArray, lt, sql } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { jobs, sites } from "../../db/schema.ts";
+import { expiredReason } from "../../domain/job-rules.ts";
+import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
+import { endAsFailed } from "./finish.ts";
+
+/** Ends what outlived its deadline, and gives every site that waits for work the work it waits for. */
+export async function reapJobs(ctx: Ctx): Promise<void> {
+  const now = ctx.now();
+  const open = ["QUEUED", "LEASED"] as const;
+  const [expired, idle] = await ctx.db.batch([
+    ctx.db
+      .select()
+      .from(jobs)
+      .where(and(inArray(jobs.status, [...open]), lt(jobs.deadlineAt, now)))
+      .limit(100),
+    ctx.db
+      .select()
+      .from(sites)
+      .where(
+        and(
+          inArray(sites.status, ["DEPLOYING", "DELETING"]),
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${sites.id} AND status IN ('QUEUED', 'LEASED'))`,
+        ),
+      )
+      .limit(100),
+  ]);
+  for (const job of expired) {
+    const failure = {
+      error: expiredReason(job.kind, job.status === "LEASED"),
+      cancelled: false,
+      durations: null,
+    };
+    await endAsFailed(ctx, job, failure);
+    if (job.status === "LEASED" && job.hostId)
+      ctx.hosts.revise(job.hostId, { jobId: job.id, attempt: job.attempt }, "drop");
+  }
+  for (const site of idle) {
+    if (site.status === "DELETING")
+      await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
+    else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, "payment")]);
+    ctx.hosts.wake(site.hostId);
+  }
+}

@@ -1,0 +1,17 @@
+import { lt, type SQL } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import type { ListQuery, Page } from "../../protocol/api/common.ts";
+
+/** Newest first: ids sort by time, so the cursor is the last id shown. */
+export const before = (column: SQLiteColumn, query: ListQuery): SQL | undefined =>
+  query.cursor === undefined ? undefined : lt(column, query.cursor);
+
+/** Give it one row more than `limit`, which tells whether there is a next page. */
+export function page<Row extends { id: string }, Item>(
+  rows: Row[],
+  query: ListQuery,
+  view: (row: Row) => Item,
+): Page<Item> {
+  const shown = rows.slice(0, query.limit);
+  return { data: shown.map(view), nextCursor: rows.length > query.limit ? (shown.at(-1)?.id ?? null) : null };
+}

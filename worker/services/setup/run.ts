@@ -1,0 +1,43 @@
+import { eq } from "drizzle-orm";
+import { timingSafeEqual } from "node:crypto";
+import type { Setup } from "../../../protocol/api/setup.ts";
+import type { Ctx } from "../../context.ts";
+import { accounts, apiKeys } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { sha256Hex } from "../../domain/tokens.ts";
+import { newApiKey } from "../keys/create.ts";
+
+/** The first account, an operator, with its first API key; once per installation, for the bearer of SETUP_TOKEN. */
+export async function runSetup(
+  ctx: Ctx,
+  token: string,
+  input: Setup,
+): Promise<{ accountId: string; apiKey: string }> {
+  const expected = ctx.config.SETUP_TOKEN;
+  if (
+    expected === undefined ||
+    !timingSafeEqual(Buffer.from(sha256Hex(token)), Buffer.from(sha256Hex(expected)))
+  )
+    throw new AppError("unauthorized");
+  const [operator] = await ctx.db
+    .select({ id: accounts.id })
+    .from(accounts)
+    .where(eq(accounts.role, "operator"))
+    .limit(1);
+  if (operator) throw conflict("This installation is set up already: sign in with the operator's account.");
+  const now = ctx.now();
+  const accountId = ctx.newId("account");
+  const { key, row } = newApiKey(ctx, accountId, "Set-up", "setup");
+  await ctx.db.batch([
+    ctx.db.insert(accounts).values({
+      id: accountId,
+      name: input.name,
+      email: input.email.toLowerCase(),
+      role: "operator",
+      createdAt: now,
+      updatedAt: now,
+    }),
+    ctx.db.insert(apiKeys).values(row),
+  ]);
+  return { accountId, apiKey: key };
+}

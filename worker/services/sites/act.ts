@@ -1,0 +1,95 @@
+import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import type { SiteAction, SiteActionAccepted } from "../../../protocol/api/sites.ts";
+import type { SiteStatus } from "../../../protocol/states.ts";
+import type { Ctx } from "../../context.ts";
+import { sites } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
+import { queueSiteJob } from "../deployments/queue.ts";
+import { deploySite } from "./deploy.ts";
+import { siteOwnedBy, type SiteRow } from "./owned.ts";
+import { refuseUnpaid } from "./refuse-unpaid.ts";
+
+/** Start, stop, restart or deploy. The status follows when the host reports the effect. */
+export async function actOnSite(ctx: Ctx, siteId: string, action: SiteAction): Promise<SiteActionAccepted> {
+  const site = await siteOwnedBy(ctx, siteId);
+  switch (action) {
+    case "deploy":
+      return deploySite(ctx, site, "api");
+    case "start":
+      return startSite(ctx, site);
+    case "stop":
+      return stopSite(ctx, site);
+    case "restart":
+      return restartSite(ctx, site);
+  }
+}
+
+/** From STOPPED, from FAILED with a version to start, and behind a stop that is still under way. */
+async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
+  await refuseUnpaid(ctx, site);
+  const { from, wanted } = siteEvents.startRequested;
+  const mark = ctx.newMark();
+  const [[moved]] = await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({ wanted, mark, updatedAt: ctx.now() })
+      .where(
+        and(
+          eq(sites.id, site.id),
+          sql`${sites.currentDeploymentId} IS NOT NULL`,
+          sql`(${inArray(sites.status, [...from])} AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${site.id} AND kind = 'site.start' AND status IN ('QUEUED', 'LEASED')) OR (${sites.wanted} = 'STOPPED' AND ${inArray(sites.status, ["RUNNING", "DEPLOYING"])}))`,
+        ),
+      )
+      .returning(),
+    queueSiteJob(ctx, "site.start", site.id, sql`s.mark = ${mark}`),
+  ]);
+  if (!moved) throw refusal("started", site.status, site.currentDeploymentId === null);
+  ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+/** Ends deployments that wait or run as well: the last accepted command decides. */
+async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
+  await refuseUnpaid(ctx, site);
+  const { from, wanted } = siteEvents.stopRequested;
+  const mark = ctx.newMark();
+  const [[moved], , , , , leased] = await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({ wanted, mark, updatedAt: ctx.now() })
+      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), ne(sites.wanted, wanted)))
+      .returning(),
+    queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark}`),
+    ...cancelDeployments(ctx, site.id, sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`),
+  ]);
+  if (!moved) throw refusal("stopped", site.status);
+  reviseCancelled(ctx, leased);
+  ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
+  await refuseUnpaid(ctx, site);
+  const { from, wanted } = siteEvents.restartRequested;
+  const mark = ctx.newMark();
+  const [[moved]] = await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({ mark, updatedAt: ctx.now() })
+      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), eq(sites.wanted, wanted)))
+      .returning(),
+    queueSiteJob(ctx, "site.restart", site.id, sql`s.mark = ${mark}`),
+  ]);
+  if (!moved) throw refusal("restarted", site.status);
+  ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+const refusal = (done: string, status: SiteStatus, neverLive = false) =>
+  conflict(
+    neverLive
+      ? `No version of this site has run yet: deploy it first.`
+      : `A ${status} site cannot be ${done} now.`,
+  );

@@ -1,0 +1,51 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
+import type { Ctx } from "../../context.ts";
+import { deployments, invoices, siteEnvVersions, sites } from "../../db/schema.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
+import { queueSiteJob } from "../deployments/queue.ts";
+import { siteOwnedBy } from "./owned.ts";
+
+/** DELETING is final: open work of the site ends, a host cleans up, then the record goes. */
+export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAccepted> {
+  const site = await siteOwnedBy(ctx, siteId);
+  const { from, to } = siteEvents.deleteRequested;
+  const mark = ctx.newMark();
+  const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
+  const [[moved], , , , , leased] = await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({ status: to, mark, updatedAt: ctx.now() })
+      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from])))
+      .returning(),
+    queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
+    ...cancelDeployments(ctx, site.id, deleting),
+    ctx.statement(
+      sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
+    ),
+    ctx.db
+      .update(invoices)
+      .set({ status: "void" })
+      .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid"), deleting)),
+    // Nothing of it ever reached a host: the record goes at once.
+    ...forgetSite(
+      ctx,
+      site.id,
+      sql`${deleting} AND (SELECT host_id FROM sites WHERE id = ${site.id}) IS NULL`,
+    ),
+  ]);
+  if (!moved) return { id: site.id, status: to };
+  reviseCancelled(ctx, leased);
+  if (moved.hostId) ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+/** Statements for one batch that delete the record, children first, where `guard` still holds. */
+export const forgetSite = (ctx: Ctx, siteId: SiteId, guard: ReturnType<typeof sql>) =>
+  [
+    ctx.db.delete(deployments).where(and(eq(deployments.siteId, siteId), guard)),
+    ctx.db.delete(siteEnvVersions).where(and(eq(siteEnvVersions.siteId, siteId), guard)),
+    ctx.db.delete(sites).where(and(eq(sites.id, siteId), guard)),
+  ] as const;
+type SiteId = (typeof sites.$inferSelect)["id"];
