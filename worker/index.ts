@@ -9,6 +9,6 @@ export { KeyGuard } from "./objects/key-guard.ts";
 
 export default {
   fetch: app.fetch,
-  scheduled: (_event, env, execution) =>
+  scheduled: (_event, env, execution): void =>
     execution.waitUntil(reapJobs(contextOf(env, { type: "system" }, (work) => execution.waitUntil(work)))),
 } satisfies ExportedHandler<Env>;

@@ -47,7 +47,7 @@ async function setUp(): Promise<string> {
   });
   if (response.status !== 201)
     throw new Error(`set-up answered ${response.status}: ${await response.text()}`);
-  return ((await response.json()) as { apiKey: string }).apiKey;
+  return (await response.json<{ apiKey: string }>()).apiKey;
 }
 
 let made = 0;

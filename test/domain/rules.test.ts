@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatId, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
+import { addMonths } from "../../worker/domain/pricing.ts";
+import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";
+import { admit } from "../../worker/domain/sliding-window.ts";
+import { siteAddress, siteSlug } from "../../worker/domain/slug.ts";
+
+const bytes10 = fc.uint8Array({ minLength: 10, maxLength: 10 });
+const kinds = Object.keys(idPrefixes) as IdKind[];
+
+describe("ids", () => {
+  it("match their own kind and no other", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...kinds),
+        fc.constantFrom(...kinds),
+        fc.nat(2 ** 40),
+        bytes10,
+        (kind, other, now, random) => {
+          expect(isId(other, formatId(kind, now, random))).toBe(kind === other);
+        },
+      ),
+    );
+  });
+
+  it("sort by the time they were minted", () => {
+    fc.assert(
+      fc.property(
+        fc.nat(2 ** 40),
+        fc.integer({ min: 1, max: 2 ** 30 }),
+        bytes10,
+        bytes10,
+        (now, later, a, b) => {
+          expect(formatId("site", now, a) < formatId("site", now + later, b)).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe("the sliding window", () => {
+  const window = { limit: 5, windowMs: 1000 };
+
+  it("admits at most the limit in any window, and refuses only when the limit was reached", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(400), { maxLength: 100 }), (steps) => {
+        let now = 0;
+        let hits: number[] = [];
+        const admittedAt: number[] = [];
+        for (const step of steps) {
+          now += step;
+          const recent = admittedAt.filter((at) => at > now - window.windowMs).length;
+          const verdict = admit(hits, now, window);
+          expect(verdict.admitted).toBe(recent < window.limit);
+          hits = verdict.hits;
+          if (verdict.admitted) admittedAt.push(now);
+        }
+      }),
+    );
+  });
+
+  it("does not lock a key out for longer than a window when the clock steps back", () => {
+    const { hits } = admit([], 10_000_000, window);
+    const full = Array.from({ length: 5 }, () => hits[0] ?? 0);
+    expect(admit(full, 5_000, window).admitted).toBe(true);
+  });
+});
+
+describe("terms", () => {
+  it("end on the same day, or on the last of a shorter month", () => {
+    expect(addMonths(new Date("2026-01-31T10:00:00Z"), 1).toISOString()).toBe("2026-02-28T10:00:00.000Z");
+    expect(addMonths(new Date("2026-11-15T00:00:00Z"), 3).toISOString()).toBe("2027-02-15T00:00:00.000Z");
+    expect(addMonths(new Date("2024-02-29T00:00:00Z"), 12).toISOString()).toBe("2025-02-28T00:00:00.000Z");
+  });
+});
+
+describe("a site's address", () => {
+  it("is a DNS label of at most 63 below the sites' domain, port kept", () => {
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
+        fc.uint8Array({ minLength: 8, maxLength: 8 }),
+        (name, random) => {
+          expect(siteSlug(name, random)).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+        },
+      ),
+    );
+    expect(siteAddress("http://localhost:8080", "shop-1234")).toEqual({
+      url: "http://shop-1234.localhost:8080",
+      hostname: "shop-1234.localhost",
+    });
+  });
+});
+
+describe("a webhook's delivery", () => {
+  const push = (ref: string, branch: string | null, defaultBranch?: string) =>
+    pushSkips(
+      readPushEvent("push", JSON.stringify({ ref, repository: { default_branch: defaultBranch } })),
+      branch,
+    );
+
+  it("deploys a push to the site's branch, and skips any other", () => {
+    expect(push("refs/heads/main", "main")).toBe(false);
+    expect(push("refs/heads/dev", "main")).toBe(true);
+    expect(push("refs/tags/main", "main")).toBe(true);
+    expect(push("refs/heads/dev", null, "trunk")).toBe(true);
+    expect(push("refs/heads/trunk", null, "trunk")).toBe(false);
+  });
+
+  it("deploys when nothing can be told from the body, and never throws", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (body) => {
+        expect(typeof pushSkips(readPushEvent(null, body), null)).toBe("boolean");
+      }),
+    );
+    expect(pushSkips(readPushEvent(null, ""), "main")).toBe(false);
+    expect(pushSkips(readPushEvent("ping", "{}"), "main")).toBe(true);
+  });
+});

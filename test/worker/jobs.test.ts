@@ -1,0 +1,322 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { beforeEach, describe, expect, it } from "vitest";
+import worker from "../../worker/index.ts";
+import {
+  account,
+  agent,
+  api,
+  bindings,
+  call,
+  createSite,
+  deployResult,
+  fail,
+  finish,
+  hello,
+  operator,
+  pay,
+  readyAgent,
+  runningSite,
+  site,
+} from "./service.ts";
+
+/** The reaper, as the cron runs it. */
+async function reap(): Promise<void> {
+  const execution = createExecutionContext();
+  worker.scheduled({} as ScheduledController, bindings, execution);
+  await waitOnExecutionContext(execution);
+}
+
+const expireJobs = (siteId: string) =>
+  bindings.DB.prepare("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?").bind(siteId).run();
+
+// A job that nobody placed would be taken by the next test's agent.
+beforeEach(async () => {
+  await bindings.DB.prepare(
+    "UPDATE jobs SET status = 'CANCELLED' WHERE status IN ('QUEUED', 'LEASED')",
+  ).run();
+  await bindings.DB.prepare(
+    "UPDATE sites SET status = 'FAILED' WHERE status IN ('DEPLOYING', 'DELETING')",
+  ).run();
+});
+
+describe("a host's link", () => {
+  it("refuses a token that enrols no host", async () => {
+    for (const token of ["", "hst_nonsense", `hst_0${"a".repeat(43)}`]) {
+      const response = await call("/agent/connect", {
+        headers: { Upgrade: "websocket", Authorization: `Bearer ${token}` },
+      });
+      expect(response.status).toBe(401);
+    }
+  });
+
+  it("stores the enrolment token only as a hash", async () => {
+    const { body } = await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
+      name: "hashed",
+    });
+    const { results } = await bindings.DB.prepare("SELECT * FROM hosts").all();
+    expect(JSON.stringify(results)).not.toContain(body.token);
+  });
+
+  it("lets only operators create hosts", async () => {
+    expect((await api(await account(), "POST", "/hosts", { name: "mine" })).status).toBe(403);
+    expect((await api(await account(), "GET", "/hosts")).status).toBe(403);
+  });
+
+  it("keeps one socket per host: the newest wins, and the older one is told so", async () => {
+    const first = await readyAgent();
+    const second = await readyAgent(10, first.token);
+    expect((await first.closed).code).toBe(4001);
+    const key = await account();
+    const { invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    await second.next("job");
+    second.close();
+  });
+
+  it("closes on anything that is not the protocol", async () => {
+    for (const frame of [{ type: "nonsense" }, { type: "ready", free: 1 }, { ...hello(), protocol: 2 }]) {
+      const connected = await agent();
+      connected.send(frame);
+      expect((await connected.closed).code).toBe(4002);
+    }
+  });
+
+  it("gives an agent no more jobs than it has room for", async () => {
+    const key = await account();
+    const one = await readyAgent(1);
+    const [first, second] = [await createSite(key), await createSite(key)];
+    await pay(first.invoiceToken);
+    await pay(second.invoiceToken);
+    const { job, attempt } = await one.next("job");
+    expect(one.waiting()).toEqual([]);
+    await finish(one, job, attempt, deployResult);
+    expect(one.waiting()).toEqual([]);
+    one.send({ type: "ready", free: 1 });
+    expect((await one.next("job")).job.id).not.toBe(job.id);
+    one.close();
+  });
+});
+
+describe("a job", () => {
+  it("paid for while no host is there waits for the first that connects", async () => {
+    await bindings.DB.prepare("UPDATE hosts SET status = 'DRAINING'").run();
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    expect(await site(key, siteId)).toMatchObject({ status: "DEPLOYING", hostId: null });
+    const late = await readyAgent();
+    const { job } = await late.next("job");
+    expect(job.args).toMatchObject({ run: { siteId } });
+    expect((await site(key, siteId)).hostId).toBe(late.hostId);
+    late.close();
+  });
+
+  it("lost with its agent is offered anew, with a higher attempt, to the one that comes back", async () => {
+    const key = await account();
+    const before = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const lost = await before.next("job");
+    before.close();
+    const after = await readyAgent(10, before.token);
+    const again = await after.next("job");
+    expect(again.job).toEqual(lost.job);
+    expect(again.attempt).toBe(lost.attempt + 1);
+    after.send({ type: "done", jobId: lost.job.id, attempt: lost.attempt, result: deployResult });
+    await after.next("ack");
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
+    await finish(after, again.job, again.attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    after.close();
+  });
+
+  it("still worked on after a reconnect stays the agent's own", async () => {
+    const key = await account();
+    const before = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await before.next("job");
+    before.close();
+    const after = await agent(before.token);
+    after.send(hello({ running: [{ jobId: job.id, attempt }] }));
+    await after.next("welcome");
+    after.send({ type: "ready", free: 1 });
+    await finish(after, job, attempt, deployResult);
+    expect(after.waiting()).toEqual([]);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    after.close();
+  });
+
+  it("that is no longer the agent's own is dropped at its hello", async () => {
+    const connected = await agent();
+    const jobId = `job_0${"0".repeat(26)}`;
+    connected.send(hello({ running: [{ jobId, attempt: 1 }] }));
+    expect(await connected.next("drop")).toEqual({ type: "drop", jobId, attempt: 1 });
+    connected.close();
+  });
+
+  it("reported done twice is recorded once and acknowledged twice", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await on.next("job");
+    await finish(on, job, attempt, deployResult);
+    await finish(on, job, attempt, { ...deployResult, commit: "c".repeat(40) });
+    expect((await site(key, siteId)).currentDeployment?.commit).toBe(deployResult.commit);
+    on.close();
+  });
+
+  it("of another host cannot be reported", async () => {
+    const key = await account();
+    const owner = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await owner.next("job");
+    const thief = await readyAgent();
+    await finish(thief, job, attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
+    owner.close();
+    thief.close();
+  });
+
+  it("that outlives its deadline ends FAILED with a reason, and the agent is told to stop", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await on.next("job");
+    await expireJobs(siteId);
+    await reap();
+    expect(await site(key, siteId)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { status: "FAILED", error: expect.stringContaining("20 minutes") },
+    });
+    expect(await on.next("drop")).toMatchObject({ jobId: job.id, attempt });
+    await finish(on, job, attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("FAILED");
+    on.close();
+  });
+
+  it("that no host takes ends FAILED with a reason", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    await expireJobs(siteId);
+    await reap();
+    expect(await site(key, siteId)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { error: expect.stringContaining("No host") },
+    });
+  });
+
+  it("that takes its host down again and again is given up", async () => {
+    const key = await account();
+    let on = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      expect((await on.next("job")).attempt).toBe(attempt);
+      on.close();
+      on = await readyAgent(10, on.token);
+    }
+    expect(await site(key, siteId)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { error: expect.stringContaining("interrupted") },
+    });
+    on.close();
+  });
+
+  it("missing for a site that waits for one is made by the reaper", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId } = await runningSite(key, on);
+    await bindings.DB.prepare("UPDATE sites SET status = 'DELETING' WHERE id = ?").bind(siteId).run();
+    await reap();
+    const { job, attempt } = await on.next("job");
+    expect(job.kind).toBe("site.delete");
+    await fail(on, job, attempt, "The engine is busy: it is tried again.");
+    await reap();
+    const again = await on.next("job");
+    await finish(on, again.job, again.attempt);
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    on.close();
+  });
+});
+
+describe("a deployment's log", () => {
+  const line = (text: string) => ({ at: "2026-01-01T00:00:00.000Z", stream: "stdout", text });
+
+  it("keeps each line once, in order, over repeats and attempts, and ends with the outcome", async () => {
+    const key = await account();
+    const before = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const first = await before.next("job");
+    const deploymentId = (await site(key, siteId)).latestDeployment?.id;
+    const log = (on: typeof before, attempt: number, firstSeq: number, ...texts: string[]) =>
+      on.send({ type: "log", jobId: first.job.id, attempt, deploymentId, firstSeq, lines: texts.map(line) });
+    log(before, 1, 1, "one", "two");
+    expect(await before.next("logAck")).toMatchObject({ lastSeq: 2 });
+    log(before, 1, 2, "two", "three");
+    expect(await before.next("logAck")).toMatchObject({ lastSeq: 3 });
+    before.close();
+    const after = await readyAgent(10, before.token);
+    const again = await after.next("job");
+    log(after, 2, 1, "one again");
+    await after.next("logAck");
+    const following = await call(`/api/v1/deployments/${deploymentId}/logs?follow=1`, {
+      headers: { Authorization: `Bearer ${key}`, "Last-Event-ID": "2" },
+    });
+    expect(following.headers.get("Content-Type")).toBe("text/event-stream");
+    await finish(after, again.job, again.attempt, deployResult);
+    const events = await following.text();
+    expect([...events.matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text)).toEqual([
+      "three",
+      expect.stringContaining("attempt 2"),
+      "one again",
+      "Deployment is live.",
+    ]);
+    expect(events).toContain("event: end");
+    const { body } = await api<{ data: { seq: number; text: string }[] }>(
+      key,
+      "GET",
+      `/deployments/${deploymentId}/logs`,
+    );
+    expect(body.data.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
+    after.close();
+  });
+
+  it("takes lines only for the lease it belongs to", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await on.next("job");
+    const deploymentId = (await site(key, siteId)).latestDeployment?.id;
+    const stranger = await readyAgent();
+    stranger.send({
+      type: "log",
+      jobId: job.id,
+      attempt,
+      deploymentId,
+      firstSeq: 1,
+      lines: [line("forged")],
+    });
+    await stranger.next("logAck");
+    const { body } = await api<{ data: unknown[] }>(key, "GET", `/deployments/${deploymentId}/logs`);
+    expect(body.data).toEqual([]);
+    on.close();
+    stranger.close();
+  });
+
+  it("is only its owner's to read", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId } = await runningSite(key, on);
+    const deploymentId = (await site(key, siteId)).latestDeployment?.id;
+    expect((await api(await account(), "GET", `/deployments/${deploymentId}/logs`)).status).toBe(403);
+    expect((await api(await account(), "GET", `/deployments/${deploymentId}`)).status).toBe(403);
+    on.close();
+  });
+});
