@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import {
+  api,
+  createSite,
+  launch,
+  leftovers,
+  local,
+  pay,
+  plainServer,
+  redeploy,
+  remove,
+  Repository,
+  request,
+  serverSource,
+  settled,
+  stateDirectory,
+  until,
+} from "./service.ts";
+
+/** The process ids of the embedded service's parts, as its supervisor keeps them. */
+const processIds = () =>
+  JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<string, number>;
+
+async function workerdIdOf(controlPlane: number): Promise<number> {
+  const children = readFileSync(`/proc/${controlPlane}/task/${controlPlane}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .map(Number);
+  for (const id of children) {
+    if (readFileSync(`/proc/${id}/cmdline`, "utf8").includes("workerd")) return id;
+    try {
+      return await workerdIdOf(id);
+    } catch {
+      // Not below this child: ask the next.
+    }
+  }
+  throw new Error(`No workerd below process ${controlPlane}`);
+}
+
+const slowBuild = (version: string) => ({
+  ...plainServer(version),
+  Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY server.js .\nRUN sleep 6\nUSER node\nCMD ["node", "server.js"]\n`,
+});
+
+it("kill -9 of the agent in mid build ends in RUNNING by itself, once", async () => {
+  const repository = new Repository(slowBuild("one"));
+  const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
+  await pay(invoiceToken);
+  const building = await until(
+    async () => (await api<{ data: { id: string }[] }>("GET", `/sites/${siteId}/deployments`)).body.data[0],
+    (deployment) => deployment !== undefined,
+  );
+  await until(
+    async () =>
+      (await api<{ data: { text: string }[] }>("GET", `/deployments/${building?.id}/logs`)).body.data,
+    (lines) => lines.some(({ text }) => text.includes("sleep 6")),
+  );
+  process.kill(processIds()["agent"] ?? 0, "SIGKILL");
+  const record = await settled(siteId);
+  expect(record).toMatchObject({ status: "RUNNING", latestDeployment: { id: building?.id, status: "LIVE" } });
+  expect((await request(record.url)).text).toBe("version one");
+  expect(leftovers(siteId).filter((name) => name.startsWith("container"))).toHaveLength(1);
+  await remove(siteId);
+  expect(leftovers(siteId)).toEqual([]);
+});
+
+it("kill -9 of workerd between payment and deployment ends in RUNNING by itself, and the site in service never stops", async () => {
+  const other = await launch({ githubUrl: new Repository(plainServer("other")).address });
+  const repository = new Repository(plainServer("one"));
+  const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
+  const workerd = await workerdIdOf(processIds()["control-plane"] ?? 0);
+  expect((await pay(invoiceToken)).status).toBe(200);
+  process.kill(workerd, "SIGKILL");
+  expect((await request(other.url)).text).toBe("version other");
+  await until(
+    () =>
+      request(`${local.siteUrl}/health`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    (status) => status === 200,
+    30_000,
+  );
+  const record = await settled(siteId);
+  expect(record.status).toBe("RUNNING");
+  expect((await request(record.url)).text).toBe("version one");
+  repository.commit({ "server.js": serverSource("two") }, "Second");
+  expect((await redeploy(siteId)).status).toBe("LIVE");
+  expect((await request(record.url)).text).toBe("version two");
+  await remove(siteId);
+  await remove(other.id);
+});
