@@ -4,6 +4,7 @@ import type { Engine } from "./docker/engine.ts";
 
 /** What one run of a job may use to be stopped and to say how it goes. */
 export type JobRun = {
+  jobId: string;
   /** Aborted by cancel, drop, deadline or shutdown. Checked before every step with an effect. */
   signal: AbortSignal;
   /** One line of the deployment's log; known secret values are masked before it leaves the process. */
@@ -14,21 +15,34 @@ export type JobRun = {
 /** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */
 export type Ingress = {
   /** Send every new request for these names to the target; open connections stay where they are. */
-  route(siteId: string, hostnames: readonly string[], target: { address: string; port: number }): Promise<void>;
+  route(siteId: string, hostnames: readonly string[], target: Target): Promise<void>;
   /** The names answer 503 with a page that says the site is stopped. */
   park(siteId: string, hostnames: readonly string[]): Promise<void>;
+  /** The container in service has another address: same names, new target. */
+  readdress(siteId: string, target: Target): Promise<void>;
   unroute(siteId: string): Promise<void>;
   /** What the names of this site are answered with now. */
-  current(siteId: string): { address: string; port: number } | "parked" | null;
+  current(siteId: string): Target | "parked" | null;
+  /** All sites the ingress knows. */
+  sites(): string[];
 };
+
+/** A container as the ingress reaches it. The id tells it after a restart gave it another address. */
+export type Target = { containerId: string; address: string; port: number };
 
 /** A host's means, handed to every handler. */
 export type Host = {
+  /** Tells this agent's containers from those of another agent on the same engine. */
+  agentId: string;
   engine: Engine;
   ingress: Ingress;
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;
+  /** Removes the site's containers but this one, once what they began has had time to end. */
+  retire(siteId: string, keepContainerId: string): void;
+  /** Name of the repository that holds a site's images; not to be guessed by another tenant's Dockerfile. */
+  imageRepository(siteId: string): string;
 };
 
 export type HostSettings = {

@@ -1,1 +1,232 @@
-export type Engine = { placeholder: true };
+import Docker from "dockerode";
+import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import type { BuildRequest } from "./buildkit.ts";
+
+export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
+export type ContainerState = {
+  id: string;
+  name: string;
+  image: string;
+  running: boolean;
+  exitCode: number;
+  oomKilled: boolean;
+  /** Process id of the container's init on the host; 0 when it does not run. */
+  pid: number;
+  labels: Record<string, string>;
+  /** Its address in each network it joined. */
+  addresses: Record<string, string>;
+};
+export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
+export type ImageSummary = { id: string; tags: string[] };
+type Labels = Record<string, string>;
+
+/**
+ * Docker in narrow primitives. "Already there" and "already gone" are success; what a caller matches by is the exact name
+ * and the labels set at container creation, as an image's own labels may say anything.
+ */
+export type Engine = {
+  ping(): Promise<void>;
+  ensureNetwork(name: string, labels: Labels): Promise<void>;
+  /** Removes the network unless containers still use it. */
+  removeNetwork(name: string): Promise<void>;
+  /** Creates the container, or takes the one of that name when its `berth.config` label is the same. */
+  createContainer(spec: ContainerSpec): Promise<string>;
+  startContainer(id: string): Promise<void>;
+  stopContainer(id: string, graceSeconds: number): Promise<void>;
+  removeContainer(id: string): Promise<void>;
+  inspectContainer(idOrName: string): Promise<ContainerState | null>;
+  listContainers(labels: Labels): Promise<ContainerSummary[]>;
+  /** Resolves with the exit code when the container ends; rejects when aborted. */
+  waitForExit(id: string, signal: AbortSignal): Promise<number>;
+  lastLines(id: string, count: number): Promise<string[]>;
+  /** `sha256:…` of the image, or null. */
+  imageId(reference: string): Promise<string | null>;
+  tagImage(id: string, repository: string, tag: string): Promise<void>;
+  removeImage(reference: string): Promise<void>;
+  listImages(labels: Labels): Promise<ImageSummary[]>;
+  pullImage(reference: string, signal: AbortSignal): Promise<void>;
+  build(request: BuildRequest): Promise<void>;
+  /** Calls back for every container of these labels that starts, until aborted; resumes after an engine restart. */
+  watchStarts(labels: Labels, signal: AbortSignal, onStart: (labels: Labels, id: string) => void): void;
+  facts(): Promise<{ cpuCount: number; memoryMb: number }>;
+};
+
+const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
+
+async function unless(statuses: number[], work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (statuses.includes(statusOf(error) ?? 0)) return false;
+    throw error;
+  }
+}
+
+const filters = (labels: Labels) => ({
+  label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
+});
+
+export function createEngine(options: { socketPath: string }): Engine {
+  const docker = new Docker({ socketPath: options.socketPath });
+
+  async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
+    try {
+      const found = await docker.getContainer(idOrName).inspect();
+      return {
+        id: found.Id,
+        name: found.Name.replace(/^\//, ""),
+        image: found.Image,
+        running: found.State.Running,
+        exitCode: found.State.ExitCode,
+        oomKilled: found.State.OOMKilled,
+        pid: found.State.Pid,
+        labels: found.Config.Labels,
+        addresses: Object.fromEntries(
+          Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),
+        ),
+      };
+    } catch (error) {
+      if (statusOf(error) === 404) return null;
+      throw error;
+    }
+  }
+
+  const removeContainer = async (id: string) => {
+    // 409: somebody else removes it right now.
+    await unless([404, 409], docker.getContainer(id).remove({ force: true, v: true }));
+  };
+
+  return {
+    inspectContainer,
+    removeContainer,
+    ping: async () => void (await docker.ping()),
+
+    async ensureNetwork(name, labels) {
+      const found = await unless([404], docker.getNetwork(name).inspect());
+      if (!found)
+        await unless(
+          [409],
+          docker.createNetwork({ Name: name, Driver: "bridge", CheckDuplicate: true, Labels: labels }),
+        );
+    },
+
+    // 403: it has active endpoints.
+    removeNetwork: async (name) => void (await unless([403, 404, 409], docker.getNetwork(name).remove())),
+
+    async createContainer(spec) {
+      for (;;) {
+        try {
+          return (await docker.createContainer(spec)).id;
+        } catch (error) {
+          if (statusOf(error) !== 409) throw error;
+          const existing = await inspectContainer(spec.name);
+          if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
+          if (existing) await removeContainer(existing.id);
+        }
+      }
+    },
+
+    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start())),
+    stopContainer: async (id, graceSeconds) =>
+      void (await unless([304, 404], docker.getContainer(id).stop({ t: graceSeconds }))),
+
+    async listContainers(labels) {
+      const found = await docker.listContainers({ all: true, filters: filters(labels) });
+      return found.map(({ Id, Names, Labels, State }) => ({
+        id: Id,
+        name: (Names[0] ?? "").replace(/^\//, ""),
+        labels: Labels,
+        running: State === "running",
+      }));
+    },
+
+    async waitForExit(id, signal) {
+      const { StatusCode } = (await docker.getContainer(id).wait({ abortSignal: signal })) as {
+        StatusCode: number;
+      };
+      return StatusCode;
+    },
+
+    async lastLines(id, count) {
+      const raw = (await docker
+        .getContainer(id)
+        .logs({ stdout: true, stderr: true, tail: count, follow: false })) as unknown as Buffer;
+      return demultiplex(raw).split("\n").filter(Boolean).slice(-count);
+    },
+
+    async imageId(reference) {
+      try {
+        return (await docker.getImage(reference).inspect()).Id;
+      } catch (error) {
+        if (statusOf(error) === 404) return null;
+        throw error;
+      }
+    },
+
+    tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
+    // 409: a container still uses it; whoever removes that container asks again.
+    removeImage: async (reference) =>
+      void (await unless([404, 409], docker.getImage(reference).remove({ force: false }))),
+
+    async listImages(labels) {
+      const found = await docker.listImages({ filters: filters(labels) });
+      return found.map(({ Id, RepoTags }) => ({ id: Id, tags: RepoTags ?? [] }));
+    },
+
+    async pullImage(reference, signal) {
+      const stream = (await docker.pull(reference, { abortSignal: signal })) as Readable;
+      await new Promise<void>((resolve, reject) =>
+        docker.modem.followProgress(stream, (error: Error | null) => (error ? reject(error) : resolve())),
+      );
+    },
+
+    async build(request) {
+      const { buildImage } = await import("./buildkit.ts");
+      await buildImage(docker.modem, request);
+    },
+
+    watchStarts(labels, signal, onStart) {
+      const watch = async () => {
+        const events = (await docker.getEvents({
+          filters: { type: ["container"], event: ["start"], ...filters(labels) },
+        })) as Readable;
+        signal.addEventListener("abort", () => events.destroy(), { once: true });
+        let rest = "";
+        for await (const chunk of events.setEncoding("utf8") as AsyncIterable<string>) {
+          const lines = (rest + chunk).split("\n");
+          rest = lines.pop() ?? "";
+          for (const line of lines.filter(Boolean)) {
+            const { Actor } = JSON.parse(line) as { Actor: { ID: string; Attributes: Labels } };
+            onStart(Actor.Attributes, Actor.ID);
+          }
+        }
+      };
+      const again = (): void => {
+        if (signal.aborted) return;
+        void watch()
+          .catch(() => undefined)
+          .then(() => delay(1000, undefined, { signal, ref: false }))
+          .then(again, () => undefined);
+      };
+      again();
+    },
+
+    async facts() {
+      const { NCPU, MemTotal } = (await docker.info()) as { NCPU: number; MemTotal: number };
+      return { cpuCount: NCPU, memoryMb: Math.floor(MemTotal / 1024 / 1024) };
+    },
+  };
+}
+
+/** Container output comes in frames of an 8-byte header and a payload (Docker API: Attach to a container, Stream format). */
+function demultiplex(raw: Buffer): string {
+  const parts: Buffer[] = [];
+  for (let at = 0; at + 8 <= raw.length;) {
+    const length = raw.readUInt32BE(at + 4);
+    parts.push(raw.subarray(at + 8, at + 8 + length));
+    at += 8 + length;
+  }
+  return Buffer.concat(parts).toString();
+}

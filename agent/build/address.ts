@@ -1,0 +1,44 @@
+import { lookup } from "node:dns/promises";
+import { BlockList, isIP } from "node:net";
+import { JobError } from "../host.ts";
+
+/** Addresses no tenant's Git host may have: this machine, private networks, link-local, metadata, CGNAT, reserved. */
+const refused = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["224.0.0.0", 3],
+] as const)
+  refused.addSubnet(network, prefix, "ipv4");
+for (const [network, prefix] of [
+  ["::", 96],
+  ["::ffff:0:0", 96],
+  ["64:ff9b::", 96],
+  ["fc00::", 7],
+  ["fe80::", 10],
+  ["ff00::", 8],
+] as const)
+  refused.addSubnet(network, prefix, "ipv6");
+
+export const isPublicAddress = (address: string): boolean =>
+  isIP(address) !== 0 && !refused.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+
+/** One public address of the host, to be pinned for the whole fetch. @throws JobError */
+export async function publicAddressOf(hostname: string): Promise<string> {
+  const found = isIP(hostname)
+    ? [{ address: hostname }]
+    : await lookup(hostname, { all: true }).catch(() => []);
+  if (found.length === 0)
+    throw new JobError(`The Git host ${hostname} was not found: check the repository's address.`);
+  const allowed = found.find(({ address }) => isPublicAddress(address));
+  if (!allowed || found.some(({ address }) => !isPublicAddress(address)))
+    throw new JobError(`The Git host ${hostname} is not on a public address: use a public one.`);
+  return allowed.address;
+}

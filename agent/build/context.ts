@@ -1,0 +1,62 @@
+import dockerignore from "@balena/dockerignore";
+import { lstat, readFile } from "node:fs/promises";
+import { join, sep } from "node:path";
+import type { Readable } from "node:stream";
+import tar from "tar-fs";
+import tarStream from "tar-stream";
+
+/**
+ * The build context as a tar stream: the folder without `.git` and what .dockerignore names, symbolic links as links.
+ * The Dockerfile comes from memory and takes the place of one of that name.
+ */
+export async function packContext(
+  folder: string,
+  dockerfile: { name: string; text: string },
+  below: string | null,
+): Promise<Readable> {
+  const ignoreText = await readFile(join(folder, ".dockerignore"), "utf8").catch(() => "");
+  const ignored = dockerignore({ ignorecase: false }).add(ignoreText);
+  return tar.pack(folder, {
+    dereference: false,
+    finalize: false,
+    ignore: (path) => {
+      const name = path
+        .slice(folder.length + 1)
+        .split(sep)
+        .join("/");
+      if (name === "") return false;
+      if (name === ".git" || name.startsWith(".git/") || (below === null && name === dockerfile.name))
+        return true;
+      return ignoreText !== "" && ignored.ignores(name);
+    },
+    map: (header) => ({
+      ...header,
+      uid: 0,
+      gid: 0,
+      name: below === null ? header.name : `${below}/${header.name}`,
+    }),
+    finish: (pack) => {
+      pack.entry({ name: dockerfile.name }, dockerfile.text);
+      pack.finalize();
+    },
+  }) as Readable;
+}
+
+/** A context of one file. */
+export function packFile(name: string, text: string): Readable {
+  const pack = tarStream.pack();
+  pack.entry({ name }, text);
+  pack.finalize();
+  return pack;
+}
+
+/** Names at the root of a folder, and package.json's text, without following links out of it. */
+export async function readSources(
+  folder: string,
+  names: string[],
+): Promise<{ files: Set<string>; packageJson: string | null }> {
+  const files = new Set(names);
+  const manifest = join(folder, "package.json");
+  const isFile = files.has("package.json") && (await lstat(manifest)).isFile();
+  return { files, packageJson: isFile ? await readFile(manifest, "utf8") : null };
+}

@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { JobError, type HostSettings } from "../host.ts";
+import { publicAddressOf } from "./address.ts";
+
+export type GitSource = { address: string; branch: string | null; token: string | null };
+export type Fetched = { commit: string; commitMessage: string };
+
+/** Megabytes a repository's working tree and objects may take. */
+const maxMegabytes = 1024;
+const timeoutMs = 5 * 60_000;
+
+/** Nothing of the machine's Git configuration, no prompt, no protocol but the one asked for, no redirect, no hook. */
+function gitOptions(scheme: "https" | "http", pin: string | null): string[] {
+  const settings = [
+    "http.followRedirects=false",
+    "core.hooksPath=/dev/null",
+    "protocol.allow=never",
+    `protocol.${scheme}.allow=always`,
+    "transfer.fsckObjects=true",
+    "submodule.recurse=false",
+    "credential.helper=",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=30",
+    ...(pin === null ? [] : [`http.curloptResolve=${pin}`]),
+  ];
+  return settings.flatMap((setting) => ["-c", setting]);
+}
+
+function gitEnvironment(home: string, scheme: string, token: string | null): NodeJS.ProcessEnv {
+  const certificates = process.env["GIT_SSL_CAINFO"] ?? process.env["NODE_EXTRA_CA_CERTS"];
+  return {
+    PATH: process.env["PATH"],
+    HOME: home,
+    LANG: "C",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ALLOW_PROTOCOL: scheme,
+    GIT_LFS_SKIP_SMUDGE: "1",
+    ...(certificates && { GIT_SSL_CAINFO: certificates }),
+    // In the environment, so that no process list shows it.
+    ...(token !== null && {
+      GIT_CONFIG_COUNT: "1",
+      GIT_CONFIG_KEY_0: "http.extraHeader",
+      GIT_CONFIG_VALUE_0: `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`,
+    }),
+  };
+}
+
+type Run = { code: number; stdout: string; stderr: string };
+
+function git(args: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Run> {
+  return new Promise((resolve, reject) => {
+    // A file larger than the cap ends Git with SIGXFSZ; prlimit is part of every Linux with util-linux.
+    const child = spawn("prlimit", [`--fsize=${maxMegabytes * 1024 * 1024}`, "--", "git", ...args], {
+      env,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      killSignal: "SIGKILL",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let [stdout, stderr] = ["", ""];
+    child.stdout
+      .setEncoding("utf8")
+      .on("data", (text: string) => (stdout = (stdout + text).slice(0, 1_000_000)));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-10_000)));
+    child.once("error", (error) =>
+      reject(
+        signal.aborted || error.name !== "AbortError"
+          ? error
+          : new JobError("The repository took more than 5 minutes to fetch: make it smaller."),
+      ),
+    );
+    child.once("close", (code) => resolve({ code: code ?? 128, stdout, stderr }));
+  });
+}
+
+/**
+ * The newest commit of the branch, checked out into `folder` (made by this call) without its history.
+ * @throws JobError with a sentence for the owner
+ */
+export async function fetchSource(
+  source: GitSource,
+  folder: string,
+  settings: HostSettings,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const slash = source.address.indexOf("/");
+  const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
+  const local = settings.insecureGitHosts.includes(host);
+  const { hostname, port } = new URL(`https://${host}`);
+  if (!local && port !== "")
+    throw new JobError(`Git hosts are reached on port 443 only: leave the port out of ${host}.`);
+  const scheme = local ? "http" : "https";
+  const pin = local ? null : `${hostname}:443:${await publicAddressOf(hostname)}`;
+  const url = `${scheme}://${host}/${path}`;
+  const home = `${folder}.home`;
+  await mkdir(home, { recursive: true });
+  const env = gitEnvironment(home, scheme, source.token);
+  const options = gitOptions(scheme, pin);
+
+  const wanted = source.branch === null ? "HEAD" : `refs/heads/${source.branch}`;
+  const heads = await git([...options, "ls-remote", "--", url, wanted], env, signal);
+  if (heads.code !== 0) throw new JobError(refusalOf(heads.stderr, source.address));
+  const commit = heads.stdout
+    .split("\n")
+    .find((line) => line.endsWith(`\t${wanted}`))
+    ?.slice(0, 40);
+  if (!commit || !/^[0-9a-f]{40}$/.test(commit))
+    throw new JobError(
+      source.branch === null
+        ? `The repository ${source.address} is empty: push a commit first.`
+        : `The branch ${source.branch} does not exist in ${source.address}: choose another branch, or push it.`,
+    );
+
+  const branch = source.branch === null ? [] : ["--branch", source.branch];
+  const cloned = await git(
+    [
+      ...options,
+      "clone",
+      "--quiet",
+      "--depth",
+      "1",
+      "--single-branch",
+      "--no-tags",
+      "--no-recurse-submodules",
+      ...branch,
+      "--",
+      url,
+      folder,
+    ],
+    env,
+    signal,
+  );
+  if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source.address));
+  const head = await git(["-C", folder, "log", "-1", "--format=%H%n%s"], env, signal);
+  const [hash = commit, subject = ""] = head.stdout.split("\n");
+  return { commit: hash, commitMessage: subject.slice(0, 500) };
+}
+
+function refusalOf(stderr: string, address: string): string {
+  if (/not found|does not exist|404/i.test(stderr))
+    return `The repository ${address} does not exist, or it is private: check the address, or set gitToken.`;
+  if (/Authentication failed|could not read Username|403|401/i.test(stderr))
+    return `The repository ${address} needs a token: set gitToken to one that may read it.`;
+  if (/Could not resolve|Connection refused|timed out|Failed to connect|SSL|certificate/i.test(stderr))
+    return `The Git host of ${address} could not be reached: check the address, or try again later.`;
+  if (/File size limit|SIGXFSZ|too large/i.test(stderr))
+    return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
+  if (/redirect/i.test(stderr))
+    return `The Git host of ${address} redirects: use the address it redirects to.`;
+  const last = stderr.trim().split("\n").at(-1) ?? "";
+  return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;
+}
+
+/** Where a job's source lies. */
+export const sourceFolderOf = (workDirectory: string, jobId: string): string =>
+  join(workDirectory, jobId, "source");

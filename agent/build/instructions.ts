@@ -1,0 +1,33 @@
+export type Instruction = { keyword: string; text: string };
+
+/**
+ * A Dockerfile as its logical instructions (https://docs.docker.com/reference/dockerfile/#format): comments dropped,
+ * continued lines joined as written, so that `text` still builds the same. The escape directive is honoured.
+ */
+export function parseInstructions(dockerfile: string): { directives: string[]; instructions: Instruction[] } {
+  const lines = dockerfile.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const directives: string[] = [];
+  let escape = "\\";
+  while (lines[0] !== undefined) {
+    const directive = /^#\s*(\w+)\s*=\s*(\S+)\s*$/.exec(lines[0]);
+    if (!directive) break;
+    if (directive[1]?.toLowerCase() === "escape" && directive[2] === "`") escape = "`";
+    directives.push(lines[0]);
+    lines.shift();
+  }
+  const instructions: Instruction[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const first = lines[at] ?? "";
+    const keyword = /^\s*([A-Za-z]+)(\s|$)/.exec(first)?.[1]?.toUpperCase();
+    if (!keyword) continue;
+    const own = [first];
+    while ((own.at(-1) ?? "").trimEnd().endsWith(escape) && at + 1 < lines.length) {
+      // Comments and empty lines inside a continued instruction are skipped by the builder.
+      do at++;
+      while (at + 1 < lines.length && /^\s*(#.*)?$/.test(lines[at] ?? ""));
+      own.push(lines[at] ?? "");
+    }
+    instructions.push({ keyword, text: own.join("\n") });
+  }
+  return { directives, instructions };
+}

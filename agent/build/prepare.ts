@@ -1,0 +1,91 @@
+import { lstat, readFile, readdir, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
+import type { Readable } from "node:stream";
+import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
+import { JobError } from "../host.ts";
+import { packContext, packFile, readSources } from "./context.ts";
+import { detect } from "./detect.ts";
+import { baseImages, generateDockerfile, sourceFolder } from "./dockerfile.ts";
+import { caSecretId, trustCa } from "./trust-ca.ts";
+
+export type Prepared = {
+  context: Readable;
+  dockerfile: string;
+  /** The text that is built, for the log when it is ours. */
+  generated: string | null;
+  buildArgs: Record<string, string>;
+  secrets: Map<string, Buffer>;
+};
+
+type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
+  siteId: string;
+  startCommand: string | null;
+  env: readonly EnvEntry[];
+};
+
+/** What of the environment reaches the build: plain variables as arguments, secret ones as mounts. */
+async function variablesOf(env: readonly EnvEntry[], buildCaFile: string | null) {
+  const wanted = env.filter(({ scope }) => scope !== "runtime");
+  const plain = wanted.filter(({ secret }) => !secret);
+  const secret = wanted.filter((entry) => entry.secret);
+  const secrets = new Map(secret.map(({ key, value }) => [`env_${key}`, Buffer.from(value)]));
+  if (buildCaFile !== null) secrets.set(caSecretId, await readFile(buildCaFile));
+  const buildArgs = Object.fromEntries(plain.map(({ key, value }) => [key, value]));
+  return { buildArgs, secrets, plain: Object.keys(buildArgs), secret: secret.map(({ key }) => key) };
+}
+
+/** From a fetched repository to what the engine builds. The repository's own Dockerfile wins over detection. */
+export async function prepareBuild(
+  folder: string,
+  input: Input,
+  buildCaFile: string | null,
+): Promise<Prepared> {
+  const root = await folderInside(folder, input.rootDir);
+  const names = await readdir(root);
+  const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
+  const trusted = (text: string) => (buildCaFile === null ? text : trustCa(text));
+
+  const own = input.dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
+  if (own !== null) {
+    const dockerfile = { name: own, text: trusted(await readOwn(root, own)) };
+    return {
+      ...variables,
+      context: await packContext(root, dockerfile, null),
+      dockerfile: own,
+      generated: null,
+    };
+  }
+  const plan = detect(await readSources(root, names), input);
+  const text = generateDockerfile(plan, { plain, secret, cacheId: `${input.siteId}-packages` }, baseImages);
+  const dockerfile = { name: "Dockerfile", text: trusted(text) };
+  return {
+    ...variables,
+    context: await packContext(root, dockerfile, sourceFolder),
+    dockerfile: "Dockerfile",
+    generated: text,
+  };
+}
+
+/** A pasted Dockerfile: a context that holds nothing else. */
+export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
+  const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
+  const context = packFile("Dockerfile", buildCaFile === null ? text : trustCa(text));
+  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null };
+}
+
+/** A folder of the repository; a link that leads out of it is refused. */
+async function folderInside(folder: string, below: string | null): Promise<string> {
+  if (below === null) return folder;
+  const root = await realpath(folder);
+  const found = await realpath(join(root, below)).catch(() => null);
+  if (found === null || !found.startsWith(root + sep) || !(await lstat(found)).isDirectory())
+    throw new JobError(`The folder ${below} does not exist in the repository: check rootDir.`);
+  return found;
+}
+
+async function readOwn(root: string, path: string): Promise<string> {
+  const found = await realpath(join(root, path)).catch(() => null);
+  if (found === null || !found.startsWith((await realpath(root)) + sep) || !(await lstat(found)).isFile())
+    throw new JobError(`The file ${path} does not exist in the repository: check dockerfilePath.`);
+  return readFile(found, "utf8");
+}

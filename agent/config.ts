@@ -1,0 +1,56 @@
+import { createHash, createHmac } from "node:crypto";
+import * as z from "zod";
+
+const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
+
+const Environment = z
+  .object({
+    /** The control plane. */
+    BERTH_URL: z.url({ protocol: /^https?$/ }),
+    BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
+    BERTH_STATE_DIR: z.string().min(1),
+    BERTH_DOCKER_SOCKET: z.string().default("/var/run/docker.sock"),
+    BERTH_INGRESS_ADDRESS: z.ipv4().default("0.0.0.0"),
+    BERTH_INGRESS_PORT: port(80),
+    BERTH_RESPONDER_PORT: port(5300),
+    BERTH_STATUS_PORT: port(5301),
+    /** Jobs worked on at once. */
+    BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(2),
+    BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
+    BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
+    BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
+  })
+  .transform((env) => ({
+    controlPlaneUrl: env.BERTH_URL,
+    hostToken: secret(env.BERTH_HOST_TOKEN),
+    stateDirectory: env.BERTH_STATE_DIR,
+    dockerSocket: env.BERTH_DOCKER_SOCKET,
+    ingress: {
+      address: env.BERTH_INGRESS_ADDRESS,
+      port: env.BERTH_INGRESS_PORT,
+      responderPort: env.BERTH_RESPONDER_PORT,
+    },
+    statusPort: env.BERTH_STATUS_PORT,
+    slots: env.BERTH_SLOTS,
+    settings: {
+      drainSeconds: env.BERTH_DRAIN_SECONDS,
+      buildCaFile: env.BERTH_BUILD_CA_FILE ?? null,
+      insecureGitHosts: env.BERTH_INSECURE_GIT_HOSTS.split(",").filter(Boolean),
+    },
+    /** From the token, so that losing the state directory loses neither containers nor images. */
+    agentId: createHash("sha256").update(env.BERTH_HOST_TOKEN).digest("hex").slice(0, 16),
+    imageRepository: (siteId: string) =>
+      `berth-site/${createHmac("sha256", env.BERTH_HOST_TOKEN).update(siteId).digest("hex").slice(0, 32)}`,
+  }));
+export type AgentConfig = z.infer<typeof Environment>;
+
+/** Printing or serialising it shows nothing; `reveal` is the one way in. */
+export type Secret = { reveal(): string };
+const secret = (value: string): Secret => ({ reveal: () => value });
+
+/** Parsed once at the start. @throws with the list of what is wrong */
+export function readConfig(env: NodeJS.ProcessEnv): AgentConfig {
+  const result = Environment.safeParse(env);
+  if (!result.success) throw new Error(`The agent's configuration:\n${z.prettifyError(result.error)}`);
+  return result.data;
+}

@@ -1,0 +1,205 @@
+import grpc from "@grpc/grpc-js";
+import protobuf from "protobufjs";
+import { randomUUID } from "node:crypto";
+import type { Duplex, Readable } from "node:stream";
+
+/** What docker-modem offers: raw requests to the engine. */
+export type Modem = { dial(options: object, callback: (error: Error | null, answer: unknown) => void): void };
+
+export type BuildRequest = {
+  /** The context as a tar stream. */
+  context: Readable;
+  /** Name of the Dockerfile inside the context. */
+  dockerfile: string;
+  tag: string;
+  labels: Record<string, string>;
+  buildArgs: Record<string, string>;
+  /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
+  secrets: ReadonlyMap<string, Buffer>;
+  signal: AbortSignal;
+  onLine(text: string, stream: "system" | "stdout" | "stderr"): void;
+};
+
+/** The build failed for a reason of the repository's: `message` is the engine's, one line. */
+export class BuildFailed extends Error {
+  override name = "BuildFailed";
+}
+
+/** The parts we speak of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
+const root = protobuf.Root.fromJSON({
+  nested: {
+    StatusResponse: {
+      fields: {
+        vertexes: { rule: "repeated", type: "Vertex", id: 1 },
+        logs: { rule: "repeated", type: "VertexLog", id: 3 },
+      },
+    },
+    Vertex: {
+      fields: {
+        digest: { type: "string", id: 1 },
+        name: { type: "string", id: 3 },
+        cached: { type: "bool", id: 4 },
+        error: { type: "string", id: 7 },
+      },
+    },
+    VertexLog: {
+      fields: {
+        vertex: { type: "string", id: 1 },
+        stream: { type: "int64", id: 3 },
+        msg: { type: "bytes", id: 4 },
+      },
+    },
+    GetSecretRequest: { fields: { ID: { type: "string", id: 1 } } },
+    HealthCheckRequest: { fields: {} },
+    HealthCheckResponse: { fields: { status: { type: "int32", id: 1 } } },
+    GetSecretResponse: { fields: { data: { type: "bytes", id: 1 } } },
+  },
+});
+const StatusResponse = root.lookupType("StatusResponse");
+
+/** A unary gRPC method over the types above. */
+function unary(path: string, request: string, response: string) {
+  const [requestType, responseType] = [root.lookupType(request), root.lookupType(response)];
+  return {
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (value: object) => Buffer.from(requestType.encode(value).finish()),
+    requestDeserialize: (bytes: Buffer) => requestType.decode(bytes),
+    responseSerialize: (value: object) => Buffer.from(responseType.encode(value).finish()),
+    responseDeserialize: (bytes: Buffer) => responseType.decode(bytes),
+  };
+}
+const sessionService = {
+  GetSecret: unary("/moby.buildkit.secrets.v1.Secrets/GetSecret", "GetSecretRequest", "GetSecretResponse"),
+  // The engine asks every five seconds, and gives up a session that does not answer.
+  Check: unary("/grpc.health.v1.Health/Check", "HealthCheckRequest", "HealthCheckResponse"),
+};
+const serving = { status: 1 };
+
+type Status = {
+  vertexes: { digest: string; name: string; cached: boolean; error: string }[];
+  logs: { vertex: string; stream: { toNumber(): number } | number; msg: Uint8Array }[];
+};
+
+const dial = (modem: Modem, options: object): Promise<unknown> =>
+  new Promise((resolve, reject) =>
+    modem.dial(options, (error, answer) => (error ? reject(error) : resolve(answer))),
+  );
+
+/** A BuildKit session over a hijacked connection, on which the engine asks us for secrets. */
+async function openSession(
+  modem: Modem,
+  secrets: ReadonlyMap<string, Buffer>,
+): Promise<{ id: string; close(): void }> {
+  const id = randomUUID();
+  const socket = (await dial(modem, {
+    method: "POST",
+    path: "/session",
+    hijack: true,
+    headers: {
+      Upgrade: "h2c",
+      "X-Docker-Expose-Session-Uuid": id,
+      "X-Docker-Expose-Session-Name": "berth",
+      "X-Docker-Expose-Session-Grpc-Method": "/moby.buildkit.secrets.v1.Secrets/GetSecret",
+    },
+    statusCodes: { 200: true, 500: "server error" },
+  })) as Duplex;
+  const server = new grpc.Server();
+  const answerSecret = (
+    call: { request: { ID: string } },
+    answer: (error: object | null, value?: object) => void,
+  ) => {
+    const data = secrets.get(call.request.ID);
+    if (data) answer(null, { data });
+    else answer({ code: grpc.status.NOT_FOUND, details: "no such secret" });
+  };
+  const answerCheck = (_call: unknown, answer: (error: null, value: object) => void) => answer(null, serving);
+  server.addService(sessionService, {
+    GetSecret: answerSecret,
+    Check: answerCheck,
+  } as unknown as grpc.UntypedServiceImplementation);
+  server.createConnectionInjector(grpc.ServerCredentials.createInsecure()).injectConnection(socket);
+  return {
+    id,
+    close: () => {
+      server.forceShutdown();
+      socket.destroy();
+    },
+  };
+}
+
+/** Builds with BuildKit (`/build?version=2`); aborting ends the build in the engine. */
+export async function buildImage(modem: Modem, request: BuildRequest): Promise<void> {
+  const session = await openSession(modem, request.secrets);
+  try {
+    request.signal.throwIfAborted();
+    const answer = (await dial(modem, {
+      path: "/build?",
+      method: "POST",
+      file: request.context,
+      abortSignal: request.signal,
+      options: {
+        version: "2",
+        session: session.id,
+        buildid: session.id,
+        dockerfile: request.dockerfile,
+        t: request.tag,
+        labels: JSON.stringify(request.labels),
+        buildargs: JSON.stringify(request.buildArgs),
+        rm: true,
+        forcerm: true,
+      },
+      isStream: true,
+      statusCodes: { 200: true, 400: "bad request", 500: "server error" },
+    })) as Readable;
+    await readProgress(answer, request);
+  } finally {
+    session.close();
+  }
+}
+
+/** JSON lines: BuildKit's status as base64 protobuf, and at most one error. */
+async function readProgress(answer: Readable, { onLine, signal }: BuildRequest): Promise<void> {
+  const named = new Set<string>();
+  const partial = new Map<string, string>();
+  let failure: string | undefined;
+  const say = (key: string, stream: "stdout" | "stderr", text: string) => {
+    const lines = ((partial.get(key) ?? "") + text).split(/\r?\n|\r/);
+    partial.set(key, lines.pop() ?? "");
+    for (const line of lines) onLine(line, stream);
+  };
+  const read = (line: string) => {
+    const event = JSON.parse(line) as {
+      id?: string;
+      aux?: unknown;
+      error?: string;
+      errorDetail?: { message?: string };
+    };
+    if (event.error !== undefined) failure = event.errorDetail?.message ?? event.error;
+    if (event.id !== "moby.buildkit.trace" || typeof event.aux !== "string") return;
+    const status = StatusResponse.toObject(StatusResponse.decode(Buffer.from(event.aux, "base64")), {
+      arrays: true,
+      defaults: true,
+    }) as Status;
+    for (const { digest, name, cached } of status.vertexes) {
+      if (named.has(digest) || name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
+      named.add(digest);
+      onLine(cached ? `${name} (cached)` : name, "system");
+    }
+    for (const { vertex, stream, msg } of status.logs) {
+      const number = typeof stream === "number" ? stream : stream.toNumber();
+      say(`${vertex}:${number}`, number === 2 ? "stderr" : "stdout", Buffer.from(msg).toString());
+    }
+  };
+  let rest = "";
+  for await (const chunk of answer.setEncoding("utf8") as AsyncIterable<string>) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.trim()) read(line);
+  }
+  if (rest.trim()) read(rest);
+  for (const [key, text] of partial) if (text) onLine(text, key.endsWith(":2") ? "stderr" : "stdout");
+  signal.throwIfAborted();
+  if (failure !== undefined) throw new BuildFailed(failure.replace(/\s+/g, " ").slice(0, 1000));
+}

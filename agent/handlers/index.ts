@@ -1,0 +1,19 @@
+import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
+import type { Handlers, Host, JobRun } from "../host.ts";
+import { deleteSite } from "./delete-site.ts";
+import { deploySite } from "./deploy-site.ts";
+import { restartSite } from "./restart-site.ts";
+import { startSite } from "./start-site.ts";
+import { stopSite } from "./stop-site.ts";
+
+/** A kind without a handler does not compile. */
+export const handlers: Handlers = {
+  "site.deploy": deploySite,
+  "site.start": startSite,
+  "site.stop": stopSite,
+  "site.restart": restartSite,
+  "site.delete": deleteSite,
+};
+
+export const handle = <K extends JobKind>(host: Host, job: Job<K>, run: JobRun): Promise<unknown> =>
+  handlers[job.kind](host, job.args as never, run);

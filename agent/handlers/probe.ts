@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import http from "node:http";
+import net from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseListeners } from "../docker/listening.ts";
+import type { ContainerState, Engine } from "../docker/engine.ts";
+import { JobError } from "../host.ts";
+
+export type Probe = { address: string; port: number; path: string | null };
+
+/** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
+function answers({ address, port, path }: Probe, signal: AbortSignal): Promise<true | string> {
+  return new Promise((resolve) => {
+    if (path === null) {
+      const socket = net.connect({ host: address, port, signal });
+      socket.setTimeout(2000, () => socket.destroy(new Error("no answer")));
+      socket.once("connect", () => {
+        socket.destroy();
+        resolve(true);
+      });
+      socket.once("error", (error) => resolve(error.message));
+      return;
+    }
+    const request = http.get(
+      { host: address, port, path, signal, timeout: 5000, headers: { "User-Agent": "berth-probe" } },
+      (response) => {
+        response.resume();
+        const status = response.statusCode ?? 0;
+        resolve(status >= 200 && status < 400 ? true : `answers ${status}`);
+      },
+    );
+    request.once("timeout", () => request.destroy(new Error("no answer")));
+    request.once("error", (error) => resolve(error.message));
+  });
+}
+
+/** Waits until the new container answers. @throws JobError with the honest reason why it does not */
+export async function waitUntilHealthy(
+  engine: Engine,
+  container: ContainerState,
+  probe: Probe,
+  timeoutSeconds: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = performance.now();
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  let exited: number | undefined;
+  const exit = engine.waitForExit(container.id, stop).then(
+    (code) => {
+      exited = code;
+    },
+    () => undefined,
+  );
+  let last: true | string = "was not asked";
+  try {
+    for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 1.3, 250)) {
+      signal.throwIfAborted();
+      last = await answers(probe, stop);
+      if (last === true) return;
+      if (exited !== undefined) throw new JobError(await exitReason(engine, container, started));
+      if (performance.now() - started > timeoutSeconds * 1000)
+        throw new JobError(await silenceReason(container, probe, timeoutSeconds, last));
+      await Promise.race([delay(pauseMs, undefined, { signal: stop }), exit]);
+    }
+  } finally {
+    over.abort();
+  }
+}
+
+async function exitReason(engine: Engine, container: ContainerState, started: number): Promise<string> {
+  const [state, lines] = await Promise.all([
+    engine.inspectContainer(container.id),
+    engine.lastLines(container.id, 5),
+  ]);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (state?.oomKilled)
+    return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
+  const said =
+    lines.length > 0 ? ` Its last lines: ${lines.join(" | ").slice(0, 800)}` : " It printed nothing.";
+  return `The app exited with code ${state?.exitCode ?? "unknown"} after ${seconds} s: mend it or its start command.${said}`;
+}
+
+async function silenceReason(
+  container: ContainerState,
+  { port, path }: Probe,
+  timeoutSeconds: number,
+  last: string,
+): Promise<string> {
+  const table = (name: string) => readFile(`/proc/${container.pid}/net/${name}`, "utf8").catch(() => "");
+  const listeners = parseListeners(await table("tcp"), await table("tcp6"));
+  const own = listeners.find((listener) => listener.port === port);
+  if (own?.loopbackOnly) return `The app listens on 127.0.0.1:${port} only: let it listen on 0.0.0.0.`;
+  if (own && path !== null)
+    return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it or change healthCheckPath.`;
+  // Docker's own resolver listens on a high loopback port in every container.
+  const others = listeners.filter(({ loopbackOnly }) => !loopbackOnly).map((listener) => listener.port);
+  if (others.length > 0)
+    return `Nothing listens on port ${port}, but the app listens on ${others.join(", ")}: set the site's port to it, or let the app use the PORT variable.`;
+  return `Nothing listens on port ${port} after ${timeoutSeconds} s: let the app listen on 0.0.0.0 and the port in the PORT variable.`;
+}

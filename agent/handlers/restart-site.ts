@@ -1,0 +1,15 @@
+import type { Handler } from "../host.ts";
+import { imageOf, release } from "./release.ts";
+
+/** Same image, new container, zero-downtime swap. The job's id names the container, so that a second run finds it. */
+export const restartSite: Handler<"site.restart"> = async (host, { run, deploymentId }, job) => {
+  await release(
+    host,
+    run,
+    deploymentId,
+    await imageOf(host, run.siteId, deploymentId),
+    job.jobId.slice(-8),
+    job,
+  );
+  return {};
+};

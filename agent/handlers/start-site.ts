@@ -1,0 +1,8 @@
+import type { Handler } from "../host.ts";
+import { imageOf, release } from "./release.ts";
+
+/** Starts the stopped container, or makes it anew where it is gone; then the names lead to it again. */
+export const startSite: Handler<"site.start"> = async (host, { run, deploymentId }, job) => {
+  await release(host, run, deploymentId, await imageOf(host, run.siteId, deploymentId), "", job);
+  return {};
+};

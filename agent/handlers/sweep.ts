@@ -1,0 +1,33 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { networkName } from "../docker/specs.ts";
+import type { Host } from "../host.ts";
+
+/**
+ * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
+ * again and are reached at the address they have now. Runs before the agent takes work.
+ */
+export async function sweep(host: Host): Promise<void> {
+  for (const name of await readdir(host.workDirectory))
+    await rm(join(host.workDirectory, name), { recursive: true, force: true });
+  for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
+  for (const { id, labels } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
+    const siteId = labels["berth.site"];
+    if (siteId === undefined) continue;
+    const routed = host.ingress.current(siteId);
+    // A stopped site keeps its container for the next start.
+    if (routed !== "parked" && routed?.containerId !== id) await host.engine.removeContainer(id);
+  }
+}
+
+/** The container that serves a site runs, and the ingress knows its address. */
+export async function reviveSite(host: Host, siteId: string): Promise<void> {
+  const routed = host.ingress.current(siteId);
+  if (routed === null || routed === "parked") return;
+  const found = await host.engine.inspectContainer(routed.containerId);
+  const accountId = found?.labels["berth.account"];
+  if (!found || accountId === undefined) return;
+  if (!found.running) await host.engine.startContainer(found.id);
+  const address = (await host.engine.inspectContainer(found.id))?.addresses[networkName(accountId)];
+  if (address && address !== routed.address) await host.ingress.readdress(siteId, { ...routed, address });
+}

@@ -1,0 +1,97 @@
+import { mkdirSync, statfsSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { readConfig } from "./config.ts";
+import { createEngine, type Engine } from "./docker/engine.ts";
+import { handle } from "./handlers/index.ts";
+import { retireAfter } from "./handlers/retire.ts";
+import { reviveSite, sweep } from "./handlers/sweep.ts";
+import type { Host } from "./host.ts";
+import { caddyConfig } from "./ingress/caddy.ts";
+import { ingressContainer } from "./ingress/container.ts";
+import { openRoutes } from "./ingress/routes.ts";
+import { openJournal } from "./journal.ts";
+import { startLink } from "./link.ts";
+import { log } from "./log.ts";
+import { Runner } from "./runner.ts";
+import { agentVersion } from "./version.ts";
+
+const config = readConfig(process.env);
+const workDirectory = join(config.stateDirectory, "work");
+mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
+
+const engine = createEngine({ socketPath: config.dockerSocket });
+await untilAnswers(engine);
+
+const host: Host = {
+  agentId: config.agentId,
+  engine,
+  workDirectory,
+  settings: config.settings,
+  imageRepository: config.imageRepository,
+  ingress: openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort),
+  retire: retireAfter(engine, config.settings.drainSeconds, (error) =>
+    log("error", "A retired container was not removed", { error }),
+  ),
+};
+
+await ensureIngress();
+await sweep(host);
+
+const stopping = new AbortController();
+// A container that Docker restarted by itself may have another address.
+engine.watchStarts({ "berth.agent": config.agentId }, stopping.signal, ({ "berth.site": siteId }) => {
+  if (siteId !== undefined)
+    reviveSite(host, siteId).catch((error) =>
+      log("error", "A restarted container was not routed", { error }),
+    );
+});
+
+const journal = openJournal(join(config.stateDirectory, "journal.db"));
+const runner = new Runner({ host, journal, handle, slots: config.slots });
+const endLink = startLink({
+  url: config.controlPlaneUrl,
+  token: config.hostToken.reveal(),
+  runner,
+  agentVersion,
+  random: Math.random,
+  facts: () => {
+    const disk = statfsSync(config.stateDirectory);
+    return {
+      cpuCount: cpus().length,
+      memoryMb: Math.floor(totalmem() / 1024 / 1024),
+      diskFreeMb: Math.floor((disk.bavail * disk.bsize) / 1024 / 1024),
+    };
+  },
+});
+
+async function shutdown(): Promise<void> {
+  stopping.abort();
+  endLink();
+  await Promise.race([runner.shutdown(), delay(5000)]);
+  process.exit(0);
+}
+process.once("SIGTERM", () => void shutdown());
+process.once("SIGINT", () => void shutdown());
+if (process.env["BERTH_EXIT_WITH_PARENT"] === "1") process.stdin.on("end", () => void shutdown()).resume();
+
+async function untilAnswers(engine: Engine): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await engine.ping();
+    } catch (error) {
+      if (attempt % 30 === 0) log("warn", "The Docker engine does not answer yet", { error });
+      await delay(1000);
+    }
+  }
+}
+
+/** Caddy runs, with this configuration; one that does is left alone. */
+async function ensureIngress(): Promise<void> {
+  const { spec } = ingressContainer(config.agentId, caddyConfig(config.ingress));
+  const found = await engine.inspectContainer(spec.name);
+  if (found && found.labels["berth.config"] !== spec.Labels["berth.config"])
+    await engine.removeContainer(found.id);
+  await engine.startContainer(await engine.createContainer(spec));
+}

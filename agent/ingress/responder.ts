@@ -1,0 +1,103 @@
+import { createSocket } from "node:dgram";
+import { mkdirSync, readFileSync, watch } from "node:fs";
+import http from "node:http";
+import { dirname } from "node:path";
+import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
+import { byHostname, emptyTable, RouteTable, type Answer } from "./table.ts";
+
+/**
+ * Its own small process, which outlives the agent: tells Caddy which container serves a name, and shows a plain page for
+ * names that lead nowhere. Answers from a file that the agent replaces as a whole.
+ * Arguments: <routes file> <DNS port> <status port>; both ports on the loopback address only.
+ */
+const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
+
+let table = emptyTable;
+let names = new Map<string, Answer>();
+
+function load(): void {
+  try {
+    const read = RouteTable.parse(JSON.parse(readFileSync(file, "utf8")));
+    if (read.version === table.version) return;
+    table = read;
+    names = byHostname(read);
+  } catch (error) {
+    // Not there yet, or not ours to judge: the last good table goes on answering.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") console.error(`${file}: ${String(error)}`);
+  }
+}
+mkdirSync(dirname(file), { recursive: true });
+load();
+watch(dirname(file), load);
+// In case a notification is lost.
+setInterval(load, 1000).unref();
+
+const suffix = ".up.internal";
+const statusName = `h127-0-0-1${suffix}`;
+
+/** `h10-0-0-7.up.internal` → 10.0.0.7 */
+function addressIn(name: string): string | null {
+  const match = /^h(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})\.up\.internal$/.exec(name);
+  return match && match.slice(1).every((part) => Number(part) < 256) ? match.slice(1).join(".") : null;
+}
+
+const dns = createSocket("udp4");
+dns.on("message", (query, from) => {
+  const question = readQuestion(query);
+  if (!question) return;
+  const { name, type } = question;
+  const address = addressIn(name);
+  let answer: Buffer;
+  if (address !== null)
+    answer = reply(query, question, type === recordTypes.A ? [addressRecord(address)] : []);
+  else if (!name.endsWith(suffix)) answer = reply(query, question, [], false);
+  else if (type !== recordTypes.SRV) answer = reply(query, question, []);
+  else {
+    const target = names.get(name.slice(0, -suffix.length)) ?? "unknown";
+    answer = reply(query, question, [
+      typeof target === "string"
+        ? serviceRecord(statusName, Number(statusPort))
+        : serviceRecord(`h${target.address.replaceAll(".", "-")}${suffix}`, target.port),
+    ]);
+  }
+  dns.send(answer, from.port, from.address);
+});
+dns.on("error", (error) => {
+  console.error(`The responder cannot answer: ${error.message}`);
+  process.exit(1);
+});
+dns.bind(Number(dnsPort), "127.0.0.1");
+
+const page = (
+  title: string,
+  text: string,
+) => `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${title}</title><style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0;padding:1rem;text-align:center}h1{font-size:1.4rem;margin:0}p{opacity:.7}</style>
+<h1>${title}</h1><p>${text}</p></html>`;
+
+const status = http.createServer((request, response) => {
+  if (request.url === "/.berth/version" && request.headers.host?.startsWith("127.0.0.1")) {
+    response.end(String(table.version));
+    return;
+  }
+  const hostname = (request.headers.host ?? "").replace(/:\d+$/, "").toLowerCase();
+  const parked = names.get(hostname) === "parked";
+  response.writeHead(parked ? 503 : 404, {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    Connection: "close",
+  });
+  response.end(
+    parked
+      ? page("This site is stopped", "Its owner can start it again.")
+      : page("There is no site here", "Check the address, or wait a moment if the site was just created."),
+  );
+});
+status.on("error", (error) => {
+  console.error(`The status page cannot be served: ${error.message}`);
+  process.exit(1);
+});
+status.listen(Number(statusPort), "127.0.0.1");
+
+// Started by a supervisor over a pipe: when that is gone, so is the reason to run.
+if (process.env["BERTH_EXIT_WITH_PARENT"] === "1") process.stdin.on("end", () => process.exit(0)).resume();

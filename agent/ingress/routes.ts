@@ -1,0 +1,92 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import http from "node:http";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Ingress } from "../host.ts";
+import { refreshMs } from "./caddy.ts";
+import { emptyTable, RouteTable } from "./table.ts";
+
+/** The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state. */
+export function openRoutes(file: string, statusPort: number): Ingress {
+  mkdirSync(dirname(file), { recursive: true });
+  let table = read(file);
+
+  async function change(edit: (sites: RouteTable["sites"]) => void): Promise<void> {
+    const next = structuredClone(table);
+    edit(next.sites);
+    if (JSON.stringify(next.sites) !== JSON.stringify(table.sites)) {
+      // Never an earlier number, also when the file was lost and the responder still knows one.
+      next.version = Math.max(table.version + 1, Date.now());
+      writeAtomically(file, JSON.stringify(next));
+      table = next;
+    }
+    await loaded(statusPort, table.version);
+  }
+
+  return {
+    route: (siteId, hostnames, target) =>
+      change((sites) => {
+        sites[siteId] = { hostnames: [...hostnames], target };
+      }),
+    park: (siteId, hostnames) =>
+      change((sites) => {
+        sites[siteId] = { hostnames: [...hostnames], target: null };
+      }),
+    readdress: (siteId, target) =>
+      change((sites) => {
+        const site = sites[siteId];
+        if (site) site.target = target;
+      }),
+    unroute: (siteId) =>
+      change((sites) => {
+        delete sites[siteId];
+      }),
+    current(siteId) {
+      const site = table.sites[siteId];
+      return site ? (site.target ?? "parked") : null;
+    },
+    sites: () => Object.keys(table.sites),
+  };
+}
+
+function read(file: string): RouteTable {
+  try {
+    return RouteTable.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    return emptyTable;
+  }
+}
+
+function writeAtomically(file: string, text: string): void {
+  const temporary = `${file}.new`;
+  const descriptor = openSync(temporary, "w", 0o600);
+  writeSync(descriptor, text);
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+  renameSync(temporary, file);
+}
+
+/** Waits until the responder answers from this version, and Caddy can hold no older answer. */
+async function loaded(statusPort: number, version: number): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const known = await versionOf(statusPort).catch(() => -1);
+    if (known >= version) break;
+    if (attempt > 600) throw new Error("The ingress responder does not answer");
+    await delay(Math.min(2 + attempt, 100));
+  }
+  await delay(refreshMs);
+}
+
+function versionOf(statusPort: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(
+      { host: "127.0.0.1", port: statusPort, path: "/.berth/version", agent: false, timeout: 1000 },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+        response.on("end", () => resolve(Number(text))).on("error", reject);
+      },
+    );
+    request.on("timeout", () => request.destroy(new Error("no answer"))).on("error", reject);
+  });
+}

@@ -1,0 +1,102 @@
+import { closeCodes, protocolVersion, ToAgent, type FromAgent } from "../protocol/agent/messages.ts";
+import { log } from "./log.ts";
+import type { Runner } from "./runner.ts";
+import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
+
+export type LinkOptions = {
+  /** The control plane's address, http or https. */
+  url: string;
+  token: string;
+  runner: Runner;
+  agentVersion: string;
+  facts: () => Extract<FromAgent, { type: "hello" }>["facts"];
+  /** In [0, 1). */
+  random: () => number;
+};
+
+/** A connection shorter than this counts as another failure, so that a flapping link still backs off. */
+const stableAfterMs = 10_000;
+
+/** Milliseconds until the next try, with full jitter so that a fleet does not come back at once. */
+export function retryDelayMs(failures: number, end: SocketEnd, random: () => number): number {
+  if (end.status === 401 || end.status === 403 || end.code === closeCodes.hostRemoved) return 60_000;
+  if (end.code === closeCodes.superseded) return 10_000 + random() * 5000;
+  const ceiling = Math.min(5000, 250 * 2 ** Math.min(failures, 10));
+  return 50 + random() * ceiling;
+}
+
+/** Keeps the agent connected; answers a function that ends the link. */
+export function startLink({ url, token, runner, agentVersion, facts, random }: LinkOptions): () => void {
+  const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
+  let failures = 0;
+  let over = false;
+  let socket: Socket | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  const connect = (): void => {
+    let greeted = false;
+    const openedAt = performance.now();
+    const opened = openSocket(address, token, {
+      onOpen: (connection) => {
+        socket = connection;
+        send(connection, {
+          type: "hello",
+          protocol: protocolVersion,
+          agentVersion,
+          facts: facts(),
+          ...runner.leases(),
+        });
+      },
+      onText: (text) => {
+        const message = parse(text);
+        if (!message) {
+          log("error", "The control plane sent what this agent does not understand; connecting again", {
+            text: text.slice(0, 200),
+          });
+          opened.close(closeCodes.protocolError);
+        } else if (message.type !== "welcome") runner.receive(message);
+        else if (!greeted) {
+          greeted = true;
+          log("info", "Connected", { url, epoch: message.epoch });
+          runner.connected((outgoing) => send(opened, outgoing));
+        }
+      },
+      onEnd: (end) => {
+        runner.disconnected();
+        socket = undefined;
+        if (over) return;
+        failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;
+        const delayMs = retryDelayMs(failures, end, random);
+        if (greeted || failures === 1 || failures % 20 === 0)
+          log("warn", reasonOf(end), { ...end, retryMs: Math.round(delayMs) });
+        timer = setTimeout(connect, delayMs);
+      },
+    });
+  };
+  connect();
+  return () => {
+    over = true;
+    clearTimeout(timer);
+    socket?.close(1000);
+  };
+}
+
+const send = (socket: Socket, message: FromAgent): void => socket.send(JSON.stringify(message));
+
+function parse(text: string): ToAgent | undefined {
+  try {
+    const result = ToAgent.safeParse(JSON.parse(text));
+    return result.success ? result.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function reasonOf({ code, status }: SocketEnd): string {
+  if (status === 401 || status === 403)
+    return "The control plane refuses this host's token: create the host anew and set BERTH_HOST_TOKEN";
+  if (code === closeCodes.superseded)
+    return "Another agent of this host has connected: run only one with this token";
+  if (code === closeCodes.hostRemoved) return "This host was removed";
+  return "The link to the control plane is down; sites go on serving";
+}

@@ -1,0 +1,223 @@
+import type { Job, JobKind } from "../protocol/agent/jobs.ts";
+import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
+import type { Host, JobRun } from "./host.ts";
+import { JobError } from "./host.ts";
+import type { Journal, Lease, Report } from "./journal.ts";
+import { log } from "./log.ts";
+import { LogOutbox } from "./log-outbox.ts";
+import { printable, redactor } from "./redact.ts";
+
+type Offer = Extract<ToAgent, { type: "job" }>;
+type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
+type Running = Lease & { abort: AbortController; ended: Promise<void>; outcome: "report" | "forget" };
+
+/** Why a job was stopped. */
+class Stopped extends Error {
+  readonly kind: "cancelled" | "dropped" | "deadline" | "shutdown";
+  constructor(kind: Stopped["kind"], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/**
+ * Works on jobs, at most `slots` at once and one per site. Invariants: a job is in the journal before it starts, its
+ * result before it is sent; a dropped job reports nothing; the next job of a site starts when the last has settled.
+ */
+export class Runner {
+  private readonly host: Host;
+  private readonly journal: Journal;
+  private readonly handle: Handle;
+  private readonly slots: number;
+  private send: (message: FromAgent) => void = () => undefined;
+  private readonly running = new Map<string, Running>();
+  private readonly outboxes = new Map<string, LogOutbox>();
+  private readonly lastOfSite = new Map<string, Promise<void>>();
+  private stopping = false;
+
+  constructor(options: { host: Host; journal: Journal; handle: Handle; slots: number }) {
+    this.host = options.host;
+    this.journal = options.journal;
+    this.handle = options.handle;
+    this.slots = options.slots;
+  }
+
+  /** What a hello says of this agent's work. */
+  leases(): { running: Lease[]; finished: Lease[] } {
+    const leaseOf = ({ jobId, attempt }: Lease) => ({ jobId, attempt });
+    const finished = this.journal.unacknowledged().map(leaseOf);
+    const running = [...this.running.values()].filter(({ outcome }) => outcome === "report").map(leaseOf);
+    return {
+      running: running.filter((lease) => !finished.some(({ jobId }) => jobId === lease.jobId)),
+      finished,
+    };
+  }
+
+  /** The link is up: reports and log lines that may be lost go out again, then the room there is. */
+  connected(send: (message: FromAgent) => void): void {
+    this.send = send;
+    for (const outbox of this.outboxes.values()) outbox.resend();
+    for (const report of this.journal.unacknowledged()) send(report);
+    this.sayReady();
+  }
+
+  disconnected(): void {
+    this.send = () => undefined;
+  }
+
+  receive(message: Exclude<ToAgent, { type: "welcome" }>): void {
+    switch (message.type) {
+      case "job":
+        return this.take(message);
+      case "ack":
+        this.journal.forget(message);
+        return this.closeOutbox(message);
+      case "drop":
+        this.journal.forget(message);
+        this.closeOutbox(message);
+        return this.stop(message, "forget", new Stopped("dropped", "The job is no longer this host's."));
+      case "cancel":
+        return this.stop(message, "report", new Stopped("cancelled", "Cancelled."));
+      case "logAck":
+        return this.outboxes.get(keyOf(message))?.acknowledge(message.lastSeq);
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Takes no more work and stops what runs; the control plane offers it again. */
+  async shutdown(): Promise<void> {
+    this.stopping = true;
+    for (const running of this.running.values()) {
+      running.outcome = "forget";
+      running.abort.abort(new Stopped("shutdown", "The agent is stopping."));
+    }
+    await Promise.all([...this.running.values()].map(({ ended }) => ended));
+  }
+
+  private take(offer: Offer): void {
+    if (this.stopping) return;
+    const { job, attempt } = offer;
+    const lease = { jobId: job.id, attempt };
+    const known = this.running.get(job.id);
+    if (known && known.attempt >= attempt) return;
+    if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
+    this.journal.accept(lease, job.kind);
+    const siteId = siteOf(job);
+    const before = this.lastOfSite.get(siteId) ?? Promise.resolve();
+    const abort = new AbortController();
+    const running: Running = { ...lease, abort, outcome: "report", ended: Promise.resolve() };
+    running.ended = before.then(() => this.work(offer, running));
+    this.running.set(job.id, running);
+    this.lastOfSite.set(siteId, running.ended);
+    void running.ended.then(() => {
+      if (this.lastOfSite.get(siteId) === running.ended) this.lastOfSite.delete(siteId);
+      if (this.running.get(job.id) === running) this.running.delete(job.id);
+      this.sayReady();
+    });
+  }
+
+  private async work({ job, attempt, timeoutMs }: Offer, running: Running): Promise<void> {
+    const lease = { jobId: job.id, attempt };
+    const redact = redactor(secretsOf(job));
+    const outbox = this.outboxFor(job, attempt);
+    const deadline = setTimeout(
+      () =>
+        running.abort.abort(
+          new Stopped(
+            "deadline",
+            `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
+          ),
+        ),
+      timeoutMs,
+    );
+    const run: JobRun = {
+      jobId: job.id,
+      signal: running.abort.signal,
+      log: (text, stream = "system") => outbox?.add(redact(printable(text)), stream, new Date()),
+      phase: (phase, source) =>
+        this.send({
+          type: "phase",
+          ...lease,
+          phase,
+          commit: source?.commit ?? null,
+          commitMessage: source ? redact(printable(source.commitMessage)) : null,
+        }),
+    };
+    let report: Report;
+    try {
+      running.abort.signal.throwIfAborted();
+      const result = await this.handle(this.host, job, run);
+      report = { type: "done", ...lease, result };
+    } catch (error) {
+      report = this.failure(lease, error, running.abort.signal, redact);
+    } finally {
+      clearTimeout(deadline);
+    }
+    if (running.outcome === "forget") {
+      outbox?.close();
+      return;
+    }
+    this.journal.finish(report);
+    outbox?.flush();
+    this.send(report);
+  }
+
+  private failure(
+    lease: Lease,
+    error: unknown,
+    signal: AbortSignal,
+    redact: (text: string) => string,
+  ): Report {
+    const stopped = signal.aborted && signal.reason instanceof Stopped ? signal.reason : undefined;
+    const sentence = stopped ? stopped.message : error instanceof JobError ? error.message : undefined;
+    if (sentence === undefined || (error instanceof JobError && error.cause !== undefined))
+      log(sentence === undefined ? "error" : "warn", "A job failed", { jobId: lease.jobId, error });
+    const text =
+      sentence ?? `Something went wrong on the host: try again, or ask the operator about ${lease.jobId}.`;
+    const oneLine = redact(printable(text)).replace(/\s+/g, " ").trim().slice(0, 2000);
+    return {
+      type: "failed",
+      ...lease,
+      error: oneLine,
+      cancelled: stopped?.kind === "cancelled",
+      durations: null,
+    };
+  }
+
+  private stop(lease: Lease, outcome: Running["outcome"], reason: Stopped): void {
+    const running = this.running.get(lease.jobId);
+    if (!running || running.attempt !== lease.attempt) return;
+    running.outcome = outcome;
+    running.abort.abort(reason);
+  }
+
+  private outboxFor(job: Job, attempt: number): LogOutbox | undefined {
+    if (job.kind !== "site.deploy") return undefined;
+    const source = { jobId: job.id, attempt, deploymentId: job.args.deploymentId };
+    const outbox = new LogOutbox(source, (frame) => this.send(frame));
+    this.outboxes.set(keyOf(source), outbox);
+    return outbox;
+  }
+
+  private closeOutbox(lease: Lease): void {
+    this.outboxes.get(keyOf(lease))?.close();
+    this.outboxes.delete(keyOf(lease));
+  }
+
+  private sayReady(): void {
+    if (!this.stopping) this.send({ type: "ready", free: Math.max(0, this.slots - this.running.size) });
+  }
+}
+
+const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
+
+const siteOf = (job: Job<JobKind>): string => ("run" in job.args ? job.args.run.siteId : job.args.siteId);
+
+function secretsOf(job: Job): string[] {
+  if (!("run" in job.args)) return [];
+  const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
+  if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)
+    values.push(job.args.source.token);
+  return values;
+}

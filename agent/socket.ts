@@ -1,0 +1,56 @@
+import WebSocket from "ws";
+import { linkDeadSeconds, maxFrameBytes, pingSeconds } from "../protocol/agent/messages.ts";
+import { closeCodes } from "../protocol/agent/messages.ts";
+
+export type Socket = { send(text: string): void; close(code: number): void };
+
+/** How a connection ended: the close code, and the HTTP status when it was refused. */
+export type SocketEnd = { code: number; status: number | null };
+
+type Events = { onOpen(socket: Socket): void; onText(text: string): void; onEnd(end: SocketEnd): void };
+
+/** One connection, alive as long as pings are answered. `onEnd` is called exactly once. */
+export function openSocket(url: string, token: string, events: Events): Socket {
+  const socket = new WebSocket(url, {
+    headers: { Authorization: `Bearer ${token}` },
+    perMessageDeflate: false,
+    maxPayload: maxFrameBytes,
+    handshakeTimeout: 10_000,
+  });
+  let status: number | null = null;
+  let answeredAt = performance.now();
+  let ended = false;
+  const end = (code: number) => {
+    if (ended) return;
+    ended = true;
+    clearInterval(heartbeat);
+    events.onEnd({ code, status });
+  };
+  const heartbeat = setInterval(() => {
+    if (performance.now() - answeredAt > linkDeadSeconds * 1000) {
+      socket.terminate();
+      end(closeCodes.linkDead);
+    } else if (socket.readyState === WebSocket.OPEN) socket.send("ping");
+  }, pingSeconds * 1000);
+  const own: Socket = {
+    send: (text) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    },
+    close: (code) => socket.close(code),
+  };
+  socket.on("open", () => events.onOpen(own));
+  socket.on("unexpected-response", (request, response) => {
+    status = response.statusCode ?? null;
+    request.destroy();
+    end(1006);
+  });
+  socket.on("message", (data, isBinary) => {
+    const text = isBinary ? "" : (data as Buffer).toString();
+    if (text === "pong") answeredAt = performance.now();
+    else events.onText(text);
+  });
+  // Followed by `close`.
+  socket.on("error", () => undefined);
+  socket.on("close", end);
+  return own;
+}

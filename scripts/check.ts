@@ -1,0 +1,34 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { projectRoot } from "./lib/bundle.ts";
+
+const run = (name: string, args: string[]): Promise<boolean> =>
+  new Promise((resolve) => {
+    const started = performance.now();
+    const child = spawn(join(projectRoot, "node_modules", ".bin", name), args, {
+      cwd: projectRoot,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.once("close", (code) => {
+      const seconds = ((performance.now() - started) / 1000).toFixed(1);
+      console.log(`${code === 0 ? "✓" : "✗"} ${name} ${args.join(" ")}  ${seconds} s`);
+      if (code !== 0) console.log(output);
+      resolve(code === 0);
+    });
+  });
+
+/** The fast loop: format, lint, types, unit and workerd tests. */
+const results = [
+  ...(await Promise.all([
+    run("oxfmt", ["--check", "."]),
+    run("oxlint", ["--type-aware", "--deny-warnings"]),
+    run("tsc", ["--project", "tsconfig.json"]),
+    run("tsc", ["--project", "worker/tsconfig.json"]),
+    run("tsc", ["--project", "test/worker/tsconfig.json"]),
+  ])),
+  await run("vitest", ["run", "--project", "unit", "--project", "worker"]),
+];
+process.exit(results.every(Boolean) ? 0 : 1);

@@ -1,0 +1,113 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";
+import http from "node:http";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { run, step, succeeds } from "./command.ts";
+
+export type DockerEngine = {
+  socketPath: string;
+  /** Ends the engine if this call started it and nobody else's containers run on it. */
+  stop(): Promise<void>;
+};
+
+export const dockerSocket = (): string => {
+  const host = process.env["DOCKER_HOST"];
+  if (host === undefined || host === "") return "/var/run/docker.sock";
+  if (!host.startsWith("unix://"))
+    throw new Error(`DOCKER_HOST is ${host}: Berth needs an engine on this machine (unix://…)`);
+  return host.slice("unix://".length);
+};
+
+const answers = (socketPath: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const request = http.get({ socketPath, path: "/_ping", timeout: 2000 }, (response) =>
+      resolve(response.resume().statusCode === 200),
+    );
+    request.on("timeout", () => request.destroy()).on("error", () => resolve(false));
+  });
+
+const isDebian = (): boolean => existsSync("/etc/debian_version");
+const isRoot = (): boolean => process.getuid?.() === 0;
+
+/** Debian packages, where they are not installed yet. */
+export async function installPackages(packages: string[]): Promise<void> {
+  if (!isDebian() || !isRoot())
+    throw new Error(
+      `These programs are missing: ${packages.join(", ")}. Install them, or run this as root on Debian or Ubuntu.`,
+    );
+  await step(`Installing ${packages.join(", ")} (apt-get)`, async () => {
+    await run("apt-get", ["update"]);
+    await run("apt-get", ["install", "--yes", "--no-install-recommends", ...packages], {
+      env: { DEBIAN_FRONTEND: "noninteractive" },
+    });
+  });
+}
+
+/** Makes sure that a Docker engine answers; installs and starts one where that can be done. */
+export async function ensureDockerEngine(stateDirectory: string): Promise<DockerEngine> {
+  const socketPath = dockerSocket();
+  const left: DockerEngine = { socketPath, stop: async () => undefined };
+  if (await answers(socketPath)) return left;
+  if (process.env["DOCKER_HOST"])
+    throw new Error(
+      `No Docker engine answers at ${socketPath} (DOCKER_HOST): start it, or unset DOCKER_HOST.`,
+    );
+  if (!isRoot())
+    throw new Error(
+      "No Docker engine answers. Start Docker (and let this user use it), or run this as root on Debian or Ubuntu.",
+    );
+  if (!(await succeeds("dockerd", ["--version"]))) await installPackages(["docker.io", "iptables"]);
+  if (await succeeds("systemctl", ["is-system-running", "--quiet"])) {
+    await step("Starting Docker (systemd)", () =>
+      run("systemctl", ["start", "docker"]).then(() => untilAnswers(socketPath, undefined)),
+    );
+    return left;
+  }
+  return step("Starting the Docker engine", () => startEngine(socketPath, stateDirectory));
+}
+
+async function startEngine(socketPath: string, stateDirectory: string): Promise<DockerEngine> {
+  // A killed engine leaves these, and the next one would wait for processes that are gone.
+  for (const stale of ["/var/run/docker.pid", "/var/run/docker/containerd/containerd.pid"])
+    removeStalePid(stale);
+  const logs = join(stateDirectory, "logs");
+  mkdirSync(logs, { recursive: true });
+  const log = openSync(join(logs, "dockerd.log"), "a");
+  const engine = spawn("dockerd", [], { detached: true, stdio: ["ignore", log, log] });
+  let ended: number | null | undefined;
+  engine.once("exit", (code) => (ended = code));
+  await untilAnswers(socketPath, () => ended !== undefined);
+  engine.unref();
+  return {
+    socketPath,
+    async stop() {
+      if (ended !== undefined || (await run("docker", ["ps", "--quiet"])).trim() !== "") return;
+      const exited = new Promise((resolve) => engine.once("exit", resolve));
+      engine.kill("SIGTERM");
+      await Promise.race([exited, delay(20_000, undefined, { ref: false })]);
+    },
+  };
+}
+
+async function untilAnswers(socketPath: string, failed: (() => boolean) | undefined): Promise<void> {
+  for (const end = Date.now() + 60_000; ;) {
+    if (await answers(socketPath)) return;
+    if (failed?.() || Date.now() > end)
+      throw new Error("The Docker engine did not start: see logs/dockerd.log in the state directory.");
+    await delay(200);
+  }
+}
+
+function removeStalePid(file: string): void {
+  if (!existsSync(file)) return;
+  const id = Number(readFileSync(file, "utf8"));
+  try {
+    process.kill(id, 0);
+    // A zombie or another program under the same number does not count.
+    if (/dockerd|containerd/.test(readFileSync(`/proc/${id}/cmdline`, "utf8"))) return;
+  } catch {
+    // Gone.
+  }
+  rmSync(file, { force: true });
+}

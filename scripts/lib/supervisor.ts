@@ -1,0 +1,91 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createWriteStream, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+export type Program = { name: string; file: string; args: string[]; env?: Record<string, string> };
+
+/** Runs programs, starts again what ends, and ends all of it; `processes.json` says which process is which. */
+export class Supervisor {
+  private readonly stateDirectory: string;
+  private readonly children = new Map<string, ChildProcess>();
+  private stopping = false;
+
+  constructor(stateDirectory: string) {
+    this.stateDirectory = stateDirectory;
+    mkdirSync(join(stateDirectory, "logs"), { recursive: true });
+  }
+
+  /** Resolves once the program has printed `readyLine`; at once when none is given. */
+  start(program: Program, readyLine?: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.launch(program, 0, readyLine, (error) => (error ? reject(error) : resolve()));
+      if (readyLine === undefined) resolve();
+    });
+  }
+
+  /** SIGTERM to all, SIGKILL to what is left after eight seconds. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    const ended = [...this.children.values()].map(async (child) => {
+      const exit = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await Promise.race([exit, delay(8000, undefined, { ref: false })]);
+      child.kill("SIGKILL");
+    });
+    await Promise.all(ended);
+  }
+
+  private launch(
+    program: Program,
+    failures: number,
+    readyLine: string | undefined,
+    onReady: (error?: Error) => void,
+  ): void {
+    const log = createWriteStream(join(this.stateDirectory, "logs", `${program.name}.log`), { flags: "a" });
+    const startedAt = performance.now();
+    // Its own process group, so that Ctrl-C reaches only the supervisor, which then ends things in order; the pipe on
+    // standard input closes with the supervisor, however that ends.
+    const child = spawn(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", program.file, ...program.args],
+      {
+        detached: true,
+        stdio: ["pipe", "pipe", "pipe"],
+        env: { ...process.env, ...program.env, BERTH_EXIT_WITH_PARENT: "1" },
+      },
+    );
+    this.children.set(program.name, child);
+    this.writeProcesses();
+    let last = "";
+    const keep = (chunk: Buffer) => {
+      log.write(chunk);
+      last = (last + chunk.toString()).slice(-2000);
+      if (readyLine !== undefined && last.includes(readyLine)) onReady();
+    };
+    child.stdout.on("data", keep);
+    child.stderr.on("data", keep);
+    child.stdin.on("error", () => undefined);
+    child.once("exit", (code, signal) => {
+      log.end(`— ended with ${signal ?? code}\n`);
+      this.children.delete(program.name);
+      if (this.stopping) return;
+      const flapping = performance.now() - startedAt < 2000 ? failures + 1 : 0;
+      if (flapping >= 10)
+        return onReady(new Error(`${program.name} does not start; its last words:\n${last}`));
+      setTimeout(
+        () => this.stopping || this.launch(program, flapping, readyLine, onReady),
+        Math.min(5000, 100 * 2 ** flapping),
+      );
+    });
+  }
+
+  private writeProcesses(): void {
+    const file = join(this.stateDirectory, "processes.json");
+    writeFileSync(
+      `${file}.new`,
+      JSON.stringify(Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid])), null, 2),
+    );
+    renameSync(`${file}.new`, file);
+  }
+}

@@ -1,0 +1,57 @@
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+/** The tiers; test/README.md says which proves what. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["test/{domain,protocol,agent}/**/*.test.ts"],
+          exclude: ["**/*.engine.test.ts"],
+        },
+      },
+      {
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: {
+              bindings: {
+                TEST_MIGRATIONS: await readD1Migrations("drizzle"),
+                SITE_URL: "http://127.0.0.1:8787",
+                WEBHOOK_HOST: "http://127.0.0.1:8787",
+                SITES_ORIGIN: "http://localhost:8080",
+                SECRET_KEY: "A".repeat(43),
+                SETUP_TOKEN: "test-setup-token-test-setup-token",
+              },
+            },
+          }),
+        ],
+        test: {
+          name: "worker",
+          include: ["test/worker/**/*.test.ts"],
+          setupFiles: ["test/worker/migrate.ts"],
+        },
+      },
+      {
+        test: {
+          name: "engine",
+          include: ["test/agent/**/*.engine.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
