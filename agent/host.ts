@@ -8,7 +8,7 @@ export type JobRun = {
   /** Aborted by cancel, drop, deadline or shutdown. Checked before every step with an effect. */
   signal: AbortSignal;
   /** One line of the deployment's log; known secret values are masked before it leaves the process. */
-  log(text: string, stream?: "system" | "stdout" | "stderr"): void;
+  log: (text: string, stream?: "system" | "stdout" | "stderr") => void;
   phase(phase: Phase, source?: { commit: string; commitMessage: string }): void;
 };
 

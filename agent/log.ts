@@ -5,7 +5,10 @@ export function log(level: Level, message: string, facts: Record<string, unknown
   const error = facts["error"];
   const shown =
     error instanceof Error
-      ? { error: error.stack ?? String(error), cause: error.cause && String(error.cause) }
+      ? {
+          error: error.stack ?? String(error),
+          cause: error.cause instanceof Error ? error.cause.message : undefined,
+        }
       : {};
   process.stderr.write(
     `${JSON.stringify({ at: new Date().toISOString(), level, message, ...facts, ...shown })}\n`,

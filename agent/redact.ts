@@ -22,7 +22,7 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
 }
 
 // Colours stay; cursor movements, titles and other control characters could rewrite what a reader sees.
-// oxlint-disable-next-line no-control-regex
+/* oxlint-disable no-control-regex -- control characters are what this is about */
 const escapes =
   /\u001b\[[0-9;]*m|\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|.)?|[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
 

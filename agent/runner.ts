@@ -1,4 +1,4 @@
-import type { Job, JobKind } from "../protocol/agent/jobs.ts";
+import type { Job } from "../protocol/agent/jobs.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { Host, JobRun } from "./host.ts";
 import { JobError } from "./host.ts";
@@ -44,7 +44,6 @@ export class Runner {
 
   /** What a hello says of this agent's work. */
   leases(): { running: Lease[]; finished: Lease[] } {
-    const leaseOf = ({ jobId, attempt }: Lease) => ({ jobId, attempt });
     const finished = this.journal.unacknowledged().map(leaseOf);
     const running = [...this.running.values()].filter(({ outcome }) => outcome === "report").map(leaseOf);
     return {
@@ -212,7 +211,9 @@ export class Runner {
 
 const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 
-const siteOf = (job: Job<JobKind>): string => ("run" in job.args ? job.args.run.siteId : job.args.siteId);
+const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
+
+const siteOf = (job: Job): string => ("run" in job.args ? job.args.run.siteId : job.args.siteId);
 
 function secretsOf(job: Job): string[] {
   if (!("run" in job.args)) return [];

@@ -1,6 +1,5 @@
-import WebSocket from "ws";
-import { linkDeadSeconds, maxFrameBytes, pingSeconds } from "../protocol/agent/messages.ts";
-import { closeCodes } from "../protocol/agent/messages.ts";
+import { WebSocket } from "ws";
+import { closeCodes, linkDeadSeconds, maxFrameBytes, pingSeconds } from "../protocol/agent/messages.ts";
 
 export type Socket = { send(text: string): void; close(code: number): void };
 

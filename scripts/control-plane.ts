@@ -50,7 +50,7 @@ process.stdin.on("end", () => void stop()).resume();
 type Statement = {
   bind(...values: unknown[]): Statement;
   run(): Promise<unknown>;
-  all<T>(): Promise<{ results: T[] }>;
+  all(): Promise<{ results: { name: string }[] }>;
 };
 type Database = { prepare(sql: string): Statement; batch(statements: Statement[]): Promise<unknown> };
 
@@ -61,7 +61,7 @@ async function migrate(db: Database): Promise<void> {
       "CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)",
     )
     .run();
-  const { results } = await db.prepare("SELECT name FROM d1_migrations").all<{ name: string }>();
+  const { results } = await db.prepare("SELECT name FROM d1_migrations").all();
   const applied = new Set(results.map(({ name }) => name));
   const folder = join(projectRoot, "drizzle");
   for (const name of readdirSync(folder)

@@ -40,7 +40,8 @@ let ending: Promise<void> | undefined;
 const end = (code: number): Promise<void> =>
   (ending ??= (async () => {
     console.log("\nStopping …");
-    for (const work of undo.reverse()) await work().catch((error: unknown) => console.error(String(error)));
+    for (const work of undo.toReversed())
+      await work().catch((error: unknown) => console.error(String(error)));
     process.exit(code);
   })());
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void end(0));

@@ -39,7 +39,7 @@ export async function packContext(
       pack.entry({ name: dockerfile.name }, dockerfile.text);
       pack.finalize();
     },
-  }) as Readable;
+  });
 }
 
 /** A context of one file. */

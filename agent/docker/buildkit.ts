@@ -17,7 +17,7 @@ export type BuildRequest = {
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
   secrets: ReadonlyMap<string, Buffer>;
   signal: AbortSignal;
-  onLine(text: string, stream: "system" | "stdout" | "stderr"): void;
+  onLine: (text: string, stream: "system" | "stdout" | "stderr") => void;
 };
 
 /** The build failed for a reason of the repository's: `message` is the engine's, one line. */
@@ -75,7 +75,8 @@ const sessionService = {
   // The engine asks every five seconds, and gives up a session that does not answer.
   Check: unary("/grpc.health.v1.Health/Check", "HealthCheckRequest", "HealthCheckResponse"),
 };
-const serving = { status: 1 };
+const answerCheck = (_call: unknown, answer: (error: null, value: object) => void) =>
+  answer(null, { status: 1 });
 
 type Status = {
   vertexes: { digest: string; name: string; cached: boolean; error: string }[];
@@ -114,11 +115,7 @@ async function openSession(
     if (data) answer(null, { data });
     else answer({ code: grpc.status.NOT_FOUND, details: "no such secret" });
   };
-  const answerCheck = (_call: unknown, answer: (error: null, value: object) => void) => answer(null, serving);
-  server.addService(sessionService, {
-    GetSecret: answerSecret,
-    Check: answerCheck,
-  } as unknown as grpc.UntypedServiceImplementation);
+  server.addService(sessionService, { GetSecret: answerSecret, Check: answerCheck });
   server.createConnectionInjector(grpc.ServerCredentials.createInsecure()).injectConnection(socket);
   return {
     id,

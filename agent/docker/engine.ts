@@ -150,9 +150,9 @@ export function createEngine(options: { socketPath: string }): Engine {
     },
 
     async lastLines(id, count) {
-      const raw = (await docker
+      const raw = await docker
         .getContainer(id)
-        .logs({ stdout: true, stderr: true, tail: count, follow: false })) as unknown as Buffer;
+        .logs({ stdout: true, stderr: true, tail: count, follow: false });
       return demultiplex(raw).split("\n").filter(Boolean).slice(-count);
     },
 

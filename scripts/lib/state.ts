@@ -40,7 +40,7 @@ export function writePrivate(file: string, value: unknown): void {
 
 export async function openState(
   directory: string,
-): Promise<{ state: State; save(change: Partial<State>): void }> {
+): Promise<{ state: State; save: (change: Partial<State>) => void }> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const file = join(directory, "secrets.json");
   const state: State = existsSync(file)
