@@ -36,9 +36,8 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
   const connect = (): void => {
     let greeted = false;
     const openedAt = performance.now();
-    const opened = openSocket(address, token, {
+    const opened: Socket = openSocket(address, token, {
       onOpen: (connection) => {
-        socket = connection;
         send(connection, {
           type: "hello",
           protocol: protocolVersion,
@@ -48,6 +47,7 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
         });
       },
       onText: (text) => {
+        if (over) return;
         const message = parse(text);
         if (!message) {
           log("error", "The control plane sent what this agent does not understand; connecting again", {
@@ -63,7 +63,6 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
       },
       onEnd: (end) => {
         runner.disconnected();
-        socket = undefined;
         if (over) return;
         failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;
         const delayMs = retryDelayMs(failures, end, random);
@@ -72,6 +71,7 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
         timer = setTimeout(connect, delayMs);
       },
     });
+    socket = opened;
   };
   connect();
   return () => {

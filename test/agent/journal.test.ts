@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { openJournal } from "../../agent/journal.ts";
+import { formatId } from "../../protocol/ids.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "berth-journal-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const jobId = (number: number) => formatId("job", number, new Uint8Array(10));
+
+it("keeps every result that was written when the process is killed, and nothing that was only begun", async () => {
+  const file = join(folder, "killed.db");
+  const source = `
+    const { openJournal } = await import(${JSON.stringify(join(import.meta.dirname, "../../agent/journal.ts"))});
+    const journal = openJournal(${JSON.stringify(file)});
+    journal.accept({ jobId: ${JSON.stringify(jobId(1))}, attempt: 1 }, "site.stop");
+    journal.finish({ type: "done", jobId: ${JSON.stringify(jobId(1))}, attempt: 1, result: {} });
+    journal.accept({ jobId: ${JSON.stringify(jobId(2))}, attempt: 1 }, "site.stop");
+    console.log("written");
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ["--input-type=module", "--disable-warning=ExperimentalWarning", "--eval", source], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(child.stdout, "data");
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const journal = openJournal(file);
+  expect(journal.unacknowledged()).toEqual([{ type: "done", jobId: jobId(1), attempt: 1, result: {} }]);
+  journal.forget({ jobId: jobId(1), attempt: 1 });
+  expect(journal.unacknowledged()).toEqual([]);
+  journal.close();
+});
+
+it("takes a job offered anew in place of its older attempt, and no late result of that one", () => {
+  const journal = openJournal(join(folder, "again.db"));
+  journal.accept({ jobId: jobId(1), attempt: 1 }, "site.stop");
+  journal.accept({ jobId: jobId(1), attempt: 2 }, "site.stop");
+  journal.finish({ type: "done", jobId: jobId(1), attempt: 1, result: {} });
+  expect(journal.unacknowledged()).toEqual([]);
+  journal.forget({ jobId: jobId(1), attempt: 1 });
+  journal.finish({ type: "done", jobId: jobId(1), attempt: 2, result: {} });
+  expect(journal.unacknowledged()).toMatchObject([{ attempt: 2 }]);
+  journal.close();
+});
+
+it("holds neither arguments nor secrets", () => {
+  const file = join(folder, "quiet.db");
+  const journal = openJournal(file);
+  journal.accept({ jobId: jobId(1), attempt: 1 }, "site.deploy");
+  journal.close();
+  expect(readFileSync(file).toString("latin1")).not.toMatch(/token|github|env/i);
+});

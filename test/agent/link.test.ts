@@ -1,0 +1,275 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { JobError, type Host, type JobRun } from "../../agent/host.ts";
+import { openJournal, type Journal } from "../../agent/journal.ts";
+import { retryDelayMs, startLink } from "../../agent/link.ts";
+import { Runner } from "../../agent/runner.ts";
+import type { Job } from "../../protocol/agent/jobs.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { Hub, type Connection } from "../support/hub.ts";
+
+let made = 0;
+const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) => formatId(kind, ++made, new Uint8Array(10).fill(made));
+
+const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({ id: newId("job"), kind: "site.stop", args: { siteId, hostnames: [] } });
+
+function deployJob(secret: string): Job<"site.deploy"> {
+  return {
+    id: newId("job"),
+    kind: "site.deploy",
+    args: {
+      run: {
+        siteId: newId("site"),
+        accountId: newId("account"),
+        hostnames: ["a.localhost"],
+        port: 3000,
+        startCommand: null,
+        healthCheckPath: null,
+        startTimeoutSeconds: 5,
+        env: [{ key: "TOKEN", value: secret, scope: "both", secret: true }],
+        limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+      },
+      deploymentId: newId("deployment"),
+      source: { type: "image", reference: "app:1" },
+      rootDir: null,
+      dockerfilePath: null,
+      buildCommand: null,
+      buildTimeoutSeconds: 60,
+      keepImages: 3,
+    },
+  };
+}
+
+type Handler = (job: Job, run: JobRun) => Promise<unknown>;
+
+let hub: Hub;
+let folder: string;
+let journal: Journal;
+let stop: () => Promise<void>;
+let handler: Handler;
+
+const startRunner = (slots: number) => new Runner({ host: {} as Host, journal, handle: (_host, job, run) => handler(job, run), slots });
+
+function start(slots = 2): void {
+  const runner = startRunner(slots);
+  const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
+  const end = startLink({ url: hub.url, token: "token", runner, agentVersion: "test", facts, random: () => 0 });
+  stop = async () => {
+    end();
+    await runner.shutdown();
+  };
+}
+
+beforeEach(async () => {
+  hub = await Hub.open();
+  folder = mkdtempSync(join(tmpdir(), "berth-link-"));
+  journal = openJournal(join(folder, "journal.db"));
+  handler = async () => ({});
+});
+
+afterEach(async () => {
+  await stop();
+  hub.close();
+  journal.close();
+  rmSync(folder, { recursive: true });
+});
+
+const offer = (agent: Connection, job: Job, attempt = 1, timeoutMs = 60_000) => agent.send({ type: "job", job, attempt, timeoutMs });
+
+/** A handler that ends when the test says so, or when it is aborted. */
+function held() {
+  const started: JobRun[] = [];
+  const waiters: (() => void)[] = [];
+  const release = Promise.withResolvers<unknown>();
+  handler = (_job, run) => {
+    started.push(run);
+    for (const wake of waiters.splice(0)) wake();
+    return new Promise((resolve, reject) => {
+      void release.promise.then(resolve);
+      run.signal.addEventListener("abort", () => reject(run.signal.reason as Error));
+    });
+  };
+  return {
+    release: () => release.resolve({}),
+    async run(index = 0): Promise<JobRun> {
+      while (started.length <= index) await new Promise<void>((resolve) => waiters.push(resolve));
+      return started[index] as JobRun;
+    },
+    count: () => started.length,
+  };
+}
+
+describe("a job", () => {
+  it("is done, reported, and forgotten when that is acknowledged", async () => {
+    start();
+    const { agent, hello } = await hub.greeted();
+    expect(hello).toMatchObject({ running: [], finished: [] });
+    expect((await agent.next("ready")).free).toBe(2);
+    const job = stopJob();
+    offer(agent, job);
+    expect(await agent.next("done")).toEqual({ type: "done", jobId: job.id, attempt: 1, result: {} });
+    expect(journal.unacknowledged()).toHaveLength(1);
+    agent.send({ type: "ack", jobId: job.id, attempt: 1 });
+    agent.cut();
+    expect((await hub.greeted()).hello.finished).toEqual([]);
+  });
+
+  it("whose report was lost is reported again after every reconnect until it is acknowledged", async () => {
+    start();
+    const { agent } = await hub.greeted();
+    const job = stopJob();
+    offer(agent, job);
+    await agent.next("done");
+    agent.cut();
+    for (let round = 0; round < 2; round++) {
+      const { agent: again, hello } = await hub.greeted();
+      expect(hello.finished).toEqual([{ jobId: job.id, attempt: 1 }]);
+      expect(await again.next("done")).toMatchObject({ jobId: job.id, attempt: 1 });
+      again.cut();
+    }
+  });
+
+  it("goes on through a cut of the link, and is named as running at the next hello", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    const job = stopJob();
+    offer(agent, job);
+    await work.run();
+    agent.cut();
+    const { agent: again, hello } = await hub.greeted();
+    expect(hello.running).toEqual([{ jobId: job.id, attempt: 1 }]);
+    work.release();
+    expect(await again.next("done")).toMatchObject({ jobId: job.id, attempt: 1 });
+    expect(work.count()).toBe(1);
+  });
+
+  it("offered twice runs once", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    const job = stopJob();
+    offer(agent, job);
+    offer(agent, job);
+    await work.run();
+    work.release();
+    await agent.next("done");
+    expect(work.count()).toBe(1);
+    expect(agent.waiting("done")).toEqual([]);
+  });
+
+  it("of a site waits until the site's last one has settled; another site's does not", async () => {
+    const work = held();
+    start(3);
+    const { agent } = await hub.greeted();
+    const first = stopJob();
+    const second = stopJob(first.args.siteId);
+    const other = stopJob();
+    for (const job of [first, second, other]) offer(agent, job);
+    expect([(await work.run(0)).jobId, (await work.run(1)).jobId]).toEqual([first.id, other.id]);
+    work.release();
+    expect((await work.run(2)).jobId).toBe(second.id);
+  });
+
+  it("that is cancelled ends as cancelled", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    const job = stopJob();
+    offer(agent, job);
+    await work.run();
+    agent.send({ type: "cancel", jobId: job.id, attempt: 1 });
+    expect(await agent.next("failed")).toMatchObject({ jobId: job.id, cancelled: true });
+  });
+
+  it("that is dropped stops, reports nothing and frees its place", async () => {
+    const work = held();
+    start(1);
+    const { agent } = await hub.greeted();
+    await agent.next("ready");
+    const job = stopJob();
+    offer(agent, job);
+    const run = await work.run();
+    agent.send({ type: "drop", jobId: job.id, attempt: 1 });
+    expect((await agent.next("ready")).free).toBe(1);
+    expect(run.signal.aborted).toBe(true);
+    expect([...agent.waiting("done"), ...agent.waiting("failed")]).toEqual([]);
+    expect(journal.unacknowledged()).toEqual([]);
+  });
+
+  it("that outlives its time ends with a sentence that says so", async () => {
+    held();
+    start();
+    const { agent } = await hub.greeted();
+    offer(agent, stopJob(), 1, 50);
+    expect(await agent.next("failed")).toMatchObject({ cancelled: false, error: expect.stringContaining("did not end within") });
+  });
+
+  it("that fails tells the owner's sentence in one line; an unexpected error tells nothing of the inside", async () => {
+    start();
+    const { agent } = await hub.greeted();
+    handler = () => Promise.reject(new JobError("The branch\nnope does not exist."));
+    offer(agent, stopJob());
+    expect((await agent.next("failed")).error).toBe("The branch nope does not exist.");
+    handler = () => Promise.reject(new Error("ENOENT /var/lib/secret"));
+    offer(agent, stopJob());
+    expect((await agent.next("failed")).error).not.toContain("/var/lib");
+  });
+});
+
+describe("a log", () => {
+  it("comes in numbered batches, without secrets, and again after a cut until it is acknowledged", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    const job = deployJob("hunter2-token");
+    offer(agent, job);
+    const run = await work.run();
+    run.log("one");
+    run.log("token is hunter2-token, in base64 " + Buffer.from("hunter2-token").toString("base64"), "stdout");
+    const first = await agent.next("log");
+    expect(first).toMatchObject({ firstSeq: 1, deploymentId: job.args.deploymentId });
+    expect(first.lines.map(({ text }) => text)).toEqual(["one", "token is •••, in base64 •••"]);
+    agent.send({ type: "logAck", jobId: job.id, attempt: 1, lastSeq: 1 });
+    agent.cut();
+    const { agent: again } = await hub.greeted();
+    const repeated = await again.next("log");
+    expect([repeated.firstSeq, repeated.lines.length]).toEqual([2, 1]);
+  });
+
+  it("is complete before the report that ends the deployment", async () => {
+    start();
+    const { agent } = await hub.greeted();
+    handler = async (_job, run) => {
+      run.log("the last words");
+      throw new JobError("No.");
+    };
+    offer(agent, deployJob("x"));
+    await agent.next("failed");
+    expect(agent.waiting("log")).toHaveLength(1);
+  });
+});
+
+describe("the link", () => {
+  it("closes on a frame it does not understand and comes back", async () => {
+    start();
+    for (const frame of ["{not json", '{"type":"surprise"}', '{"type":"job","attempt":0}']) {
+      const { agent } = await hub.greeted();
+      agent.send(frame);
+      expect(await agent.closed).toBe(4002);
+    }
+    await hub.greeted();
+  });
+
+  it("waits longer with every failure, at most five seconds, and does not hurry where it was refused", () => {
+    const cut = { code: 1006, status: null };
+    const most = () => 0.999;
+    expect(retryDelayMs(0, cut, most)).toBeLessThanOrEqual(300);
+    expect(retryDelayMs(1, cut, most)).toBeLessThan(retryDelayMs(3, cut, most));
+    expect(retryDelayMs(50, cut, most)).toBeLessThanOrEqual(5050);
+    expect(retryDelayMs(0, { code: 1006, status: 401 }, most)).toBe(60_000);
+    expect(retryDelayMs(0, { code: 4001, status: null }, () => 0)).toBeGreaterThanOrEqual(10_000);
+  });
+});
