@@ -151,7 +151,10 @@ async function main(): Promise<void> {
         name: "agent",
         file: agentBundle,
         args: [],
+        // An agent works little and waits long: a small young generation and few arenas keep it small.
+        nodeFlags: ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"],
         env: {
+          MALLOC_ARENA_MAX: "2",
           BERTH_URL: siteUrl,
           BERTH_HOST_TOKEN: hostToken,
           BERTH_STATE_DIR: inState("agent"),

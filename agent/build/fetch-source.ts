@@ -85,7 +85,7 @@ export async function fetchSource(
   folder: string,
   settings: HostSettings,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<void> {
   const slash = source.address.indexOf("/");
   const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
   const local = settings.insecureGitHosts.includes(host);
@@ -99,20 +99,6 @@ export async function fetchSource(
   await mkdir(home, { recursive: true });
   const env = gitEnvironment(home, scheme, source.token);
   const options = gitOptions(scheme, pin);
-
-  const wanted = source.branch === null ? "HEAD" : `refs/heads/${source.branch}`;
-  const heads = await git([...options, "ls-remote", "--", url, wanted], env, signal);
-  if (heads.code !== 0) throw new JobError(refusalOf(heads.stderr, source.address));
-  const commit = heads.stdout
-    .split("\n")
-    .find((line) => line.endsWith(`\t${wanted}`))
-    ?.slice(0, 40);
-  if (!commit || !/^[0-9a-f]{40}$/.test(commit))
-    throw new JobError(
-      source.branch === null
-        ? `The repository ${source.address} is empty: push a commit first.`
-        : `The branch ${source.branch} does not exist in ${source.address}: choose another branch, or push it.`,
-    );
 
   const branch = source.branch === null ? [] : ["--branch", source.branch];
   const cloned = await git(
@@ -133,13 +119,26 @@ export async function fetchSource(
     env,
     signal,
   );
-  if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source.address));
-  const head = await git(["-C", folder, "log", "-1", "--format=%H%n%s"], env, signal);
-  const [hash = commit, subject = ""] = head.stdout.split("\n");
-  return { commit: hash, commitMessage: subject.slice(0, 500) };
+  if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source));
 }
 
-function refusalOf(stderr: string, address: string): string {
+/** Which commit was fetched. @throws JobError when there is none */
+export async function describeSource(
+  source: GitSource,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const env = gitEnvironment(`${folder}.home`, "none", null);
+  const head = await git(["-C", folder, "log", "-1", "--format=%H%n%s"], env, signal);
+  const [commit = "", subject = ""] = head.stdout.split("\n");
+  if (!/^[0-9a-f]{40}$/.test(commit))
+    throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
+  return { commit, commitMessage: subject.slice(0, 500) };
+}
+
+function refusalOf(stderr: string, { address, branch }: GitSource): string {
+  if (/Remote branch .* not found/i.test(stderr))
+    return `The branch ${branch} does not exist in ${address}: choose another branch, or push it.`;
   if (/not found|does not exist|404/i.test(stderr))
     return `The repository ${address} does not exist, or it is private: check the address, or set gitToken.`;
   if (/Authentication failed|could not read Username|403|401/i.test(stderr))

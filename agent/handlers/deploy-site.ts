@@ -1,9 +1,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import { fetchSource } from "../build/fetch-source.ts";
+import { describeSource, fetchSource } from "../build/fetch-source.ts";
 import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
-import { networkLabels, networkName, siteLabels } from "../docker/specs.ts";
+import { networkName, siteLabels } from "../docker/specs.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
 import { release } from "./release.ts";
 
@@ -20,7 +20,6 @@ type Built = {
 export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   const repository = host.imageRepository(args.run.siteId);
   const reference = `${repository}:${args.deploymentId}`;
-  await host.engine.ensureNetwork(networkName(args.run.accountId), networkLabels(args.run.accountId));
   try {
     const built =
       args.source.type === "image" ? await pull(host, args, job) : await build(host, args, reference, job);
@@ -79,19 +78,26 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
   try {
     const started = performance.now();
     job.phase("clone");
-    const fetched = args.source.type === "git" ? await fetchInto(host, args.source, folder, job) : null;
+    const { source } = args;
+    if (source.type === "git") {
+      job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
+      await fetchSource(source, folder, host.settings, job.signal);
+    }
     const cloned = performance.now();
-    job.phase("build", fetched ?? undefined);
     const input = {
       ...args,
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
       env: args.run.env,
     };
-    const prepared =
-      args.source.type === "dockerfile"
-        ? await packText(args.source.text, input, host.settings.buildCaFile)
-        : await prepareBuild(folder, input, host.settings.buildCaFile);
+    const [fetched, prepared] = await Promise.all([
+      source.type === "git" ? describeSource(source, folder, job.signal) : null,
+      source.type === "dockerfile"
+        ? packText(source.text, input, host.settings.buildCaFile)
+        : prepareBuild(folder, input, host.settings.buildCaFile),
+    ]);
+    job.phase("build", fetched ?? undefined);
+    if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     if (prepared.generated !== null)
       job.log(`No Dockerfile found; building with this one:\n${prepared.generated}`);
     await buildWithin(host, args, prepared, reference, job);
@@ -109,13 +115,6 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
   }
 }
 
-async function fetchInto(host: Host, source: Args["source"] & { type: "git" }, folder: string, job: JobRun) {
-  job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
-  const fetched = await fetchSource(source, folder, host.settings, job.signal);
-  job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
-  return fetched;
-}
-
 async function buildWithin(
   host: Host,
   args: Args,
@@ -129,7 +128,8 @@ async function buildWithin(
       context: prepared.context,
       dockerfile: prepared.dockerfile,
       tag: reference,
-      labels: { ...siteLabels(args.run.siteId), "berth.deployment": args.deploymentId },
+      // The same for every deployment, so that an unchanged source is the same image.
+      labels: siteLabels(args.run.siteId),
       buildArgs: prepared.buildArgs,
       secrets: prepared.secrets,
       signal: AbortSignal.any([job.signal, timeout]),

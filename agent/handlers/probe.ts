@@ -54,7 +54,12 @@ export async function waitUntilHealthy(
   );
   let last: true | string = "was not asked";
   try {
-    for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 1.3, 250)) {
+    // Often at first, when most apps come up; seldom later.
+    for (
+      let pauseMs = 5;
+      ;
+      pauseMs = performance.now() - started < 2000 ? 10 : Math.min(pauseMs * 1.3, 250)
+    ) {
       signal.throwIfAborted();
       last = await answers(probe, stop);
       if (last === true) return;

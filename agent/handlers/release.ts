@@ -23,9 +23,11 @@ export async function release(
   const id = await host.engine.createContainer(siteContainer(host.agentId, run, deploymentId, image, name));
   try {
     await host.engine.startContainer(id);
-    const target = await targetOf(host, id, network, run.port);
     const state = await host.engine.inspectContainer(id);
-    if (!state) throw new JobError("The container disappeared while it started: deploy again.");
+    const address = state?.addresses[network];
+    if (!state || !address)
+      throw new JobError("The app exited as soon as it was started: mend it or its start command.");
+    const target: Target = { containerId: id, address, port: run.port };
     job.log(
       `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}.`,
     );
@@ -49,18 +51,6 @@ export async function release(
       await host.engine.removeContainer(id);
     throw error;
   }
-}
-
-/** Where the ingress reaches a running container. */
-export async function targetOf(
-  host: Host,
-  containerId: string,
-  network: string,
-  port: number,
-): Promise<Target> {
-  const address = (await host.engine.inspectContainer(containerId))?.addresses[network];
-  if (!address) throw new JobError("The app exited as soon as it was started: mend it or its start command.");
-  return { containerId, address, port };
 }
 
 export const containersOf = (host: Host, siteId: string) => host.engine.listContainers(siteLabels(siteId));

@@ -3,7 +3,13 @@ import { createWriteStream, mkdirSync, renameSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-export type Program = { name: string; file: string; args: string[]; env?: Record<string, string> };
+export type Program = {
+  name: string;
+  file: string;
+  args: string[];
+  env?: Record<string, string>;
+  nodeFlags?: string[];
+};
 
 /** Runs programs, starts again what ends, and ends all of it; `processes.json` says which process is which. */
 export class Supervisor {
@@ -48,7 +54,7 @@ export class Supervisor {
     // standard input closes with the supervisor, however that ends.
     const child = spawn(
       process.execPath,
-      ["--disable-warning=ExperimentalWarning", program.file, ...program.args],
+      ["--disable-warning=ExperimentalWarning", ...(program.nodeFlags ?? []), program.file, ...program.args],
       {
         detached: true,
         stdio: ["pipe", "pipe", "pipe"],

@@ -21,7 +21,11 @@ it("keeps every result that was written when the process is killed, and nothing 
     journal.accept({ jobId: ${JSON.stringify(jobId(2))}, attempt: 1 }, "site.stop");
     console.log("written");
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ["--input-type=module", "--disable-warning=ExperimentalWarning", "--eval", source], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(
+    process.execPath,
+    ["--input-type=module", "--disable-warning=ExperimentalWarning", "--eval", source],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   await once(child.stdout, "data");
   child.kill("SIGKILL");
   await once(child, "exit");

@@ -11,9 +11,14 @@ import { formatId } from "../../protocol/ids.ts";
 import { Hub, type Connection } from "../support/hub.ts";
 
 let made = 0;
-const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) => formatId(kind, ++made, new Uint8Array(10).fill(made));
+const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
+  formatId(kind, ++made, new Uint8Array(10).fill(made));
 
-const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({ id: newId("job"), kind: "site.stop", args: { siteId, hostnames: [] } });
+const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({
+  id: newId("job"),
+  kind: "site.stop",
+  args: { siteId, hostnames: [] },
+});
 
 function deployJob(secret: string): Job<"site.deploy"> {
   return {
@@ -50,12 +55,20 @@ let journal: Journal;
 let stop: () => Promise<void>;
 let handler: Handler;
 
-const startRunner = (slots: number) => new Runner({ host: {} as Host, journal, handle: (_host, job, run) => handler(job, run), slots });
+const startRunner = (slots: number) =>
+  new Runner({ host: {} as Host, journal, handle: (_host, job, run) => handler(job, run), slots });
 
 function start(slots = 2): void {
   const runner = startRunner(slots);
   const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
-  const end = startLink({ url: hub.url, token: "token", runner, agentVersion: "test", facts, random: () => 0 });
+  const end = startLink({
+    url: hub.url,
+    token: "token",
+    runner,
+    agentVersion: "test",
+    facts,
+    random: () => 0,
+  });
   stop = async () => {
     end();
     await runner.shutdown();
@@ -76,7 +89,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const offer = (agent: Connection, job: Job, attempt = 1, timeoutMs = 60_000) => agent.send({ type: "job", job, attempt, timeoutMs });
+const offer = (agent: Connection, job: Job, attempt = 1, timeoutMs = 60_000) =>
+  agent.send({ type: "job", job, attempt, timeoutMs });
 
 /** A handler that ends when the test says so, or when it is aborted. */
 function held() {
@@ -204,7 +218,10 @@ describe("a job", () => {
     start();
     const { agent } = await hub.greeted();
     offer(agent, stopJob(), 1, 50);
-    expect(await agent.next("failed")).toMatchObject({ cancelled: false, error: expect.stringContaining("did not end within") });
+    expect(await agent.next("failed")).toMatchObject({
+      cancelled: false,
+      error: expect.stringContaining("did not end within"),
+    });
   });
 
   it("that fails tells the owner's sentence in one line; an unexpected error tells nothing of the inside", async () => {

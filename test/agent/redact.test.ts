@@ -3,11 +3,18 @@ import { expect, it } from "vitest";
 import { printable, redactor } from "../../agent/redact.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
-  const secret = fc.string({ minLength: 4, maxLength: 40, unit: fc.constantFrom(..."abcXYZ019 /+=&?%\"'\\$-_") }).filter((value) => value.trim().length >= 4);
+  const secret = fc
+    .string({ minLength: 4, maxLength: 40, unit: fc.constantFrom(..."abcXYZ019 /+=&?%\"'\\$-_") })
+    .filter((value) => value.trim().length >= 4);
   fc.assert(
     fc.property(secret, fc.string(), fc.string(), (value, before, after) => {
       const redact = redactor([value]);
-      const forms = [value, Buffer.from(value).toString("base64"), encodeURIComponent(value), JSON.stringify(value)];
+      const forms = [
+        value,
+        Buffer.from(value).toString("base64"),
+        encodeURIComponent(value),
+        JSON.stringify(value),
+      ];
       for (const form of forms) expect(redact(`${before}•${form}•${after}`)).toContain("•••");
       expect(redact(`•${value}•`)).not.toContain(value);
     }),
