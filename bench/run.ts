@@ -58,14 +58,17 @@ async function byBerth(siteId: string, url: string): Promise<number> {
   const { body } = await api<{ deploymentId: string }>("PATCH", `/sites/${siteId}`, { action: "deploy" });
   await firstAnswer(url, (text) => text !== before);
   const took = performance.now() - started;
+  // Neither way is measured while the other's old container is still being removed.
+  const containers = () =>
+    docker("ps", "--all", "--quiet", "--filter", `label=berth.site=${siteId}`).split("\n").length;
   for (;;) {
     const { body: deployment } = await api<{ status: string; error: string | null }>(
       "GET",
       `/deployments/${body.deploymentId}`,
     );
-    if (deployment.status === "LIVE") return took;
     if (deployment.error !== null) throw new Error(deployment.error);
-    await delay(100);
+    if (deployment.status === "LIVE" && containers() === 1) return took;
+    await delay(500);
   }
 }
 

@@ -3,7 +3,8 @@ import { BlockList, isIP } from "node:net";
 import { JobError } from "../host.ts";
 
 /** Addresses no tenant's Git host may have: this machine, private networks, link-local, metadata, CGNAT, reserved. */
-const refused = new BlockList();
+// Two lists: a rule for mapped addresses would match every IPv4 address in one.
+const refused = { ipv4: new BlockList(), ipv6: new BlockList() };
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -16,7 +17,7 @@ for (const [network, prefix] of [
   ["198.18.0.0", 15],
   ["224.0.0.0", 3],
 ] as const)
-  refused.addSubnet(network, prefix, "ipv4");
+  refused.ipv4.addSubnet(network, prefix, "ipv4");
 for (const [network, prefix] of [
   ["::", 96],
   ["::ffff:0:0", 96],
@@ -25,10 +26,14 @@ for (const [network, prefix] of [
   ["fe80::", 10],
   ["ff00::", 8],
 ] as const)
-  refused.addSubnet(network, prefix, "ipv6");
+  refused.ipv6.addSubnet(network, prefix, "ipv6");
 
-export const isPublicAddress = (address: string): boolean =>
-  isIP(address) !== 0 && !refused.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+export function isPublicAddress(address: string): boolean {
+  const version = isIP(address);
+  if (version === 0) return false;
+  const family = version === 6 ? "ipv6" : "ipv4";
+  return !refused[family].check(address, family);
+}
 
 /** One public address of the host, to be pinned for the whole fetch. @throws JobError */
 export async function publicAddressOf(hostname: string): Promise<string> {

@@ -4,7 +4,7 @@ import { printable, redactor } from "../../agent/redact.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
   const secret = fc
-    .string({ minLength: 4, maxLength: 40, unit: fc.constantFrom(..."abcXYZ019 /+=&?%\"'\\$-_") })
+    .string({ minLength: 4, maxLength: 40, unit: fc.constantFrom(...Array.from("abcXYZ019 /+=&?%\"'\\$-_")) })
     .filter((value) => value.trim().length >= 4);
   fc.assert(
     fc.property(secret, fc.string(), fc.string(), (value, before, after) => {

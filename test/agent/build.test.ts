@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import { isPublicAddress, publicAddressOf } from "../../agent/build/address.ts";
+import { detect } from "../../agent/build/detect.ts";
+import { generateDockerfile } from "../../agent/build/dockerfile.ts";
+import { parseInstructions } from "../../agent/build/instructions.ts";
+import { trustCa } from "../../agent/build/trust-ca.ts";
+import { parseListeners } from "../../agent/docker/listening.ts";
+import { siteContainer } from "../../agent/docker/specs.ts";
+import { JobError } from "../../agent/host.ts";
+
+const none = { buildCommand: null, startCommand: null };
+const node = (
+  files: string[],
+  manifest: object,
+  overrides: { buildCommand: string | null; startCommand: string | null } = none,
+) => detect({ files: new Set(["package.json", ...files]), packageJson: JSON.stringify(manifest) }, overrides);
+
+describe("detection", () => {
+  it("tells the package manager by its lock file, then by packageManager, then npm", () => {
+    const manifest = { scripts: { start: "node ." }, packageManager: "yarn@4.0.0" };
+    expect(node(["pnpm-lock.yaml"], manifest)).toMatchObject({
+      packageManager: "pnpm",
+      locked: true,
+      startCommand: "pnpm start",
+    });
+    expect(node(["package-lock.json"], manifest)).toMatchObject({ packageManager: "npm" });
+    expect(node([], manifest)).toMatchObject({ packageManager: "yarn", locked: false });
+    expect(node([], { main: "app.js" })).toMatchObject({
+      packageManager: "npm",
+      startCommand: "node app.js",
+    });
+  });
+
+  it("lets the owner's commands win", () => {
+    const overrides = { buildCommand: "make", startCommand: "./serve" };
+    expect(node([], { scripts: { start: "a", build: "b" } }, overrides)).toMatchObject({
+      buildCommand: "make",
+      startCommand: "./serve",
+    });
+  });
+
+  it("takes a folder with an index.html as a static site", () => {
+    expect(detect({ files: new Set(["index.html"]), packageJson: null }, none)).toEqual({
+      kind: "static",
+      buildCommand: null,
+    });
+  });
+
+  it("says what to do when nothing can be told", () => {
+    expect(() => detect({ files: new Set(["a.txt"]), packageJson: null }, none)).toThrow(
+      /Dockerfile.*package\.json.*index\.html/,
+    );
+    expect(() => detect({ files: new Set(["package.json"]), packageJson: "{oops" }, none)).toThrow(
+      "package.json is not valid JSON",
+    );
+    expect(() => node([], {})).toThrow(/start/);
+  });
+});
+
+describe("a generated Dockerfile", () => {
+  const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
+  const text = generateDockerfile(
+    node(["package-lock.json"], {
+      scripts: { start: "node .", build: "tsc" },
+      dependencies: { a: "1" },
+      devDependencies: { b: "1" },
+    }),
+    variables,
+  );
+
+  it("installs before it copies the source, so that a changed line keeps the install cached", () => {
+    expect(text.indexOf("npm ci")).toBeLessThan(text.indexOf("COPY source/ ./"));
+    expect(text.indexOf("ARG API_URL")).toBeGreaterThan(text.indexOf("npm ci"));
+  });
+
+  it("ends in a stage that is not run as root and holds no build secret", () => {
+    const last = text.slice(text.lastIndexOf("FROM "));
+    expect(last).toContain("USER node");
+    expect(last).not.toContain("TOKEN");
+    expect(text).toContain("--mount=type=secret,id=env_TOKEN");
+    expect(text).not.toMatch(/ARG TOKEN|ENV TOKEN/);
+  });
+
+  it("carries any command as the data of one instruction", () => {
+    const command = `echo "a 'b' $HOME \\ && # x" ; cat /etc/hosts`;
+    const plan = node([], {}, { buildCommand: command, startCommand: command });
+    const { instructions } = parseInstructions(
+      generateDockerfile(plan, { plain: [], secret: [], cacheId: "c" }),
+    );
+    const run = instructions.find(({ keyword, text }) => keyword === "RUN" && text.includes("echo"));
+    expect(JSON.parse(run?.text.replace(/^RUN /, "") ?? "")).toEqual(["sh", "-c", command]);
+    const last = instructions.at(-1);
+    expect(JSON.parse(last?.text.replace(/^CMD /, "") ?? "")).toEqual(["sh", "-c", `exec ${command}`]);
+  });
+
+  it("uses nothing that an engine of 2020 does not know", () => {
+    expect(text).not.toMatch(/# ?syntax|<</);
+  });
+});
+
+describe("trust in the operator's certificates", () => {
+  it("reaches every RUN of any Dockerfile, and leaves the rest as it was", () => {
+    const dockerfile = [
+      "# escape=\\",
+      "ARG BASE=node",
+      "FROM $BASE AS build",
+      "# a comment",
+      "run npm ci && \\",
+      "  # inside",
+      "  npm test",
+      "ONBUILD RUN true",
+      'RUN ["sh","-c","true"]',
+      "FROM scratch",
+      "COPY --from=build /app /app",
+    ].join("\n");
+    const trusted = trustCa(dockerfile);
+    expect(trusted.match(/--mount=type=secret,id=berth_ca/g)).toHaveLength(2);
+    expect(trusted).toContain("run --mount=type=secret,id=berth_ca npm ci && \\\n  npm test");
+    expect(trusted).toContain("ONBUILD RUN true");
+    expect(trusted.match(/ARG NODE_EXTRA_CA_CERTS=/g)).toHaveLength(2);
+    expect(trusted.indexOf("ARG BASE")).toBeLessThan(trusted.indexOf("ARG NODE_EXTRA_CA_CERTS"));
+    expect(trusted.startsWith("# escape=\\")).toBe(true);
+  });
+});
+
+describe("the address of a Git host", () => {
+  it.each([
+    "127.0.0.1",
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "0.0.0.0",
+    "::1",
+    "::ffff:127.0.0.1",
+    "fe80::1",
+    "fd00::1",
+    "224.0.0.1",
+    "255.255.255.255",
+  ])("may not be %s", async (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+    await expect(publicAddressOf(address)).rejects.toThrow(JobError);
+  });
+  it.each(["140.82.112.3", "2606:50c0:8000::153"])("may be %s", (address) =>
+    expect(isPublicAddress(address)).toBe(true),
+  );
+});
+
+describe("a site's container", () => {
+  const run = {
+    siteId: "site_1",
+    accountId: "acc_1",
+    hostnames: ["a"],
+    port: 3000,
+    startCommand: null,
+    healthCheckPath: null,
+    startTimeoutSeconds: 1,
+    env: [
+      { key: "A", value: "1", scope: "both", secret: false },
+      { key: "B", value: "2", scope: "build", secret: true },
+    ],
+    limits: { memoryMb: 256, cpuMilli: 500, pids: 64 },
+  } as unknown as Parameters<typeof siteContainer>[1];
+  const spec = siteContainer("agent", run, "dep_1", "image", "");
+
+  it("has no way to the host and no more rights than it needs", () => {
+    expect(spec.HostConfig).toMatchObject({
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      PidsLimit: 64,
+      Memory: 256 * 1024 * 1024,
+    });
+    for (const forbidden of [
+      "Binds",
+      "Mounts",
+      "Privileged",
+      "PortBindings",
+      "Devices",
+      "PidMode",
+      "IpcMode",
+    ])
+      expect(spec.HostConfig).not.toHaveProperty(forbidden);
+    expect(spec.HostConfig?.CapAdd).not.toContain("SYS_ADMIN");
+    expect(spec.HostConfig?.NetworkMode).toBe("berth-acc_1");
+  });
+
+  it("gets its runtime variables and its port, and no build variable", () => {
+    expect(spec.Env).toEqual(["A=1", "PORT=3000"]);
+  });
+
+  it("of the same settings is the same, of others another", () => {
+    expect(siteContainer("agent", run, "dep_1", "image", "").Labels).toEqual(spec.Labels);
+    expect(
+      siteContainer("agent", { ...run, port: 4000 }, "dep_1", "image", "").Labels["berth.config"],
+    ).not.toBe(spec.Labels["berth.config"]);
+  });
+});
+
+it("listening ports are read from the kernel's table, loopback told from open", () => {
+  const tcp =
+    "  sl  local_address rem_address   st\n   0: 0100007F:0BB8 00000000:0000 0A\n   1: 00000000:1F90 00000000:0000 0A\n   2: 0100007F:1234 0100007F:9999 01\n";
+  const tcp6 = "  sl  local_address\n   0: 00000000000000000000000001000000:0050 0:0 0A\n";
+  expect(parseListeners(tcp, tcp6)).toEqual([
+    { port: 3000, loopbackOnly: true },
+    { port: 8080, loopbackOnly: false },
+    { port: 80, loopbackOnly: true },
+  ]);
+});

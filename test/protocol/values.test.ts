@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { GitAddress, GitBranch, ImageReference, RepositoryPath, SiteName } from "../../protocol/api/sites.ts";
+import { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
+
+const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
+  schema.safeParse(value).success;
+
+describe("a branch", () => {
+  it.each(["main", "release/1.2", "feature/a_b-c", "v1.0.0"])("may be %s", (branch) =>
+    expect(accepts(GitBranch, branch)).toBe(true),
+  );
+  it.each([
+    "--upload-pack=touch x",
+    "-b",
+    "a..b",
+    "a b",
+    "a;b",
+    "$(id)",
+    "a\nb",
+    "/a",
+    "a/",
+    "a.lock",
+    "@{1}",
+    ".a",
+    "a//b",
+    "a~1",
+    "a:b",
+    "",
+  ])("may not be %j", (branch) => expect(accepts(GitBranch, branch)).toBe(false));
+
+  it("accepted is never an option, never two words, never leaves its folder", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...Array.from("ab-./@{}~^:?*[\\ $;\n")) }), (branch) => {
+        if (!accepts(GitBranch, branch)) return;
+        expect(branch).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._/-]*$/);
+        expect(branch).not.toContain("..");
+      }),
+    );
+  });
+});
+
+describe("a repository's address", () => {
+  it.each([
+    "github.com/owner/repo",
+    "github.com/owner/repo.git",
+    "git.example:8443/group/sub/repo",
+    "127.0.0.1:3000/a/b.git",
+  ])("may be %s", (address) => expect(accepts(GitAddress, address)).toBe(true));
+  it.each([
+    "https://github.com/owner/repo",
+    "user:pw@github.com/owner/repo",
+    "github.com/owner",
+    "github.com/../../etc",
+    "github.com/-o/--upload-pack=x",
+    "github.com/owner/repo?x=1",
+    "github.com/owner/repo#x",
+    "github.com/owner/re po",
+    "ext::sh -c id",
+    "file:///etc/passwd",
+    "/etc/passwd",
+    "github.com/owner/%2e%2e",
+    "[::1]/owner/repo",
+  ])("may not be %j", (address) => expect(accepts(GitAddress, address)).toBe(false));
+});
+
+describe("paths, names and images", () => {
+  it("of repositories stay inside", () => {
+    for (const path of ["app", "a/b/Dockerfile", "docker/.hidden"])
+      expect(accepts(RepositoryPath, path)).toBe(true);
+    for (const path of ["..", "a/../b", "/etc", "a/./b", "a\0b", "./a", ""])
+      expect(accepts(RepositoryPath, path)).toBe(false);
+  });
+  it("of sites are DNS labels", () => {
+    for (const name of ["a", "my-shop", "x".repeat(63)]) expect(accepts(SiteName, name)).toBe(true);
+    for (const name of ["", "-a", "a-", "A", "a.b", "a_b", "x".repeat(64), "é"])
+      expect(accepts(SiteName, name)).toBe(false);
+  });
+  it("of images are references, never options or shell", () => {
+    for (const image of [
+      "nginx",
+      "nginx:1.27",
+      "ghcr.io/owner/app:v1",
+      "localhost:5000/a/b",
+      `a@sha256:${"0".repeat(64)}`,
+    ])
+      expect(accepts(ImageReference, image)).toBe(true);
+    for (const image of ["", "--privileged", "Nginx", "a b", "a;b", "a:$(id)", "a@sha256:12"])
+      expect(accepts(ImageReference, image)).toBe(false);
+  });
+});
+
+describe("messages of the link", () => {
+  it("never crash the parser, whatever comes", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(typeof FromAgent.safeParse(value).success).toBe("boolean");
+        expect(typeof ToAgent.safeParse(value).success).toBe("boolean");
+      }),
+    );
+  });
+});
+
+it("zod is imported as a namespace everywhere: the named import costs the Worker 70 KiB", () => {
+  const root = join(import.meta.dirname, "../..");
+  const files = ["protocol", "worker", "agent"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.tsx?$/.test(file))
+      .map((file) => join(root, folder, file)),
+  );
+  expect(
+    files.filter((file) => /import \{[^}]*\bz\b[^}]*\} from "zod"/.test(readFileSync(file, "utf8"))),
+  ).toEqual([]);
+});
