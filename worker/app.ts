@@ -7,6 +7,7 @@ import { limitBody, requireJson } from "./middleware/body.ts";
 import { actAs } from "./middleware/context.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { agent } from "./routes/agent.ts";
+import { dashboard } from "./routes/dashboard.tsx";
 import { deployments } from "./routes/deployments.ts";
 import { hosts } from "./routes/hosts.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
@@ -43,6 +44,9 @@ export const app = new Hono<AppEnv>()
   .route("/agent", agent)
   .route("/setup", setup)
   .use("/invoice/*", pageHeaders)
+  .use("/", pageHeaders)
+  .use("/sign-in", pageHeaders)
   .route("/invoice", invoicePage)
+  .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

@@ -28,6 +28,16 @@ export const accounts = sqliteTable("accounts", {
   updatedAt: time("updated_at").notNull(),
   role: text({ enum: accountRoles }).notNull().default("user"),
   plan: text({ enum: accountPlans }).notNull().default("free"),
+  /** `scrypt$N$r$p$salt$hash`; null: this account signs in another way. */
+  passwordHash: text("password_hash"),
+});
+
+/** Signed-in browsers. The cookie holds the token, this table only its SHA-256. */
+export const sessions = sqliteTable("sessions", {
+  tokenHash: text("token_hash").primaryKey(),
+  accountId: text("account_id").$type<Id<"account">>().notNull(),
+  createdAt: time("created_at").notNull(),
+  expiresAt: time("expires_at").notNull(),
 });
 
 export const apiKeys = sqliteTable(

@@ -4,6 +4,7 @@ import { configOf } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { deriveKey, isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
+import { requireSameOrigin, sessionActor } from "./session.ts";
 
 const checkKeys = new Map<string, Uint8Array>();
 function checkKeyOf(secretKey: string): Uint8Array {
@@ -12,8 +13,18 @@ function checkKeyOf(secretKey: string): Uint8Array {
   return key;
 }
 
-/** 401, then 429: one Durable Object call knows the key and counts the request. */
+/**
+ * A key or a session. 401, then 429: for a key, one Durable Object call knows it and counts the request; for a session,
+ * one query, and a change needs our own Origin.
+ */
 export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
+  if (c.req.header("Authorization") === undefined) {
+    const actor = await sessionActor(c);
+    if (!actor) throw new AppError("unauthorized");
+    requireSameOrigin(c);
+    c.set("ctx", contextFor(c, actor));
+    return next();
+  }
   const [scheme, key, ...rest] = (c.req.header("Authorization") ?? "").split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
   if (!isOwnApiKey(key, checkKeyOf(configOf(c.env).SECRET_KEY))) throw new AppError("unauthorized");

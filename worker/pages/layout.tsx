@@ -20,6 +20,7 @@ button { width: 100%; margin-top: 1.5rem; font: inherit; font-weight: 650; paddi
 button.quiet { background: transparent; color: var(--soft); border: 1px solid var(--line); margin-top: .75rem }
 button:focus-visible, input:focus-visible, a:focus-visible { outline: 3px solid color-mix(in srgb, var(--sea) 50%, transparent); outline-offset: 2px }
 .badge { display: inline-block; font-size: .8rem; font-weight: 650; padding: .1rem .6rem; border-radius: 99px; border: 1px solid currentColor }
+td a { color: var(--sea) } .soft { color: var(--soft); font-size: .9rem }
 .good { color: var(--good) } .warn { color: var(--warn) }
 .note { margin-top: 1rem; font-size: .88rem; padding: .7rem .9rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line) }
 .code { font: 650 1.9rem/1.2 ui-monospace, monospace; letter-spacing: .08em; text-align: center; margin: 1.2rem 0 }

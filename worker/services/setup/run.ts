@@ -5,6 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
+import { hashPassword } from "../accounts/password.ts";
 import { newApiKey } from "../keys/create.ts";
 
 /** The first account, an operator, with its first API key; once per installation, for the bearer of SETUP_TOKEN. */
@@ -25,6 +26,7 @@ export async function runSetup(
     .where(eq(accounts.role, "operator"))
     .limit(1);
   if (operator) throw conflict("This installation is set up already: sign in with the operator's account.");
+  const passwordHash = await hashPassword(input.password, ctx.random(16));
   const now = ctx.now();
   const accountId = ctx.newId("account");
   const { key, row } = newApiKey(ctx, accountId, "Set-up", "setup");
@@ -34,6 +36,7 @@ export async function runSetup(
       name: input.name,
       email: input.email.toLowerCase(),
       role: "operator",
+      passwordHash,
       createdAt: now,
       updatedAt: now,
     }),

@@ -1,0 +1,23 @@
+import { Layout } from "./layout.tsx";
+
+export const SignInPage = ({ email, refused }: { email: string; refused: boolean }) => (
+  <Layout title="Sign in">
+    <h1>Sign in</h1>
+    {refused && (
+      <p class="note warn" role="alert">
+        The e-mail address or the password is not right.
+      </p>
+    )}
+    <form method="post" action="/sign-in">
+      <label>
+        E-mail
+        <input name="email" type="email" autocomplete="username" required value={email} />
+      </label>
+      <label>
+        Password
+        <input name="password" type="password" autocomplete="current-password" required />
+      </label>
+      <button type="submit">Sign in</button>
+    </form>
+  </Layout>
+);
