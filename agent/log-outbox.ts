@@ -4,7 +4,7 @@ import type { Id } from "../protocol/ids.ts";
 type LogFrame = Extract<FromAgent, { type: "log" }>;
 type Source = { jobId: Id<"job">; attempt: number; deploymentId: Id<"deployment"> };
 
-const flushAfterMs = 60;
+const flushAfterMs = 100;
 const maxBatchBytes = 64 * 1024;
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;

@@ -18,13 +18,11 @@ export async function signIn(ctx: Ctx, email: string, password: string): Promise
   if (!account || !matches) throw new AppError("unauthorized");
   const token = base62(ctx.random(32));
   const now = ctx.now();
-  await ctx.db
-    .insert(sessions)
-    .values({
-      tokenHash: sha256Hex(token),
-      accountId: account.id,
-      createdAt: now,
-      expiresAt: addDays(now, sessionDays),
-    });
+  await ctx.db.insert(sessions).values({
+    tokenHash: sha256Hex(token),
+    accountId: account.id,
+    createdAt: now,
+    expiresAt: addDays(now, sessionDays),
+  });
   return token;
 }

@@ -4,7 +4,7 @@ import type { Phase } from "../../../protocol/agent/messages.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 
-/** The deployment of a current lease has reached a phase; `start` and `swap` show as STARTING. */
+/** The deployment of a current lease has reached a phase; from `start` on it shows as STARTING. */
 export async function recordPhase(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -16,10 +16,12 @@ export async function recordPhase(
     commitMessage: string | null;
   },
 ): Promise<void> {
+  // The lease has said BUILDING, and STARTING is already said: these would change nothing.
+  if (report.phase === "clone" || report.phase === "swap") return;
   await ctx.db
     .update(deployments)
     .set({
-      status: report.phase === "start" || report.phase === "swap" ? "STARTING" : "BUILDING",
+      status: report.phase === "start" ? "STARTING" : "BUILDING",
       ...(report.commit !== null && { commit: report.commit, commitMessage: report.commitMessage }),
     })
     .where(
