@@ -84,6 +84,7 @@ async function startEngine(socketPath: string, stateDirectory: string): Promise<
     async stop() {
       if (ended !== undefined || (await run("docker", ["ps", "--quiet"])).trim() !== "") return;
       const exited = new Promise((resolve) => engine.once("exit", resolve));
+      engine.ref();
       engine.kill("SIGTERM");
       await Promise.race([exited, delay(20_000, undefined, { ref: false })]);
     },
