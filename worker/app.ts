@@ -11,6 +11,8 @@ import { dashboard } from "./routes/dashboard.tsx";
 import { deployments } from "./routes/deployments.ts";
 import { hosts } from "./routes/hosts.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
+import { invoices } from "./routes/invoices.ts";
+import { keys } from "./routes/keys.ts";
 import { setup } from "./routes/setup.ts";
 import { sites } from "./routes/sites.ts";
 import { webhooks } from "./routes/webhooks.ts";
@@ -34,7 +36,9 @@ const api = new Hono<AppEnv>()
   .use(authenticate, limitBody, requireJson)
   .route("/sites", sites)
   .route("/deployments", deployments)
-  .route("/hosts", hosts);
+  .route("/hosts", hosts)
+  .route("/invoices", invoices)
+  .route("/keys", keys);
 
 export const app = new Hono<AppEnv>()
   .use(requestId({ limitLength: 64 }))

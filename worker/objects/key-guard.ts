@@ -48,11 +48,15 @@ export class KeyGuard extends DurableObject<Env> {
     };
   }
 
-  /** Effective on the very next request. The row in D1 is marked first, so a lost copy is not restored. */
+  /**
+   * Effective on the very next request. The mark stays, so that a reading of D1 that began before the revocation cannot
+   * bring the key back.
+   */
   async revoke(): Promise<void> {
     this.actor = undefined;
-    this.hits = [];
-    await this.ctx.storage.deleteAll();
+    this.ctx.storage.kv.put("revoked", true);
+    this.ctx.storage.kv.delete("actor");
+    this.ctx.storage.kv.delete("hits");
   }
 
   private db(): Db {
@@ -62,8 +66,9 @@ export class KeyGuard extends DurableObject<Env> {
   private async known(keyHash: string): Promise<KeyActor | undefined> {
     this.actor ??= this.ctx.storage.kv.get<KeyActor>("actor");
     if (this.actor) return this.actor;
+    if (this.ctx.storage.kv.get("revoked")) return undefined;
     const found = await findKeyActor(this.db(), keyHash);
-    if (!found) return undefined;
+    if (!found || this.ctx.storage.kv.get("revoked")) return undefined;
     this.ctx.storage.kv.put("actor", found);
     return (this.actor = found);
   }

@@ -1,7 +1,9 @@
+import type { KeyCreate, KeyCreated } from "../../../protocol/api/keys.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../../domain/tokens.ts";
+import { requireSession } from "./require-session.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
@@ -18,4 +20,13 @@ export function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, orig
     createdAt: ctx.now(),
   };
   return { key, row };
+}
+
+/** A key of the signed-in account; the answer is the only place where it is ever shown. */
+export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated> {
+  requireSession(ctx);
+  const { key, row } = newApiKey(ctx, accountOf(ctx), name, "dashboard");
+  await ctx.db.insert(apiKeys).values(row);
+  const { id, start, origin } = row;
+  return { id, name, start, origin, createdAt: row.createdAt.toISOString(), lastUsedAt: null, key };
 }

@@ -1,0 +1,16 @@
+import { eq } from "drizzle-orm";
+import type { Invoice } from "../../../protocol/api/invoices.ts";
+import { isId } from "../../../protocol/ids.ts";
+import { accountOf, type Ctx } from "../../context.ts";
+import { invoices } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { invoiceView } from "./view.ts";
+
+/** One of the account's invoices: not_found, then forbidden. */
+export async function getInvoice(ctx: Ctx, invoiceId: string): Promise<Invoice> {
+  if (!isId("invoice", invoiceId)) throw new AppError("not_found");
+  const [row] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
+  if (!row) throw new AppError("not_found");
+  if (row.accountId !== accountOf(ctx)) throw new AppError("forbidden");
+  return invoiceView(row);
+}
