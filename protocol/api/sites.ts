@@ -110,7 +110,53 @@ export type SiteCreated = z.infer<typeof SiteCreated>;
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
 
-export const SitePatch = z.union([z.strictObject({ action: z.enum(siteActions) })]);
+export const EnvVariable = z.strictObject({
+  key: z
+    .string()
+    .max(200)
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "a letter or _, then letters, digits or _"),
+  /** null removes the variable. */
+  value: z
+    .string()
+    .max(32_768)
+    .regex(/^[^\0]*$/, "no NUL character")
+    .nullable(),
+  /** A secret: stored encrypted, never shown again. */
+  encrypted: z.boolean().optional(),
+  scope: z.enum(["build", "runtime", "both"]).optional(),
+});
+export type EnvVariable = z.infer<typeof EnvVariable>;
+
+/** As it is shown: a secret's value is null. */
+export const EnvVariableShown = z.object({
+  key: z.string(),
+  value: z.string().nullable(),
+  encrypted: z.boolean(),
+  scope: z.enum(["build", "runtime", "both"]),
+});
+export type EnvVariableShown = z.infer<typeof EnvVariableShown>;
+
+/** Any of the create fields but the name, the kind of source and what is paid for; used from the next deployment. */
+export const SiteSettings = z
+  .strictObject({
+    ...z.object({ ...runSettings, ...sourceSettings }).partial().shape,
+    buildCommand: command.nullable().optional(),
+    startCommand: command.nullable().optional(),
+    rootDir: RepositoryPath.nullable().optional(),
+    dockerfilePath: RepositoryPath.nullable().optional(),
+    healthCheckPath: HealthCheckPath.nullable().optional(),
+    branch: sourceSettings.branch.nullable().optional(),
+    gitToken: sourceSettings.gitToken.nullable().optional(),
+  })
+  .refine((settings) => Object.keys(settings).length > 0, "name at least one setting");
+export type SiteSettings = z.infer<typeof SiteSettings>;
+
+/** Exactly one kind of change. */
+export const SitePatch = z.union([
+  z.strictObject({ action: z.enum(siteActions) }),
+  z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
+  z.strictObject({ settings: SiteSettings }),
+]);
 export type SitePatch = z.infer<typeof SitePatch>;
 
 export const SiteActionAccepted = z.object({
@@ -137,7 +183,7 @@ export const Site = z.object({
   billingTerm: z.number(),
   url: z.string(),
   domains: z.array(z.unknown()),
-  envVariables: z.array(z.unknown()),
+  envVariables: z.array(EnvVariableShown),
   currentDeployment: z
     .object({ id: z.string(), commit: z.string().nullable(), finishedAt: Timestamp })
     .nullable(),

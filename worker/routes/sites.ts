@@ -9,6 +9,8 @@ import { createSite } from "../services/sites/create.ts";
 import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
 import { removeSite } from "../services/sites/remove.ts";
+import { setSiteEnv } from "../services/sites/set-env.ts";
+import { setSiteSettings } from "../services/sites/set-settings.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
 
 export const sites = new Hono<AppEnv>()
@@ -19,9 +21,12 @@ export const sites = new Hono<AppEnv>()
     return c.json(created, 201);
   })
   .get("/:id", async (c) => c.json(await getSite(c.var.ctx, c.req.param("id"))))
-  .patch("/:id", body(SitePatch), async (c) =>
-    c.json(await actOnSite(c.var.ctx, c.req.param("id"), c.req.valid("json").action), 202),
-  )
+  .patch("/:id", body(SitePatch), async (c) => {
+    const [id, change] = [c.req.param("id"), c.req.valid("json")];
+    if ("action" in change) return c.json(await actOnSite(c.var.ctx, id, change.action), 202);
+    if ("settings" in change) return c.json(await setSiteSettings(c.var.ctx, id, change.settings));
+    return c.json(await setSiteEnv(c.var.ctx, id, change.envVariables));
+  })
   .delete("/:id", async (c) => c.json(await removeSite(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/deployments", query(ListQuery), async (c) =>
     c.json(await listDeployments(c.var.ctx, c.req.param("id"), c.req.valid("query"))),

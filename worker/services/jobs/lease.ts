@@ -4,6 +4,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
+import { newestEnv } from "../sites/view.ts";
 import { frameOf } from "./frame.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; deploymentId: Id<"deployment"> | null };
@@ -64,10 +65,10 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .where(
         and(
           eq(siteEnvVersions.siteId, ofTaken("site_id")),
-          eq(
-            siteEnvVersions.version,
-            sql`(SELECT env_version FROM deployments WHERE id = ${ofTaken("deployment_id")})`,
-          ),
+          // A deployment runs with the environment it was asked for with, a start or restart with the newest.
+          sql`CASE WHEN ${ofTaken("kind")} = 'site.deploy'
+            THEN ${siteEnvVersions.version} = (SELECT env_version FROM deployments WHERE id = ${ofTaken("deployment_id")})
+            ELSE ${newestEnv} END`,
         ),
       ),
   ]);

@@ -2,9 +2,9 @@ import { and, desc, eq, sql } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { accountOf, type Ctx } from "../../context.ts";
-import { deployments, sites } from "../../db/schema.ts";
+import { deployments, siteEnvVersions, sites } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
-import { shownInRecord, siteView } from "./view.ts";
+import { newestEnv, shownInRecord, siteView } from "./view.ts";
 
 /** The caller's sites, newest first. */
 export async function listSites(ctx: Ctx, query: ListQuery): Promise<Page<Site>> {
@@ -16,7 +16,7 @@ export async function listSites(ctx: Ctx, query: ListQuery): Promise<Page<Site>>
       .orderBy(desc(sites.id))
       .limit(query.limit + 1);
   const ids = ctx.db.$with("shown").as(rows());
-  const [found, shown] = await ctx.db.batch([
+  const [found, shown, env] = await ctx.db.batch([
     rows(),
     ctx.db
       .with(ids)
@@ -24,6 +24,13 @@ export async function listSites(ctx: Ctx, query: ListQuery): Promise<Page<Site>>
       .from(deployments)
       .where(sql`${deployments.siteId} IN (SELECT id FROM ${ids}) AND ${shownInRecord}`)
       .orderBy(desc(deployments.number)),
+    ctx.db
+      .with(ids)
+      .select()
+      .from(siteEnvVersions)
+      .where(sql`${siteEnvVersions.siteId} IN (SELECT id FROM ${ids}) AND ${newestEnv}`),
   ]);
-  return page(found, query, (site) => siteView(ctx, site, shown));
+  return page(found, query, (site) =>
+    siteView(ctx, site, shown, env.find(({ siteId }) => siteId === site.id)?.entries ?? []),
+  );
 }

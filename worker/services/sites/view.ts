@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
-import type { Site } from "../../../protocol/api/sites.ts";
+import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import type { EnvVariableShown, Site } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
-import { deployments } from "../../db/schema.ts";
+import { deployments, siteEnvVersions } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import type { SiteRow } from "./owned.ts";
 
@@ -10,10 +11,20 @@ type DeploymentRow = typeof deployments.$inferSelect;
 /** Of each site, the deployments its record names: the one in service and the newest. */
 export const shownInRecord = sql`(${deployments.status} = 'LIVE' OR ${deployments.number} = (SELECT max(n.number) FROM deployments n WHERE n.site_id = ${deployments.siteId}))`;
 
+export const shownEnv = ({ key, value, secret, scope }: EnvEntry): EnvVariableShown => ({
+  key,
+  value: secret ? null : value,
+  encrypted: secret,
+  scope,
+});
+
+/** Of each site, its newest environment. */
+export const newestEnv = sql`${siteEnvVersions.version} = (SELECT max(n.version) FROM site_env_versions n WHERE n.site_id = ${siteEnvVersions.siteId})`;
+
 export const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
 /** The public record. `shown` holds at least this site's rows chosen by `shownInRecord`, newest first. */
-export function siteView(ctx: Ctx, site: SiteRow, shown: DeploymentRow[]): Site {
+export function siteView(ctx: Ctx, site: SiteRow, shown: DeploymentRow[], env: readonly EnvEntry[]): Site {
   const own = shown.filter((row) => row.siteId === site.id);
   const current = own.find((row) => row.id === site.currentDeploymentId);
   const latest = own[0];
@@ -34,7 +45,7 @@ export function siteView(ctx: Ctx, site: SiteRow, shown: DeploymentRow[]): Site 
     billingTerm: site.billingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     domains: [],
-    envVariables: [],
+    envVariables: env.map(shownEnv),
     currentDeployment: current
       ? {
           id: current.id,

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { account, api, bindings, createSite, finish, pay, readyAgent, runningSite, site } from "./service.ts";
+
+describe("environment variables", () => {
+  it("are set by key, removed by null, and shown without secret values", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const patch = (envVariables: object[]) => api(key, "PATCH", `/sites/${siteId}`, { envVariables });
+    expect(
+      await patch([
+        { key: "A", value: "1" },
+        { key: "TOKEN", value: "s3cret-value", encrypted: true, scope: "build" },
+      ]),
+    ).toMatchObject({
+      status: 200,
+      body: {
+        restartRequired: false,
+        envVariables: [
+          { key: "A", value: "1", encrypted: false, scope: "both" },
+          { key: "TOKEN", value: null, encrypted: true, scope: "build" },
+        ],
+      },
+    });
+    await patch([
+      { key: "A", value: null },
+      { key: "B", value: "" },
+    ]);
+    expect((await site(key, siteId)).envVariables).toEqual([
+      { key: "TOKEN", value: null, encrypted: true, scope: "build" },
+      { key: "B", value: "", encrypted: false, scope: "both" },
+    ]);
+    const stored = await bindings.DB.prepare("SELECT * FROM site_env_versions WHERE site_id = ?")
+      .bind(siteId)
+      .all();
+    expect(JSON.stringify(stored)).not.toContain("s3cret-value");
+  });
+
+  it("reach the host opened: a deployment's as they were when it was asked for, a restart's as they are", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const env = { key: "TOKEN", value: "s3cret-value", encrypted: true };
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [env] })).body).toMatchObject({
+      restartRequired: true,
+    });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
+    const restart = await agent.next("job");
+    expect(restart.job.args).toMatchObject({
+      run: { env: [{ key: "TOKEN", value: "s3cret-value", secret: true, scope: "both" }] },
+    });
+    await finish(agent, restart.job, restart.attempt);
+    const other = await readyAgent(0);
+    const { siteId: waiting, invoiceToken } = await createSite(key);
+    await api(key, "PATCH", `/sites/${waiting}`, { envVariables: [{ key: "V", value: "asked" }] });
+    await pay(invoiceToken);
+    await api(key, "PATCH", `/sites/${waiting}`, { envVariables: [{ key: "V", value: "later" }] });
+    other.send({ type: "ready", free: 1 });
+    expect((await other.next("job")).job.args).toMatchObject({
+      run: { env: [{ key: "V", value: "asked" }] },
+    });
+    agent.close();
+    other.close();
+  });
+
+  it("of a bad form are refused and change nothing, as is more than one kind of change", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const bodies = [
+      { envVariables: [{ key: "1A", value: "x" }] },
+      { envVariables: [{ key: "A=B", value: "x" }] },
+      { envVariables: [{ key: "A", value: 1 }] },
+      { envVariables: [{ key: "A", value: "\0" }] },
+      { envVariables: [] },
+      { envVariables: [{ key: "A", value: "x" }], action: "deploy" },
+      { settings: {} },
+      { settings: { name: "other" } },
+      { settings: { port: 0 } },
+      { settings: { image: "nginx" } },
+      {},
+    ];
+    for (const body of bodies)
+      expect([body, (await api(key, "PATCH", `/sites/${siteId}`, body)).status]).toEqual([body, 400]);
+    expect((await site(key, siteId)).envVariables).toEqual([]);
+  });
+});
+
+describe("settings", () => {
+  it("are used from the next deployment, and null takes one away", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const changed = await api(key, "PATCH", `/sites/${siteId}`, {
+      settings: { port: 4000, branch: "next", startCommand: "node b.js" },
+    });
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { port: 4000, branch: "next", startCommand: "node b.js" },
+    });
+    await api(key, "PATCH", `/sites/${siteId}`, { settings: { startCommand: null } });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    expect((await agent.next("job")).job.args).toMatchObject({
+      source: { branch: "next" },
+      run: { port: 4000, startCommand: null },
+    });
+    agent.close();
+  });
+});

@@ -1,0 +1,46 @@
+import { desc, eq } from "drizzle-orm";
+import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
+import type { Ctx } from "../../context.ts";
+import { siteEnvVersions } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { siteOwnedBy } from "./owned.ts";
+import { shownEnv } from "./view.ts";
+
+const maxVariables = 500;
+
+/** A new version of the environment: entries by key are set, those with value null removed. Secret values are sealed. */
+export async function setSiteEnv(
+  ctx: Ctx,
+  siteId: string,
+  changes: EnvVariable[],
+): Promise<{ envVariables: EnvVariableShown[]; restartRequired: boolean }> {
+  const site = await siteOwnedBy(ctx, siteId);
+  const [newest] = await ctx.db
+    .select()
+    .from(siteEnvVersions)
+    .where(eq(siteEnvVersions.siteId, site.id))
+    .orderBy(desc(siteEnvVersions.version))
+    .limit(1);
+  const entries = new Map<string, EnvEntry>((newest?.entries ?? []).map((entry) => [entry.key, entry]));
+  for (const { key, value, encrypted, scope } of changes) {
+    if (value === null) {
+      entries.delete(key);
+      continue;
+    }
+    const secret = encrypted ?? false;
+    const kept = secret ? ctx.secrets.seal(value, `site_env:${site.id}:${key}`) : value;
+    entries.set(key, { key, value: kept, scope: scope ?? "both", secret });
+  }
+  if (entries.size > maxVariables)
+    throw conflict(`A site has at most ${maxVariables} variables: remove some first.`);
+  const next = [...entries.values()];
+  // The version is unique per site: of two changes at once, one is refused rather than lost.
+  const [made] = await ctx.db
+    .insert(siteEnvVersions)
+    .values({ siteId: site.id, version: (newest?.version ?? 0) + 1, entries: next, createdAt: ctx.now() })
+    .onConflictDoNothing()
+    .returning({ version: siteEnvVersions.version });
+  if (!made) throw conflict("The environment was changed at the same moment: try again.");
+  return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
+}

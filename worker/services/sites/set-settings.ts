@@ -1,0 +1,29 @@
+import { eq } from "drizzle-orm";
+import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
+import type { Ctx } from "../../context.ts";
+import { sites } from "../../db/schema.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { getSite } from "./get.ts";
+import { siteOwnedBy } from "./owned.ts";
+
+const ofSource = {
+  github: ["githubUrl", "branch", "gitToken"],
+  dockerfile: ["dockerfile"],
+  image: ["image"],
+} as const;
+
+/** Used from the next deployment. A setting of another kind of source is refused. */
+export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSettings): Promise<Site> {
+  const site = await siteOwnedBy(ctx, siteId);
+  for (const [type, names] of Object.entries(ofSource))
+    for (const name of names)
+      if (type !== site.deployType && settings[name] !== undefined)
+        throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
+  const { gitToken, ...plain } = settings;
+  const sealed = gitToken && ctx.secrets.seal(gitToken, `sites.git_token:${site.id}`);
+  await ctx.db
+    .update(sites)
+    .set({ ...plain, ...(gitToken !== undefined && { gitTokenSealed: sealed }), updatedAt: ctx.now() })
+    .where(eq(sites.id, site.id));
+  return getSite(ctx, site.id);
+}
