@@ -1,6 +1,7 @@
+import { writeFileSync } from "node:fs";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Prints the run's last line: `N passed, N failed`, and `, N skipped` when there are any. */
+/** Writes the run's last line, `N passed, N failed`, to the file that scripts/test.ts prints when all is down. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
@@ -10,6 +11,7 @@ export default class ClosingLine implements Reporter {
     ).length;
     const failed = count.failed + count.pending + broken + errors.length;
     const line = `${count.passed} passed, ${failed} failed${count.skipped > 0 ? `, ${count.skipped} skipped` : ""}`;
-    process.on("exit", () => process.stdout.write(`\n${line}\n`));
+    const file = process.env["BERTH_CLOSING_LINE_FILE"];
+    if (file !== undefined) writeFileSync(file, line);
   }
 }

@@ -1,0 +1,124 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { prepareBuild } from "../../agent/build/prepare.ts";
+import { createEngine } from "../../agent/docker/engine.ts";
+import type { EnvEntry } from "../../protocol/agent/jobs.ts";
+
+const engine = createEngine({
+  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+});
+const folders: string[] = [];
+const tags: string[] = [];
+afterAll(async () => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+  for (const tag of tags) await engine.removeImage(tag);
+});
+
+function repository(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  folders.push(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+async function build(
+  folder: string,
+  env: EnvEntry[],
+  signal = new AbortController().signal,
+  onLine: (text: string) => void = () => undefined,
+) {
+  const input = {
+    siteId: "site_test",
+    rootDir: null,
+    dockerfilePath: null,
+    buildCommand: null,
+    startCommand: null,
+    env,
+  };
+  const prepared = await prepareBuild(folder, input, null);
+  const tag = `berth-test/build:${folders.length}`;
+  tags.push(tag);
+  const lines: string[] = [];
+  await engine.build({
+    ...prepared,
+    tag,
+    labels: { "berth.test": "true" },
+    signal,
+    onLine: (text) => {
+      lines.push(text);
+      onLine(text);
+    },
+  });
+  return { tag, lines };
+}
+
+const entry = (key: string, value: string, secret: boolean): EnvEntry => ({
+  key,
+  value,
+  scope: "build",
+  secret,
+});
+const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" });
+
+it("a secret build variable reaches the build step, and neither the image nor its history", async () => {
+  const folder = repository({
+    "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "node build.js" } }),
+    "build.js":
+      'require("fs").writeFileSync("built.txt", process.env.TOKEN.length + " " + process.env.PLAIN);',
+    "server.js": "",
+  });
+  const { tag } = await build(folder, [
+    entry("TOKEN", "s3cret-build-value", true),
+    entry("PLAIN", "plain-value", false),
+  ]);
+  expect(docker("run", "--rm", tag, "cat", "built.txt")).toBe("18 plain-value");
+  expect(docker("run", "--rm", tag, "env")).not.toContain("TOKEN");
+  expect(docker("history", "--no-trunc", tag)).not.toContain("s3cret-build-value");
+});
+
+it("a build goes on past the engine's health check of the session", async () => {
+  const folder = repository({
+    Dockerfile:
+      "FROM node:24-bookworm-slim\nRUN sleep 8\nRUN --mount=type=secret,id=env_TOKEN cat /run/secrets/env_TOKEN | wc -c\n",
+  });
+  const { lines } = await build(folder, [entry("TOKEN", "s3cret", true)]);
+  expect(lines).toContain("6");
+});
+
+it("aborting ends the build in the engine", async () => {
+  const folder = repository({ Dockerfile: "FROM node:24-bookworm-slim\nRUN echo begun && sleep 4321\n" });
+  const abort = new AbortController();
+  const running = () => execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).includes("sleep 4321\n");
+  const built = build(
+    folder,
+    [],
+    abort.signal,
+    (text) => text === "begun" && abort.abort(new Error("enough")),
+  );
+  await expect(built).rejects.toThrow();
+  for (const end = Date.now() + 10_000; running() && Date.now() < end;)
+    await new Promise((resume) => setTimeout(resume, 100));
+  expect(running()).toBe(false);
+});
+
+it("a link that leads out of the repository is not followed", async () => {
+  const folder = repository({ "index.html": "x" });
+  mkdirSync(join(folder, "app"));
+  symlinkSync("/etc", join(folder, "app", "etc"));
+  const input = {
+    siteId: "site_test",
+    rootDir: "app/etc",
+    dockerfilePath: null,
+    buildCommand: null,
+    startCommand: null,
+    env: [],
+  };
+  await expect(prepareBuild(folder, input, null)).rejects.toThrow("does not exist in the repository");
+  symlinkSync("/etc/passwd", join(folder, "Dockerfile"));
+  await expect(prepareBuild(folder, { ...input, rootDir: null }, null)).rejects.toThrow(
+    "does not exist in the repository",
+  );
+});
