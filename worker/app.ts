@@ -5,6 +5,7 @@ import type { AppEnv } from "./app-env.ts";
 import { authenticate } from "./middleware/authenticate.ts";
 import { limitBody, requireJson } from "./middleware/body.ts";
 import { actAs } from "./middleware/context.ts";
+import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { agent } from "./routes/agent.ts";
 import { dashboard } from "./routes/dashboard.tsx";
@@ -33,7 +34,7 @@ const pageHeaders = secureHeaders({
 /** The API under {base_url} = {site_url}/api/v1. */
 const api = new Hono<AppEnv>()
   .get("/packs", actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
-  .use(authenticate, limitBody, requireJson)
+  .use(authenticate, limitBody, requireJson, idempotency)
   .route("/sites", sites)
   .route("/deployments", deployments)
   .route("/hosts", hosts)

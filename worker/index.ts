@@ -1,6 +1,7 @@
 import { app } from "./app.ts";
 import { contextOf } from "./context.ts";
 import type { Env } from "./env.ts";
+import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
 
 export { DeploymentLog } from "./objects/deployment-log.ts";
@@ -9,6 +10,8 @@ export { KeyGuard } from "./objects/key-guard.ts";
 
 export default {
   fetch: app.fetch,
-  scheduled: (_event, env, execution): void =>
-    execution.waitUntil(reapJobs(contextOf(env, { type: "system" }, (work) => execution.waitUntil(work)))),
+  scheduled: (_event, env, execution): void => {
+    const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
+    execution.waitUntil(Promise.all([reapJobs(ctx), forgetOldRequests(ctx)]));
+  },
 } satisfies ExportedHandler<Env>;

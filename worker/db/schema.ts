@@ -273,3 +273,18 @@ export const payments = sqliteTable(
     index("payments_invoice").on(t.invoiceId),
   ],
 );
+
+/** First answers to requests with an Idempotency-Key, kept for a day. `status` null: the first still runs. */
+export const idempotentRequests = sqliteTable(
+  "idempotent_requests",
+  {
+    /** SHA-256 over account, method, path and key. */
+    id: text().primaryKey(),
+    bodyHash: text("body_hash").notNull(),
+    status: integer(),
+    /** The body, sealed: it may hold a key or a token that is shown once. */
+    responseSealed: text("response_sealed"),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [index("idempotent_requests_created").on(t.createdAt)], // the cron forgets old ones
+);

@@ -1,0 +1,27 @@
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "../app-env.ts";
+import { invalid } from "../domain/app-error.ts";
+import { claimRequest } from "../services/idempotency/claim.ts";
+
+/**
+ * Idempotency-Key on POST (draft-ietf-httpapi-idempotency-key-header): the same key and body within a day replays the
+ * first answer byte for byte. A refusal changed nothing, so it is not kept: the request may be mended and sent again.
+ */
+export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
+  const key = c.req.header("Idempotency-Key");
+  if (c.req.method !== "POST" || key === undefined) return next();
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw invalid("Idempotency-Key", "1–255 visible ASCII characters");
+  const claim = await claimRequest(c.var.ctx, {
+    key,
+    method: c.req.method,
+    path: c.req.path,
+    body: await c.req.text(),
+  });
+  if ("replay" in claim) {
+    const headers = { "Content-Type": "application/json", "Idempotency-Replayed": "true" };
+    return c.body(claim.replay.body, claim.replay.status as 200, headers);
+  }
+  await next();
+  if (c.res.ok) await claim.keep({ status: c.res.status, body: await c.res.clone().text() });
+  else await claim.release();
+});
