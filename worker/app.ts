@@ -7,9 +7,12 @@ import { limitBody, requireJson } from "./middleware/body.ts";
 import { actAs } from "./middleware/context.ts";
 import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
+import { limitAddress } from "./middleware/limit.ts";
 import { agent } from "./routes/agent.ts";
 import { dashboard } from "./routes/dashboard.tsx";
 import { deployments } from "./routes/deployments.ts";
+import { devicePage } from "./routes/device-page.tsx";
+import { device } from "./routes/device.ts";
 import { hosts } from "./routes/hosts.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { invoices } from "./routes/invoices.ts";
@@ -33,7 +36,8 @@ const pageHeaders = secureHeaders({
 
 /** The API under {base_url} = {site_url}/api/v1. */
 const api = new Hono<AppEnv>()
-  .get("/packs", actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
+  .get("/packs", limitAddress, actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
+  .route("/auth", device)
   .use(authenticate, limitBody, requireJson, idempotency)
   .route("/sites", sites)
   .route("/deployments", deployments)
@@ -51,7 +55,9 @@ export const app = new Hono<AppEnv>()
   .use("/invoice/*", pageHeaders)
   .use("/", pageHeaders)
   .use("/sign-in", pageHeaders)
+  .use("/device", pageHeaders)
   .route("/invoice", invoicePage)
+  .route("/device", devicePage)
   .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

@@ -1,7 +1,9 @@
 import * as z from "zod";
 import type { DeploymentLog } from "./objects/deployment-log.ts";
+import type { DeviceCode } from "./objects/device-code.ts";
 import type { HostLink } from "./objects/host-link.ts";
 import type { KeyGuard } from "./objects/key-guard.ts";
+import type { RateLimit } from "./objects/rate-limit.ts";
 
 /** Bindings as wrangler.toml names them. */
 export type Env = {
@@ -9,6 +11,8 @@ export type Env = {
   HOST_LINK: DurableObjectNamespace<HostLink>;
   KEY_GUARD: DurableObjectNamespace<KeyGuard>;
   DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLog>;
+  DEVICE_CODE: DurableObjectNamespace<DeviceCode>;
+  RATE_LIMIT: DurableObjectNamespace<RateLimit>;
 };
 
 const origin = z.url({ protocol: /^https?$/ }).transform((url) => new URL(url).origin);

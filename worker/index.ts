@@ -5,8 +5,10 @@ import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
 
 export { DeploymentLog } from "./objects/deployment-log.ts";
+export { DeviceCode } from "./objects/device-code.ts";
 export { HostLink } from "./objects/host-link.ts";
 export { KeyGuard } from "./objects/key-guard.ts";
+export { RateLimit } from "./objects/rate-limit.ts";
 
 export default {
   fetch: app.fetch,

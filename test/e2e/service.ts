@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Deployment } from "../../protocol/api/deployments.ts";
@@ -108,7 +107,7 @@ export class Repository {
   constructor(files: Files) {
     this.name = uniqueName("repo");
     this.address = `${gitHost}/e2e/${this.name}.git`;
-    this.directory = mkdtempSync(join(tmpdir(), "berth-e2e-"));
+    this.directory = mkdtempSync(join(stateDirectory, "work-"));
     const bare = join(stateDirectory, "git", "e2e", `${this.name}.git`);
     mkdirSync(dirname(bare), { recursive: true });
     git("/", "init", "--quiet", "--bare", "--initial-branch=main", bare);

@@ -4,6 +4,7 @@ import { configOf } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { deriveKey, isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
+import { takeFrom } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 const checkKeys = new Map<string, Uint8Array>();
@@ -21,6 +22,7 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   if (c.req.header("Authorization") === undefined) {
     const actor = await sessionActor(c);
     if (!actor) throw new AppError("unauthorized");
+    await takeFrom(c, "session", actor.accountId);
     requireSameOrigin(c);
     c.set("ctx", contextFor(c, actor));
     return next();

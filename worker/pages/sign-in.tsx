@@ -1,6 +1,14 @@
 import { Layout } from "./layout.tsx";
 
-export const SignInPage = ({ email, refused }: { email: string; refused: boolean }) => (
+export const SignInPage = ({
+  email,
+  refused,
+  device,
+}: {
+  email: string;
+  refused: boolean;
+  device: string | null;
+}) => (
   <Layout title="Sign in">
     <h1>Sign in</h1>
     {refused && (
@@ -9,6 +17,7 @@ export const SignInPage = ({ email, refused }: { email: string; refused: boolean
       </p>
     )}
     <form method="post" action="/sign-in">
+      {device !== null && <input type="hidden" name="device" value={device} />}
       <label>
         E-mail
         <input name="email" type="email" autocomplete="username" required value={email} />

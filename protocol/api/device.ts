@@ -1,0 +1,32 @@
+import * as z from "zod";
+
+export const DeviceStart = z.strictObject({
+  /** What asks, as the person who approves will read it. */
+  clientName: z
+    .string()
+    .trim()
+    .min(1)
+    .max(100)
+    .regex(/^[^\p{Cc}]+$/u, "one line")
+    .optional(),
+});
+export type DeviceStart = z.infer<typeof DeviceStart>;
+
+/** Snake case, as the spec writes these (after RFC 8628, section 3.2). */
+export const DeviceStarted = z.object({
+  device_code: z.string(),
+  user_code: z.string(),
+  verification_url: z.string(),
+  /** Seconds. */
+  expires_in: z.number().int(),
+  /** Seconds between polls. */
+  interval: z.number().int(),
+});
+export type DeviceStarted = z.infer<typeof DeviceStarted>;
+
+export const DevicePolled = z.discriminatedUnion("status", [
+  z.object({ status: z.literal("pending") }),
+  /** A permanent API key, returned once. */
+  z.object({ status: z.literal("approved"), token: z.string() }),
+]);
+export type DevicePolled = z.infer<typeof DevicePolled>;

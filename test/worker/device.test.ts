@@ -1,0 +1,147 @@
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { api, bindings, call, operator, siteUrl } from "./service.ts";
+
+type Started = {
+  device_code: string;
+  user_code: string;
+  verification_url: string;
+  expires_in: number;
+  interval: number;
+};
+
+let addresses = 0;
+const fromNewAddress = () => ({ "CF-Connecting-IP": `198.51.100.${++addresses}` });
+
+async function start(body?: object): Promise<Started> {
+  const response = await call("/api/v1/auth/device", {
+    method: "POST",
+    headers: { ...fromNewAddress(), ...(body && { "Content-Type": "application/json" }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+async function poll(deviceCode: string) {
+  const response = await call(`/api/v1/auth/device-poll?code=${deviceCode}`, { headers: fromNewAddress() });
+  return { status: response.status, body: await response.json<Record<string, string>>() };
+}
+
+async function cookie(): Promise<string> {
+  await operator();
+  const response = await call("/sign-in", {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl, ...fromNewAddress() },
+    body: new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" }),
+  });
+  return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+}
+
+const decide = (own: string, code: string, decision: string, origin = siteUrl) =>
+  call("/device", {
+    method: "POST",
+    headers: { Cookie: own, Origin: origin, ...fromNewAddress() },
+    body: new URLSearchParams({ code, decision }),
+  });
+
+/** Ten minutes pass for this code. */
+const age = (userCode: string, byMs: number) =>
+  runInDurableObject(
+    bindings.DEVICE_CODE.get(bindings.DEVICE_CODE.idFromName(userCode)),
+    (_object, state) => {
+      const code = state.storage.kv.get<{ startedAtMs: number }>("code");
+      if (code) state.storage.kv.put("code", { ...code, startedAtMs: code.startedAtMs - byMs });
+    },
+  );
+
+describe("the device flow", () => {
+  it("gives a key to the device after a signed-in person approved the code they saw", async () => {
+    const started = await start({ clientName: "berth on my-laptop" });
+    expect(started).toMatchObject({
+      expires_in: 600,
+      interval: 2,
+      user_code: expect.stringMatching(/^[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}$/),
+    });
+    expect(started.verification_url).toBe(`${siteUrl}/device?code=${started.user_code}`);
+    expect(await poll(started.device_code)).toEqual({ status: 200, body: { status: "pending" } });
+    const own = await cookie();
+    const page = await (
+      await call(`/device?code=${started.user_code.toLowerCase()}`, { headers: { Cookie: own } })
+    ).text();
+    expect(page).toContain(started.user_code);
+    expect(page).toContain("berth on my-laptop");
+    expect((await decide(own, started.user_code, "approve")).status).toBe(200);
+    const { status, body } = await poll(started.device_code);
+    expect([status, body["status"], body["token"]]).toEqual([200, "approved", expect.stringMatching(/^sk_/)]);
+    expect((await api(body["token"] ?? "", "GET", "/sites")).status).toBe(200);
+    expect(await poll(started.device_code)).toEqual({ status: 404, body: { error: "Not found" } });
+  });
+
+  it("delivers one token to fifty polls that race the approval", async () => {
+    const started = await start();
+    const own = await cookie();
+    const polls = Array.from({ length: 50 }, () => poll(started.device_code));
+    await decide(own, started.user_code, "approve");
+    const answers = [...(await Promise.all(polls)), await poll(started.device_code)];
+    expect(answers.filter(({ body }) => body["token"] !== undefined)).toHaveLength(1);
+  });
+
+  it("grants nothing when denied, expired, unknown or asked for with another secret", async () => {
+    const own = await cookie();
+    const denied = await start();
+    await decide(own, denied.user_code, "deny");
+    const expired = await start();
+    await age(expired.user_code, 600_000);
+    const approvedTooLate = await start();
+    await decide(own, approvedTooLate.user_code, "approve");
+    await age(approvedTooLate.user_code, 600_000);
+    const guessed = await start();
+    for (const code of [
+      denied.device_code,
+      expired.device_code,
+      approvedTooLate.device_code,
+      guessed.device_code.slice(0, -1) + "x",
+      "dev_nonsense",
+    ])
+      expect(await poll(code)).toEqual({ status: 404, body: { error: "Not found" } });
+    expect((await decide(own, expired.user_code, "approve")).status).toBe(404);
+    expect((await call("/api/v1/auth/device-poll")).status).toBe(400);
+  });
+
+  it("is still pending a moment before ten minutes are over", async () => {
+    const started = await start();
+    await age(started.user_code, 595_000);
+    expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
+  });
+
+  it("is approved by nobody who is not signed in, nor by another site's page", async () => {
+    const started = await start();
+    const anonymous = await call(`/device?code=${started.user_code}`, { redirect: "manual" });
+    expect([anonymous.status, anonymous.headers.get("Location")]).toEqual([
+      303,
+      `/sign-in?device=${started.user_code}`,
+    ]);
+    await decide("berth_session=nonsense", started.user_code, "approve");
+    expect((await decide(await cookie(), started.user_code, "approve", "https://evil.example")).status).toBe(
+      403,
+    );
+    expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
+  });
+
+  it("limits polls of one code and guesses of codes", async () => {
+    const started = await start();
+    const polls = await Promise.all(Array.from({ length: 70 }, () => poll(started.device_code)));
+    expect(polls.filter(({ status }) => status === 200)).toHaveLength(60);
+    expect(polls.find(({ status }) => status === 429)?.body).toEqual({ error: "rate_limited" });
+    const own = await cookie();
+    const guesses = [];
+    for (let guess = 0; guess < 15; guess++)
+      guesses.push(
+        (await call("/device?code=BBBB-BBBB", { headers: { Cookie: own, ...fromNewAddress() } })).status,
+      );
+    expect(guesses.filter((status) => status === 404).length).toBeLessThanOrEqual(10);
+    expect(guesses.at(-1)).toBe(429);
+  });
+});

@@ -1,0 +1,36 @@
+import type { Context } from "hono";
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "../app-env.ts";
+import { AppError } from "../domain/app-error.ts";
+import type { Window } from "../domain/sliding-window.ts";
+
+const minute = 60_000;
+
+/** Limits of everything but keys, which have their own guard. */
+export const limits = {
+  /** Per account, for sessions. */
+  session: { limit: 600, windowMs: minute },
+  /** Per client address, for endpoints without credentials. */
+  address: { limit: 240, windowMs: minute },
+  /** Per e-mail and address. */
+  signIn: { limit: 10, windowMs: 5 * minute },
+  /** Wrong device codes: 27^8 codes live for ten minutes. */
+  guessesOfAccount: { limit: 10, windowMs: 60 * minute },
+  guessesOfAddress: { limit: 20, windowMs: 60 * minute },
+  guessesOfService: { limit: 300, windowMs: 60 * minute },
+} as const satisfies Record<string, Window>;
+
+/** Set by Cloudflare at the edge; nobody else stands before the Worker. */
+export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Connecting-IP") ?? "unknown";
+
+/** Counts one use of the thing named. @throws AppError rate_limited */
+export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> {
+  const id = c.env.RATE_LIMIT.idFromName(`${limit}:${who}`);
+  const retryAfterSeconds = await c.env.RATE_LIMIT.get(id).take(limits[limit]);
+  if (retryAfterSeconds > 0) throw new AppError("rate_limited", { retryAfterSeconds });
+}
+
+export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
+  await takeFrom(c, "address", clientAddress(c));
+  await next();
+});

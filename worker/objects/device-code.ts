@@ -1,0 +1,99 @@
+import { DurableObject } from "cloudflare:workers";
+import type { DevicePolled } from "../../protocol/api/device.ts";
+import type { Id } from "../../protocol/ids.ts";
+import { contextOf } from "../context.ts";
+import { lifetimeSeconds } from "../domain/device-codes.ts";
+import { admit } from "../domain/sliding-window.ts";
+import type { Env } from "../env.ts";
+import { deliverDeviceKey } from "../services/device/deliver.ts";
+
+type Code = {
+  deviceHash: string;
+  clientName: string;
+  address: string;
+  startedAtMs: number;
+  state: "pending" | "approved" | "delivering";
+  accountId: Id<"account"> | null;
+};
+export type DeviceRequest = { clientName: string; address: string; startedAt: string };
+
+/** Most polls of one code in a minute. */
+const pollWindow = { limit: 60, windowMs: 60_000 };
+
+/**
+ * One per user code: pending → approved → delivered, or gone. Whether it has expired is decided by the clock whenever it
+ * is read; the alarm only tidies up. The key comes into being in the one poll that delivers it, so an undelivered key
+ * never exists.
+ */
+export class DeviceCode extends DurableObject<Env> {
+  /** false: this code is in use, take another. */
+  async start(deviceHash: string, clientName: string, address: string): Promise<boolean> {
+    if (this.live()) return false;
+    const code: Code = {
+      deviceHash,
+      clientName,
+      address,
+      startedAtMs: Date.now(),
+      state: "pending",
+      accountId: null,
+    };
+    this.ctx.storage.kv.put("code", code);
+    await this.ctx.storage.setAlarm(Date.now() + lifetimeSeconds * 1000);
+    return true;
+  }
+
+  /** What the person who approves is shown; null for a code that waits for nobody. */
+  async describe(): Promise<DeviceRequest | null> {
+    const code = this.live();
+    if (code?.state !== "pending") return null;
+    return {
+      clientName: code.clientName,
+      address: code.address,
+      startedAt: new Date(code.startedAtMs).toISOString(),
+    };
+  }
+
+  /** false: nothing waits here (any more). */
+  async decide(accountId: Id<"account">, approved: boolean): Promise<boolean> {
+    const code = this.live();
+    if (code?.state !== "pending") return false;
+    if (approved) this.ctx.storage.kv.put("code", { ...code, state: "approved", accountId } satisfies Code);
+    else await this.ctx.storage.deleteAll();
+    return true;
+  }
+
+  /** null: denied, expired, consumed or unknown; a number: too many polls, wait so many seconds. */
+  async poll(deviceHash: string): Promise<DevicePolled | number | null> {
+    const code = this.live();
+    if (!code || code.deviceHash !== deviceHash) return null;
+    const { admitted, hits, resetMs } = admit(
+      this.ctx.storage.kv.get<number[]>("polls") ?? [],
+      Date.now(),
+      pollWindow,
+    );
+    if (!admitted) return Math.max(1, Math.ceil(resetMs / 1000));
+    this.ctx.storage.kv.put("polls", hits);
+    if (code.state === "pending") return { status: "pending" };
+    if (code.state === "delivering" || !code.accountId) return null;
+    // Before the first await: of two polls, one delivers.
+    this.ctx.storage.kv.put("code", { ...code, state: "delivering" } satisfies Code);
+    try {
+      const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
+      const token = await deliverDeviceKey(ctx, code.accountId, code.clientName);
+      await this.ctx.storage.deleteAll();
+      return { status: "approved", token };
+    } catch (error) {
+      this.ctx.storage.kv.put("code", code);
+      throw error;
+    }
+  }
+
+  override async alarm(): Promise<void> {
+    await this.ctx.storage.deleteAll();
+  }
+
+  private live(): Code | null {
+    const code = this.ctx.storage.kv.get<Code>("code");
+    return code && Date.now() < code.startedAtMs + lifetimeSeconds * 1000 ? code : null;
+  }
+}

@@ -1,0 +1,67 @@
+import { Hono } from "hono";
+import * as z from "zod";
+import { DeviceStart, type DeviceStarted } from "../../protocol/api/device.ts";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../env.ts";
+import { AppError } from "../domain/app-error.ts";
+import {
+  formatDeviceCode,
+  formatUserCode,
+  lifetimeSeconds,
+  pollIntervalSeconds,
+  userCodeOf,
+} from "../domain/device-codes.ts";
+import { sha256Hex } from "../domain/tokens.ts";
+import { limitBody, query, requireJson } from "../middleware/body.ts";
+import { actAs } from "../middleware/context.ts";
+import { clientAddress, limitAddress } from "../middleware/limit.ts";
+
+/** How a command-line client gets a key (after RFC 8628). No credentials: the codes grant nothing by themselves. */
+export const device = new Hono<AppEnv>()
+  .use(limitAddress, actAs("link"))
+  .post("/device", limitBody, requireJson, async (c) => {
+    const text = await c.req.text();
+    const input = DeviceStart.safeParse(text === "" ? {} : parseJson(text));
+    if (!input.success)
+      throw new AppError("invalid_request", {
+        issues: input.error.issues.map(({ path, message }) => ({ path: path.join("."), message })),
+      });
+    for (;;) {
+      const userCode = formatUserCode(c.var.ctx.random(64));
+      const deviceCode = formatDeviceCode(userCode, c.var.ctx.random(32));
+      const object = c.env.DEVICE_CODE.get(c.env.DEVICE_CODE.idFromName(userCode));
+      if (
+        !(await object.start(
+          sha256Hex(deviceCode),
+          input.data.clientName ?? "Command line",
+          clientAddress(c),
+        ))
+      )
+        continue;
+      return c.json({
+        device_code: deviceCode,
+        user_code: userCode,
+        verification_url: `${configOf(c.env).SITE_URL}/device?code=${userCode}`,
+        expires_in: lifetimeSeconds,
+        interval: pollIntervalSeconds,
+      } satisfies DeviceStarted);
+    }
+  })
+  .get("/device-poll", query(z.strictObject({ code: z.string().min(1).max(200) })), async (c) => {
+    const { code } = c.req.valid("query");
+    const userCode = userCodeOf(code);
+    if (!userCode) throw new AppError("not_found");
+    const polled = await c.env.DEVICE_CODE.get(c.env.DEVICE_CODE.idFromName(userCode)).poll(sha256Hex(code));
+    if (polled === null) throw new AppError("not_found");
+    if (typeof polled === "number") throw new AppError("rate_limited", { retryAfterSeconds: polled });
+    c.header("Cache-Control", "no-store");
+    return c.json(polled);
+  });
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AppError("invalid_request", { issues: [{ path: "", message: "The body is not valid JSON" }] });
+  }
+}
