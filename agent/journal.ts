@@ -1,18 +1,23 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
+import { log } from "./log.ts";
 
 export type Lease = { jobId: Id<"job">; attempt: number };
 export type Report = Extract<FromAgent, { type: "done" | "failed" }>;
+
+/** Jobs remembered after they ended, so that an offer that comes late starts none of them again. */
+const rememberedJobs = 1000;
 
 /**
  * What must survive the agent: jobs it accepted and results the control plane has not acknowledged. No arguments, no
  * secrets. It may be deleted at any time: the control plane then offers anew what is missing.
  */
 export type Journal = {
-  accept(lease: Lease, kind: string): void;
+  /** Whether the lease is new: every offer raises the attempt, so one that is not higher was worked on before. */
+  accept(lease: Lease, kind: string): boolean;
   /** The outcome, before it is sent. */
   finish(report: Report): void;
   /** Acknowledged, or no longer ours. */
@@ -23,23 +28,44 @@ export type Journal = {
 
 export function openJournal(file: string): Journal {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const db = new DatabaseSync(file);
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT`);
+  const db = openDatabase(file);
   const accept = db.prepare(
-    "INSERT INTO jobs (job_id, attempt, kind) VALUES (?, ?, ?) ON CONFLICT (job_id) DO UPDATE SET attempt = excluded.attempt, report = NULL",
+    `INSERT INTO jobs (job_id, attempt, kind) VALUES (?, ?, ?) ON CONFLICT (job_id)
+     DO UPDATE SET attempt = excluded.attempt, report = NULL WHERE excluded.attempt > attempt`,
   );
   const finish = db.prepare("UPDATE jobs SET report = ? WHERE job_id = ? AND attempt = ?");
-  const forget = db.prepare("DELETE FROM jobs WHERE job_id = ? AND attempt <= ?");
-  const unfinished = db.prepare("DELETE FROM jobs WHERE report IS NULL");
+  const forget = db.prepare("UPDATE jobs SET report = NULL WHERE job_id = ? AND attempt <= ?");
   const reports = db.prepare("SELECT report FROM jobs WHERE report IS NOT NULL ORDER BY rowid");
-  // What the last process had begun is offered anew by the control plane.
-  unfinished.run();
+  // What the last process had begun is offered anew by the control plane, as a higher attempt.
+  db.exec(
+    `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
+  );
   return {
-    accept: ({ jobId, attempt }, kind) => void accept.run(jobId, attempt, kind),
+    accept: ({ jobId, attempt }, kind) => Number(accept.run(jobId, attempt, kind).changes) > 0,
     finish: (report) => void finish.run(JSON.stringify(report), report.jobId, report.attempt),
     forget: ({ jobId, attempt }) => void forget.run(jobId, attempt),
     unacknowledged: () => reports.all().map(({ report }) => JSON.parse(String(report)) as Report),
     close: () => db.close(),
   };
+}
+
+function openDatabase(file: string): DatabaseSync {
+  try {
+    return withTable(new DatabaseSync(file));
+  } catch (error) {
+    log("error", "The journal is damaged and begun anew", { error });
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+    return withTable(new DatabaseSync(file));
+  }
+}
+
+function withTable(db: DatabaseSync): DatabaseSync {
+  try {
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }

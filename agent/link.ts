@@ -16,6 +16,8 @@ export type LinkOptions = {
 
 /** A connection shorter than this counts as another failure, so that a flapping link still backs off. */
 const stableAfterMs = 10_000;
+/** Pings are answered even where the control plane fails to take a hello: without a welcome, try again. */
+const welcomeWithinMs = 15_000;
 
 /** Milliseconds until the next try, with full jitter so that a fleet does not come back at once. */
 export function retryDelayMs(failures: number, end: SocketEnd, random: () => number): number {
@@ -35,9 +37,12 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
 
   const connect = (): void => {
     let greeted = false;
+    let refused = false;
+    let welcome: NodeJS.Timeout | undefined;
     const openedAt = performance.now();
     const opened: Socket = openSocket(address, token, {
       onOpen: (connection) => {
+        welcome = setTimeout(() => connection.close(closeCodes.linkDead), welcomeWithinMs);
         send(connection, {
           type: "hello",
           protocol: protocolVersion,
@@ -47,21 +52,24 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
         });
       },
       onText: (text) => {
-        if (over) return;
+        if (over || refused) return;
         const message = parse(text);
-        if (!message) {
+        // A welcome comes first, and once.
+        if (!message || (message.type === "welcome") === greeted) {
+          refused = true;
           log("error", "The control plane sent what this agent does not understand; connecting again", {
             text: text.slice(0, 200),
           });
           opened.close(closeCodes.protocolError);
-        } else if (message.type !== "welcome") runner.receive(message);
-        else if (!greeted) {
+        } else if (message.type === "welcome") {
           greeted = true;
+          clearTimeout(welcome);
           log("info", "Connected", { url, epoch: message.epoch });
           runner.connected((outgoing) => send(opened, outgoing));
-        }
+        } else runner.receive(message);
       },
       onEnd: (end) => {
+        clearTimeout(welcome);
         runner.disconnected();
         if (over) return;
         failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;

@@ -8,6 +8,8 @@ const flushAfterMs = 100;
 const maxBatchBytes = 64 * 1024;
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;
+/** What a line costs beside its text; empty lines are not free. */
+const lineOverheadBytes = 64;
 
 /**
  * The lines of one attempt, numbered from 1, held until the control plane has them: sent in batches, sent again after a
@@ -23,6 +25,7 @@ export class LogOutbox {
   private heldBytes = 0;
   private unsentBytes = 0;
   private dropped = 0;
+  private closed = false;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(source: Source, send: (frame: LogFrame) => void) {
@@ -31,19 +34,13 @@ export class LogOutbox {
   }
 
   add(text: string, stream: AgentLogLine["stream"], at: Date): void {
+    if (this.closed) return;
     for (const line of text.split("\n")) {
       if (this.heldBytes > maxHeldBytes) {
         this.dropped++;
         continue;
       }
-      if (this.dropped > 0) {
-        this.push(
-          `${this.dropped} lines were dropped: the log grew faster than it could be sent.`,
-          "system",
-          at,
-        );
-        this.dropped = 0;
-      }
+      this.tellDropped(at);
       this.push(
         line.length > maxLineCharacters ? `${line.slice(0, maxLineCharacters)} … (line cut)` : line,
         stream,
@@ -51,7 +48,7 @@ export class LogOutbox {
       );
     }
     if (this.unsentBytes >= maxBatchBytes) this.flush();
-    else this.timer ??= setTimeout(() => this.flush(), flushAfterMs);
+    else this.flushSoon();
   }
 
   /** Sends what was not sent yet. */
@@ -67,7 +64,7 @@ export class LogOutbox {
       ) {
         const line = this.held[from + lines.length];
         if (!line) break;
-        bytes += line.text.length;
+        bytes += bytesOf(line);
         lines.push(line);
       }
       if (lines.length === 0) break;
@@ -84,22 +81,37 @@ export class LogOutbox {
   }
 
   acknowledge(lastSeq: number): void {
-    const count = Math.min(this.held.length, Math.max(0, lastSeq + 1 - this.firstSeq));
-    for (const line of this.held.splice(0, count)) this.heldBytes -= line.text.length;
+    const count = Math.max(0, Math.min(lastSeq, this.sentUpTo) + 1 - this.firstSeq);
+    for (const line of this.held.splice(0, count)) this.heldBytes -= bytesOf(line);
     this.firstSeq += count;
+    if (this.dropped === 0 || this.heldBytes > maxHeldBytes / 2) return;
+    this.tellDropped(new Date());
+    this.flushSoon();
   }
 
-  isEmpty(): boolean {
-    return this.held.length === 0;
-  }
-
+  /** Nothing more is taken or sent. */
   close(): void {
+    this.closed = true;
     clearTimeout(this.timer);
+    this.held = [];
+  }
+
+  private flushSoon(): void {
+    this.timer ??= setTimeout(() => this.flush(), flushAfterMs);
+  }
+
+  private tellDropped(at: Date): void {
+    if (this.dropped === 0) return;
+    this.push(`${this.dropped} lines were dropped: the log grew faster than it could be sent.`, "system", at);
+    this.dropped = 0;
   }
 
   private push(text: string, stream: AgentLogLine["stream"], at: Date): void {
-    this.held.push({ at: at.toISOString(), stream, text });
-    this.heldBytes += text.length;
-    this.unsentBytes += text.length;
+    const line = { at: at.toISOString(), stream, text };
+    this.held.push(line);
+    this.heldBytes += bytesOf(line);
+    this.unsentBytes += bytesOf(line);
   }
 }
+
+const bytesOf = ({ text }: AgentLogLine): number => Buffer.byteLength(text) + lineOverheadBytes;

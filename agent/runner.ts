@@ -1,24 +1,24 @@
 import type { Job } from "../protocol/agent/jobs.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
+import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
 import type { Host, JobRun } from "./host.ts";
-import { JobError } from "./host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
-import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { printable, redactor } from "./redact.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
-type Running = Lease & { abort: AbortController; ended: Promise<void>; outcome: "report" | "forget" };
+type Running = Lease & {
+  abort: AbortController;
+  ended: Promise<void>;
+  outcome: "report" | "forget";
+  /** What the control plane heard last of its progress; said again after a reconnect. */
+  phase?: Extract<FromAgent, { type: "phase" }>;
+  began: PhaseStart[];
+};
 
-/** Why a job was stopped. */
-class Stopped extends Error {
-  readonly kind: "cancelled" | "dropped" | "deadline" | "shutdown";
-  constructor(kind: Stopped["kind"], message: string) {
-    super(message);
-    this.kind = kind;
-  }
-}
+/** A report that is not acknowledged by then is sent again: the control plane may have failed to record it. */
+const resendAfterMs = 30_000;
 
 /**
  * Works on jobs, at most `slots` at once and one per site. Invariants: a job is in the journal before it starts, its
@@ -33,6 +33,10 @@ export class Runner {
   private readonly running = new Map<string, Running>();
   private readonly outboxes = new Map<string, LogOutbox>();
   private readonly lastOfSite = new Map<string, Promise<void>>();
+  /** Jobs in work, and those that wait for one of the slots. */
+  private working = 0;
+  private readonly waiting: (() => void)[] = [];
+  private resend: NodeJS.Timeout | undefined;
   private stopping = false;
 
   constructor(options: { host: Host; journal: Journal; handle: Handle; slots: number }) {
@@ -55,13 +59,16 @@ export class Runner {
   /** The link is up: reports and log lines that may be lost go out again, then the room there is. */
   connected(send: (message: FromAgent) => void): void {
     this.send = send;
+    for (const { phase, outcome } of this.running.values()) if (phase && outcome === "report") send(phase);
     for (const outbox of this.outboxes.values()) outbox.resend();
-    for (const report of this.journal.unacknowledged()) send(report);
+    this.sendReports();
     this.sayReady();
+    this.resend = setInterval(() => this.sendReports(), resendAfterMs);
   }
 
   disconnected(): void {
     this.send = () => undefined;
+    clearInterval(this.resend);
   }
 
   receive(message: Exclude<ToAgent, { type: "welcome" }>): void {
@@ -98,15 +105,14 @@ export class Runner {
     if (this.stopping) return;
     const { job, attempt } = offer;
     const lease = { jobId: job.id, attempt };
+    if (!this.journal.accept(lease, job.kind)) return;
     const known = this.running.get(job.id);
-    if (known && known.attempt >= attempt) return;
     if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
-    this.journal.accept(lease, job.kind);
     const siteId = siteOf(job);
     const before = this.lastOfSite.get(siteId) ?? Promise.resolve();
     const abort = new AbortController();
-    const running: Running = { ...lease, abort, outcome: "report", ended: Promise.resolve() };
-    running.ended = before.then(() => this.work(offer, running));
+    const running: Running = { ...lease, abort, outcome: "report", began: [], ended: Promise.resolve() };
+    running.ended = before.then(() => this.inSlot(() => this.work(offer, running)));
     this.running.set(job.id, running);
     this.lastOfSite.set(siteId, running.ended);
     void running.ended.then(() => {
@@ -114,6 +120,19 @@ export class Runner {
       if (this.running.get(job.id) === running) this.running.delete(job.id);
       this.sayReady();
     });
+  }
+
+  private async inSlot(work: () => Promise<void>): Promise<void> {
+    if (this.working >= this.slots) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    else this.working++;
+    try {
+      await work();
+    } finally {
+      // The slot goes to the next one in line, or back.
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.working--;
+    }
   }
 
   private async work({ job, attempt, timeoutMs }: Offer, running: Running): Promise<void> {
@@ -134,14 +153,19 @@ export class Runner {
       jobId: job.id,
       signal: running.abort.signal,
       log: (text, stream = "system") => outbox?.add(redact(printable(text)), stream, new Date()),
-      phase: (phase, source) =>
-        this.send({
+      phase: (phase, source) => {
+        running.began.push([phase, performance.now()]);
+        running.phase = {
           type: "phase",
           ...lease,
           phase,
-          commit: source?.commit ?? null,
-          commitMessage: source ? redact(printable(source.commitMessage)) : null,
-        }),
+          commit: source?.commit ?? running.phase?.commit ?? null,
+          commitMessage: source
+            ? redact(printable(source.commitMessage)).slice(0, 500)
+            : (running.phase?.commitMessage ?? null),
+        };
+        if (running.outcome === "report") this.send(running.phase);
+      },
     };
     let report: Report;
     try {
@@ -149,7 +173,7 @@ export class Runner {
       const result = await this.handle(this.host, job, run);
       report = { type: "done", ...lease, result };
     } catch (error) {
-      report = this.failure(lease, error, running.abort.signal, redact);
+      report = failureReport(running, error, redact);
     } finally {
       clearTimeout(deadline);
     }
@@ -157,31 +181,10 @@ export class Runner {
       outbox?.close();
       return;
     }
+    delete running.phase;
     this.journal.finish(report);
     outbox?.flush();
     this.send(report);
-  }
-
-  private failure(
-    lease: Lease,
-    error: unknown,
-    signal: AbortSignal,
-    redact: (text: string) => string,
-  ): Report {
-    const stopped = signal.aborted && signal.reason instanceof Stopped ? signal.reason : undefined;
-    const sentence = stopped ? stopped.message : error instanceof JobError ? error.message : undefined;
-    if (sentence === undefined || (error instanceof JobError && error.cause !== undefined))
-      log(sentence === undefined ? "error" : "warn", "A job failed", { jobId: lease.jobId, error });
-    const text =
-      sentence ?? `Something went wrong on the host: try again, or ask the operator about ${lease.jobId}.`;
-    const oneLine = redact(printable(text)).replace(/\s+/g, " ").trim().slice(0, 2000);
-    return {
-      type: "failed",
-      ...lease,
-      error: oneLine,
-      cancelled: stopped?.kind === "cancelled",
-      durations: null,
-    };
   }
 
   private stop(lease: Lease, outcome: Running["outcome"], reason: Stopped): void {
@@ -202,6 +205,10 @@ export class Runner {
   private closeOutbox(lease: Lease): void {
     this.outboxes.get(keyOf(lease))?.close();
     this.outboxes.delete(keyOf(lease));
+  }
+
+  private sendReports(): void {
+    for (const report of this.journal.unacknowledged()) this.send(report);
   }
 
   private sayReady(): void {

@@ -23,7 +23,13 @@ export function caddyConfig({ address, port, responderPort }: IngressSettings): 
             routes: [
               {
                 // A name that is none would be asked for again and again until `try_duration` ends.
-                match: [{ header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } } }],
+                match: [
+                  {
+                    header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } },
+                    // So that `.up.internal` fits behind it in a DNS name.
+                    not: [{ header_regexp: { Host: { pattern: "^[^:]{231,}" } } }],
+                  },
+                ],
                 handle: [
                   {
                     handler: "reverse_proxy",

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -60,10 +60,16 @@ function read(file: string): RouteTable {
 function writeAtomically(file: string, text: string): void {
   const temporary = `${file}.new`;
   const descriptor = openSync(temporary, "w", 0o600);
-  writeSync(descriptor, text);
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
   renameSync(temporary, file);
+  const directory = openSync(dirname(file), "r");
+  fsyncSync(directory);
+  closeSync(directory);
 }
 
 /** Waits until the responder answers from this version, and Caddy can hold no older answer. */

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
@@ -54,4 +54,34 @@ it("holds neither arguments nor secrets", () => {
   journal.accept({ jobId: jobId(1), attempt: 1 }, "site.deploy");
   journal.close();
   expect(readFileSync(file).toString("latin1")).not.toMatch(/token|github|env/i);
+});
+
+it("knows after a restart which attempts it has taken before, and takes only higher ones", () => {
+  const file = join(folder, "fence.db");
+  let journal = openJournal(file);
+  expect(journal.accept({ jobId: jobId(1), attempt: 2 }, "site.stop")).toBe(true);
+  journal.finish({ type: "done", jobId: jobId(1), attempt: 2, result: {} });
+  journal.forget({ jobId: jobId(1), attempt: 2 });
+  journal.close();
+  journal = openJournal(file);
+  for (const attempt of [1, 2]) expect(journal.accept({ jobId: jobId(1), attempt }, "site.stop")).toBe(false);
+  expect(journal.accept({ jobId: jobId(1), attempt: 3 }, "site.stop")).toBe(true);
+  journal.close();
+});
+
+it("keeps a result that is not acknowledged when the same lease is offered once more", () => {
+  const journal = openJournal(join(folder, "twice.db"));
+  journal.accept({ jobId: jobId(1), attempt: 1 }, "site.stop");
+  journal.finish({ type: "done", jobId: jobId(1), attempt: 1, result: {} });
+  expect(journal.accept({ jobId: jobId(1), attempt: 1 }, "site.stop")).toBe(false);
+  expect(journal.unacknowledged()).toHaveLength(1);
+  journal.close();
+});
+
+it("begins anew where the file is damaged: the control plane offers what is missing", () => {
+  const file = join(folder, "damaged.db");
+  writeFileSync(file, "not a database".repeat(1000));
+  const journal = openJournal(file);
+  expect(journal.accept({ jobId: jobId(1), attempt: 1 }, "site.stop")).toBe(true);
+  journal.close();
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { JobError, type Host, type JobRun } from "../../agent/host.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
@@ -278,6 +278,75 @@ describe("the link", () => {
       expect(await agent.closed).toBe(4002);
     }
     await hub.greeted();
+  });
+
+  it("does nothing more of what comes after a frame it does not understand", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    agent.send('{"type":"surprise"}');
+    offer(agent, stopJob());
+    expect(await agent.closed).toBe(4002);
+    expect((await hub.greeted()).hello.running).toEqual([]);
+    expect(work.count()).toBe(0);
+  });
+
+  it("takes nothing before it is welcomed, and is welcomed once", async () => {
+    start();
+    const early = await hub.connection();
+    await early.next("hello");
+    offer(early, stopJob());
+    expect(await early.closed).toBe(4002);
+    const { agent } = await hub.greeted();
+    agent.send({ type: "welcome", epoch: 2 });
+    expect(await agent.closed).toBe(4002);
+  });
+
+  it("tries again where the control plane answers pings and no hello", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      start();
+      const deaf = await hub.connection();
+      await deaf.next("hello");
+      vi.advanceTimersByTime(15_000);
+      expect(await deaf.closed).toBe(4004);
+      let back = false;
+      void hub.greeted().then(() => (back = true));
+      // Moves the faked time on while it waits.
+      await vi.waitUntil(() => back);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("carries a job through a cut at any step, and has it done once", async () => {
+    let runs = 0;
+    handler = async () => {
+      runs++;
+      return {};
+    };
+    start();
+    const job = stopJob();
+    // Before the hello is read, before the welcome, after it, with the offer lost, with the result lost, with the ack lost.
+    (await hub.connection()).cut();
+    const unwelcomed = await hub.connection();
+    await unwelcomed.next("hello");
+    unwelcomed.cut();
+    (await hub.greeted()).agent.cut();
+    const { agent } = await hub.greeted();
+    await agent.next("ready");
+    agent.cut();
+    const { agent: offering } = await hub.greeted();
+    offer(offering, job);
+    await offering.next("done");
+    offering.cut();
+    const { agent: last, hello } = await hub.greeted();
+    expect(hello.finished).toEqual([{ jobId: job.id, attempt: 1 }]);
+    expect(await last.next("done")).toMatchObject({ jobId: job.id });
+    last.send({ type: "ack", jobId: job.id, attempt: 1 });
+    last.cut();
+    expect((await hub.greeted()).hello).toMatchObject({ running: [], finished: [] });
+    expect(runs).toBe(1);
   });
 
   it("waits longer with every failure, at most five seconds, and does not hurry where it was refused", () => {

@@ -34,3 +34,19 @@ it("keeps colours and takes away what moves a reader's cursor", () => {
   expect(printable("\u001b[32mgreen\u001b[0m")).toBe("\u001b[32mgreen\u001b[0m");
   expect(printable("a\u001b[2J\u001b[1;1Hb\u0007c\u001b]0;title\u0007d\re")).toBe("abcde");
 });
+
+it("leaves no rest of two secrets that run into one another", () => {
+  expect(redactor(["abcdef", "defghi"])("it is abcdefghi!")).toBe("it is •••!");
+  expect(redactor(["abab"])("ababab.")).toBe("•••.");
+  expect(redactor(["abcd", "efgh"])("abcdefgh-abcd")).toMatch(/^•+-•••$/);
+});
+
+it("finds a secret in base64 wherever it stands in a longer text", () => {
+  const redact = redactor(["hunter2-token"]);
+  for (const user of ["a", "ab", "abc", "x-access-token"]) {
+    const header = Buffer.from(`${user}:hunter2-token`).toString("base64");
+    const masked = redact(`Authorization: Basic ${header}`);
+    expect(masked).toContain("•••");
+    expect(Buffer.from(masked.slice(21).replace(/•+/, ""), "base64").toString()).not.toContain("hunter2");
+  }
+});

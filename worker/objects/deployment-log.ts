@@ -30,6 +30,8 @@ export class DeploymentLog extends DurableObject<Env> {
     if (attempt < known.attempt) return firstSeq + lines.length - 1;
     const fresh = attempt > known.attempt;
     const last = fresh ? 0 : known.seq;
+    // A gap: what is missing comes again after a reconnect, and these lines with it.
+    if (firstSeq > last + 1) return last;
     const added = lines.slice(Math.max(0, last + 1 - firstSeq));
     if (fresh && known.attempt > 0)
       added.unshift({

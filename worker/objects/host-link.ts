@@ -26,6 +26,8 @@ type Lease = { jobId: Id<"job">; attempt: number };
 export class HostLink extends DurableObject<Env> {
   /** Offers are made one after the other, so that `free` is never spent twice. */
   private offering: Promise<void> = Promise.resolve();
+  /** Log batches are kept in the order in which they came. */
+  private logging: Promise<void> = Promise.resolve();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -89,16 +91,9 @@ export class HostLink extends DurableObject<Env> {
         return this.offer(socket);
       case "phase":
         return recordPhase(ctx, state.hostId, message);
-      case "log": {
-        const { jobId, attempt, deploymentId, firstSeq, lines } = message;
-        // A stale lease's lines are taken off the agent's hands, and dropped.
-        let lastSeq = firstSeq + lines.length - 1;
-        if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === deploymentId)
-          lastSeq = await this.env.DEPLOYMENT_LOG.get(
-            this.env.DEPLOYMENT_LOG.idFromName(deploymentId),
-          ).append(attempt, firstSeq, lines);
-        return this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
-      }
+      case "log":
+        this.logging = this.logging.catch(() => undefined).then(() => this.keepLog(socket, message));
+        return this.logging;
       case "done":
         await finishJob(ctx, state.hostId, message, message.result);
         return this.settle(socket, message);
@@ -119,6 +114,17 @@ export class HostLink extends DurableObject<Env> {
     this.ctx.storage.kv.delete(`log:${jobId}:${attempt}`);
     this.send(socket, { type: "ack", jobId, attempt });
     await this.offer(socket);
+  }
+
+  private async keepLog(socket: WebSocket, message: Extract<FromAgent, { type: "log" }>): Promise<void> {
+    const { jobId, attempt, deploymentId, firstSeq, lines } = message;
+    // A stale lease's lines are taken off the agent's hands, and dropped.
+    let lastSeq = firstSeq + lines.length - 1;
+    if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === deploymentId) {
+      const log = this.env.DEPLOYMENT_LOG.get(this.env.DEPLOYMENT_LOG.idFromName(deploymentId));
+      lastSeq = await log.append(attempt, firstSeq, lines);
+    }
+    if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
   }
 
   private offer(socket: WebSocket): Promise<void> {

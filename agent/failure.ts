@@ -1,0 +1,53 @@
+import { inspect } from "node:util";
+import type { Durations } from "../protocol/agent/jobs.ts";
+import type { Phase } from "../protocol/agent/messages.ts";
+import { JobError } from "./host.ts";
+import type { Lease, Report } from "./journal.ts";
+import { log } from "./log.ts";
+import { printable } from "./redact.ts";
+
+/** Why a job was stopped. */
+export class Stopped extends Error {
+  readonly kind: "cancelled" | "dropped" | "deadline" | "shutdown";
+  constructor(kind: Stopped["kind"], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** When a phase began, by a clock that only goes forward. */
+export type PhaseStart = [phase: Phase, atMs: number];
+
+/** What the site's owner is told; the full cause goes to the agent's own log. */
+export function failureReport(
+  run: Lease & { abort: AbortController; began: readonly PhaseStart[] },
+  error: unknown,
+  redact: (text: string) => string,
+): Report {
+  const { jobId, attempt, began } = run;
+  const { aborted, reason } = run.abort.signal;
+  const stopped = aborted && reason instanceof Stopped ? reason : undefined;
+  const sentence = stopped ? stopped.message : error instanceof JobError ? error.message : undefined;
+  if (sentence === undefined || (error instanceof JobError && error.cause !== undefined))
+    log(sentence === undefined ? "error" : "warn", "A job failed", { jobId, error: redact(inspect(error)) });
+  const unexpected = `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
+  const oneLine = redact(printable(sentence ?? unexpected)).replace(/\s+/g, " ");
+  return {
+    type: "failed",
+    jobId,
+    attempt,
+    error: oneLine.trim().slice(0, 2000) || unexpected,
+    cancelled: stopped?.kind === "cancelled",
+    durations: began.length > 0 ? durationsOf(began) : null,
+  };
+}
+
+/** Of the phases that ended; the last one begun is the one that failed. */
+function durationsOf(began: readonly PhaseStart[]): Durations {
+  const durations: Durations = { clone: null, build: null, start: null, swap: null };
+  for (const [index, [phase, start]] of began.entries()) {
+    const next = began[index + 1];
+    if (next) durations[phase] = Math.round(next[1] - start);
+  }
+  return durations;
+}

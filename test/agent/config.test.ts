@@ -1,0 +1,81 @@
+import { inspect } from "node:util";
+import { expect, it } from "vitest";
+import { readConfig } from "../../agent/config.ts";
+import { caddyConfig } from "../../agent/ingress/caddy.ts";
+import { ingressContainer } from "../../agent/ingress/container.ts";
+
+const token = `hst_0${"a".repeat(43)}`;
+const least = {
+  BERTH_URL: "https://berth.example",
+  BERTH_HOST_TOKEN: token,
+  BERTH_STATE_DIR: "/var/lib/berth",
+};
+
+it("needs the control plane, a token and a place for its state; the rest has defaults", () => {
+  expect(readConfig(least)).toMatchObject({
+    controlPlaneUrl: "https://berth.example",
+    dockerSocket: "/var/run/docker.sock",
+    ingress: { address: "0.0.0.0", port: 80, responderPort: 5300 },
+    statusPort: 5301,
+    slots: 2,
+    settings: { drainSeconds: 2, buildCaFile: null, insecureGitHosts: [] },
+  });
+  for (const name of Object.keys(least))
+    expect(() => readConfig({ ...least, [name]: undefined })).toThrow(name);
+});
+
+it("refuses what is out of range, and says which value it is", () => {
+  for (const [name, value] of [
+    ["BERTH_URL", "ftp://berth.example"],
+    ["BERTH_URL", "berth.example"],
+    ["BERTH_HOST_TOKEN", "hst_short"],
+    ["BERTH_INGRESS_PORT", "0"],
+    ["BERTH_INGRESS_PORT", "65536"],
+    ["BERTH_INGRESS_PORT", "http"],
+    ["BERTH_INGRESS_ADDRESS", "localhost"],
+    ["BERTH_SLOTS", "0"],
+    ["BERTH_SLOTS", "1.5"],
+    ["BERTH_DRAIN_SECONDS", "0"],
+  ] as const)
+    expect(() => readConfig({ ...least, [name]: value }), `${name}=${value}`).toThrow(name);
+});
+
+it("shows its token to nobody who prints it, nor in the error of a wrong one", () => {
+  const config = readConfig(least);
+  expect(config.hostToken.reveal()).toBe(token);
+  for (const shown of [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })])
+    expect(shown).not.toContain("aaaa");
+  const wrong = "hst_almost-a-secret";
+  expect(() => readConfig({ ...least, BERTH_HOST_TOKEN: wrong })).toThrow(/BERTH_HOST_TOKEN/);
+  expect(() => readConfig({ ...least, BERTH_HOST_TOKEN: wrong })).not.toThrow(wrong);
+});
+
+it("names images so that another site's or host's cannot be guessed, and keeps the names", () => {
+  const config = readConfig(least);
+  const other = readConfig({ ...least, BERTH_HOST_TOKEN: `hst_0${"b".repeat(43)}` });
+  const name = config.imageRepository("site_1");
+  expect(name).toMatch(/^berth-site\/[0-9a-f]{32}$/);
+  expect(readConfig(least).imageRepository("site_1")).toBe(name);
+  expect(new Set([name, config.imageRepository("site_2"), other.imageRepository("site_1")]).size).toBe(3);
+});
+
+it("the ingress is replaced when anything of it changes, and left alone when nothing does", () => {
+  const mark = (port: number, agentId = "a") =>
+    ingressContainer(agentId, caddyConfig({ address: "0.0.0.0", port, responderPort: 5300 })).spec.Labels[
+      "berth.config"
+    ];
+  expect(mark(80)).toBe(mark(80));
+  expect(mark(80)).not.toBe(mark(8080));
+});
+
+it("the ingress may bind low ports, and nothing else of the host", () => {
+  const { spec } = ingressContainer("a", caddyConfig({ address: "0.0.0.0", port: 80, responderPort: 5300 }));
+  expect(spec.HostConfig).toMatchObject({
+    CapDrop: ["ALL"],
+    CapAdd: ["NET_BIND_SERVICE"],
+    SecurityOpt: ["no-new-privileges"],
+    RestartPolicy: { Name: "unless-stopped" },
+  });
+  expect(spec.HostConfig?.Binds ?? []).toEqual([]);
+  expect(JSON.stringify(spec)).toContain('\\"admin\\":{\\"disabled\\":true');
+});

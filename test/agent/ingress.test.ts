@@ -1,0 +1,184 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Ingress, Target } from "../../agent/host.ts";
+import { readQuestion } from "../../agent/ingress/dns.ts";
+import { RouteTable } from "../../agent/ingress/table.ts";
+import { get, TestResponder } from "../support/ingress.ts";
+
+const target = (address: string, port = 3000): Target => ({ containerId: `c-${address}`, address, port });
+
+describe("the responder", () => {
+  let responder: TestResponder;
+  let routes: Ingress;
+
+  beforeAll(async () => {
+    responder = await TestResponder.start();
+  });
+  beforeEach(() => {
+    routes = responder.openRoutes();
+  });
+  afterAll(() => responder.stop());
+
+  it("leads a name to its container as soon as the call that routed it returns", async () => {
+    for (let last = 1; last <= 20; last++) {
+      await routes.route("site_1", ["shop.localhost", "www.example.com"], target(`10.0.0.${last}`));
+      expect(await responder.leadsTo("shop.localhost")).toBe(`10.0.0.${last}:3000`);
+    }
+    expect(await responder.leadsTo("WWW.Example.COM")).toBe("10.0.0.20:3000");
+    expect(routes.current("site_1")).toEqual(target("10.0.0.20"));
+  });
+
+  it("leads names of no site, of stopped sites and of removed ones to the page that says so", async () => {
+    await routes.route("site_2", ["old.localhost"], target("10.0.0.2"));
+    await routes.park("site_2", ["old.localhost"]);
+    expect(routes.current("site_2")).toBe("parked");
+    expect(await responder.leadsTo("old.localhost")).toBe(responder.statusPage);
+    const stopped = await get(responder.statusPort, "old.localhost:8080");
+    expect([stopped.status, stopped.text]).toEqual([503, expect.stringContaining("stopped")]);
+    await routes.unroute("site_2");
+    expect(routes.current("site_2")).toBeNull();
+    for (const name of ["old.localhost", "nobody.localhost", "up.internal", "10.0.0.1"])
+      expect(await responder.leadsTo(name)).toBe(responder.statusPage);
+    expect((await get(responder.statusPort, "old.localhost")).status).toBe(404);
+  });
+
+  it("keeps two sites apart whose ids begin alike", async () => {
+    await routes.route("s1", ["one.localhost"], target("10.0.0.1"));
+    await routes.route("s10", ["ten.localhost"], target("10.0.0.10"));
+    await routes.unroute("s1");
+    expect(await responder.leadsTo("ten.localhost")).toBe("10.0.0.10:3000");
+  });
+
+  it("knows its routes after kill -9, and so does an agent that starts anew", async () => {
+    await routes.route("site_3", ["kept.localhost"], target("10.0.0.3"));
+    await responder.kill();
+    await responder.run();
+    expect(await responder.leadsTo("kept.localhost")).toBe("10.0.0.3:3000");
+    expect(responder.openRoutes().current("site_3")).toEqual(target("10.0.0.3"));
+  });
+
+  it("a route made while it is down is in force when the call returns", async () => {
+    await responder.kill();
+    const routed = routes.route("site_4", ["late.localhost"], target("10.0.0.4"));
+    await responder.run();
+    await routed;
+    expect(await responder.leadsTo("late.localhost")).toBe("10.0.0.4:3000");
+  });
+
+  it("goes on serving what it knows when the file is damaged or lost, and takes the next whole one", async () => {
+    await routes.route("site_5", ["held.localhost"], target("10.0.0.5"));
+    for (const damage of [
+      "",
+      "{",
+      "[]",
+      '{"version":1e9,"sites":{"a":{"hostnames":["held.localhost"],"target":{}}}}',
+    ]) {
+      writeFileSync(responder.file, damage);
+      await get(responder.statusPort, "127.0.0.1", { path: "/.berth/version" });
+      expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.5:3000");
+    }
+    rmSync(responder.file);
+    await get(responder.statusPort, "127.0.0.1", { path: "/.berth/version" });
+    expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.5:3000");
+    await routes.route("site_5", ["held.localhost"], target("10.0.0.55"));
+    expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.55:3000");
+  });
+
+  it("tells its version to this host's agent only, never to a visitor", async () => {
+    const ask = (headers = {}) =>
+      get(responder.statusPort, "127.0.0.1", { path: "/.berth/version", headers });
+    expect((await ask()).status).toBe(200);
+    expect((await ask({ "X-Forwarded-For": "203.0.113.7" })).status).toBe(404);
+  });
+
+  it("listens on loopback only", () => {
+    const listening = (table: string) =>
+      readFileSync(`/proc/${responder.processId}/net/${table}`, "utf8")
+        .split("\n")
+        .map((line) => line.trim().split(/\s+/)[1] ?? "")
+        .filter((local) =>
+          [responder.dnsPort, responder.statusPort].some((port) =>
+            local.endsWith(`:${port.toString(16).toUpperCase().padStart(4, "0")}`),
+          ),
+        )
+        .map((local) => local.split(":")[0]);
+    expect(new Set([...listening("tcp"), ...listening("udp")])).toEqual(new Set(["0100007F"]));
+    expect([...listening("tcp6"), ...listening("udp6")]).toEqual([]);
+  });
+
+  it("survives whatever comes in a packet", async () => {
+    await routes.route("site_6", ["alive.localhost"], target("10.0.0.6"));
+    const socket = createSocket("udp4");
+    const query = Buffer.from("000101000001000000000000057465737401780275700869", "hex");
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.uint8Array({ maxLength: 600 }), cutUp(query)), async (bytes) => {
+        await new Promise<void>((resolve, reject) =>
+          socket.send(bytes, responder.dnsPort, "127.0.0.1", (error) => (error ? reject(error) : resolve())),
+        );
+      }),
+    );
+    socket.close();
+    await once(socket, "close");
+    expect(await responder.leadsTo("alive.localhost")).toBe("10.0.0.6:3000");
+  });
+});
+
+/** A packet with a few bytes changed and an end cut off: closer to a real one than chance gets. */
+const cutUp = (packet: Buffer) =>
+  fc
+    .tuple(
+      fc.array(fc.tuple(fc.nat(packet.length - 1), fc.nat(255)), { maxLength: 4 }),
+      fc.nat(packet.length),
+    )
+    .map(([changes, length]) => {
+      const copy = Uint8Array.from(packet);
+      for (const [at, byte] of changes) copy[at] = byte;
+      return copy.subarray(0, length);
+    });
+
+it("a query is read whole or not at all", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 600 }), (bytes) => {
+      const question = readQuestion(Buffer.from(bytes));
+      if (question) expect(question.end).toBeLessThanOrEqual(bytes.length);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+it("a table that is not of the agent's making is refused", () => {
+  const accepts = (table: unknown) => RouteTable.safeParse(table).success;
+  const target = { containerId: "c", address: "10.0.0.1", port: 80 };
+  const route = { hostnames: ["a"], target };
+  const of = (changed: unknown) => ({ version: 1, sites: { a: changed } });
+  expect(accepts(of(route))).toBe(true);
+  for (const bad of [{ ...route, hostnames: "a" }, { ...route, hostnames: [1] }, { hostnames: ["a"] }])
+    expect(accepts(of(bad)), JSON.stringify(bad)).toBe(false);
+  for (const part of [
+    { port: 0 },
+    { port: 65536 },
+    { port: "80" },
+    { address: "10.0.0.256" },
+    { address: "::1" },
+    { address: "evil.example" },
+    { containerId: 1 },
+  ])
+    expect(accepts(of({ ...route, target: { ...target, ...part } })), JSON.stringify(part)).toBe(false);
+  for (const bad of [null, [], { version: "1", sites: {} }, { version: 1 }]) expect(accepts(bad)).toBe(false);
+});
+
+it("two changes at once are both kept", async () => {
+  const responder = await TestResponder.start();
+  const routes = responder.openRoutes();
+  await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      routes.route(`site_${index}`, [`s${index}.localhost`], target(`10.0.1.${index}`)),
+    ),
+  );
+  for (let index = 0; index < 20; index++)
+    expect(await responder.leadsTo(`s${index}.localhost`)).toBe(`10.0.1.${index}:3000`);
+  await responder.stop();
+});

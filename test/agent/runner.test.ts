@@ -1,0 +1,299 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { JobError, type Host, type JobRun } from "../../agent/host.ts";
+import { openJournal, type Journal } from "../../agent/journal.ts";
+import { Runner } from "../../agent/runner.ts";
+import type { Job } from "../../protocol/agent/jobs.ts";
+import { FromAgent } from "../../protocol/agent/messages.ts";
+import { formatId } from "../../protocol/ids.ts";
+
+let made = 0;
+const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
+  formatId(kind, ++made, new Uint8Array(10).fill(made));
+
+const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({
+  id: newId("job"),
+  kind: "site.stop",
+  args: { siteId, hostnames: [] },
+});
+
+const deployJob = (): Job<"site.deploy"> => ({
+  id: newId("job"),
+  kind: "site.deploy",
+  args: {
+    run: {
+      siteId: newId("site"),
+      accountId: newId("account"),
+      hostnames: ["a.localhost"],
+      port: 3000,
+      startCommand: null,
+      healthCheckPath: null,
+      startTimeoutSeconds: 5,
+      env: [{ key: "TOKEN", value: "hunter2-token", scope: "both", secret: true }],
+      limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+    },
+    deploymentId: newId("deployment"),
+    source: { type: "git", address: "git.example/a/b", branch: null, token: "ghp_private" },
+    rootDir: null,
+    dockerfilePath: null,
+    buildCommand: null,
+    buildTimeoutSeconds: 60,
+    keepImages: 3,
+  },
+});
+
+type Work = {
+  job: Job;
+  run: JobRun;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
+};
+
+let folder: string;
+let journal: Journal;
+let runner: Runner;
+let sent: FromAgent[];
+let work: Work[];
+
+/** What goes out is what the control plane's parser takes. */
+const connect = () => runner.connected((message) => void sent.push(FromAgent.parse(message)));
+const offer = (job: Job, attempt = 1) => runner.receive({ type: "job", job, attempt, timeoutMs: 60_000 });
+const frames = <T extends FromAgent["type"]>(type: T) =>
+  sent.filter((message): message is Extract<FromAgent, { type: T }> => message.type === type);
+const begun = (count: number) => vi.waitUntil(() => work.length >= count && work);
+const answered = (count: number) =>
+  vi.waitUntil(() => frames("done").length + frames("failed").length >= count);
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "berth-runner-"));
+  journal = openJournal(join(folder, "journal.db"));
+  sent = [];
+  work = [];
+  runner = new Runner({
+    host: {} as Host,
+    journal,
+    slots: 2,
+    handle: (_host, job, run) =>
+      new Promise((resolve, reject) => {
+        work.push({ job, run, resolve, reject });
+      }),
+  });
+  connect();
+});
+
+afterEach(async () => {
+  for (const { reject } of work) reject(new Error("The test is over"));
+  runner.disconnected();
+  await runner.shutdown();
+  journal.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe("jobs", () => {
+  it("beyond the slots wait for one, whatever was offered", async () => {
+    const jobs = [stopJob(), stopJob(), stopJob()];
+    for (const job of jobs) offer(job);
+    const [first] = await begun(2);
+    expect(work).toHaveLength(2);
+    first?.resolve({});
+    const [, , third] = await begun(3);
+    expect(third?.job.id).toBe(jobs[2]?.id);
+  });
+
+  it("that wait are dropped and cancelled without having begun", async () => {
+    const [one, two, dropped, cancelled] = [stopJob(), stopJob(), stopJob(), stopJob()];
+    for (const job of [one, two, dropped, cancelled]) offer(job);
+    await begun(2);
+    runner.receive({ type: "drop", jobId: dropped.id, attempt: 1 });
+    runner.receive({ type: "cancel", jobId: cancelled.id, attempt: 1 });
+    for (const { resolve } of work) resolve({});
+    await answered(3);
+    expect(frames("failed")).toMatchObject([{ jobId: cancelled.id, cancelled: true }]);
+    expect(frames("done").map(({ jobId }) => jobId)).toEqual([one.id, two.id]);
+    expect(work).toHaveLength(2);
+  });
+
+  it("that have ended are not started again by an offer that comes late", async () => {
+    const job = stopJob();
+    offer(job);
+    const [first] = await begun(1);
+    first?.resolve({});
+    await answered(1);
+    offer(job);
+    runner.receive({ type: "ack", jobId: job.id, attempt: 1 });
+    offer(job);
+    const other = stopJob();
+    offer(other);
+    expect((await begun(2))[1]?.job.id).toBe(other.id);
+  });
+
+  it("offered as a higher attempt start again when the older one has settled, and only the newer one reports", async () => {
+    const job = stopJob();
+    offer(job);
+    const [first] = await begun(1);
+    offer(job, 2);
+    expect(first?.run.signal.aborted).toBe(true);
+    expect(work).toHaveLength(1);
+    first?.reject(new Error("aborted"));
+    const [, second] = await begun(2);
+    second?.resolve({});
+    await answered(1);
+    expect([...frames("done"), ...frames("failed")]).toMatchObject([{ type: "done", attempt: 2 }]);
+  });
+
+  it("cancelled after they came through are done", async () => {
+    const job = stopJob();
+    offer(job);
+    const [only] = await begun(1);
+    runner.receive({ type: "cancel", jobId: job.id, attempt: 1 });
+    only?.resolve({});
+    await answered(1);
+    expect(frames("done")).toHaveLength(1);
+  });
+
+  it("cancelled or dropped as another attempt than the one in work go on", async () => {
+    const job = stopJob();
+    offer(job, 2);
+    const [only] = await begun(1);
+    runner.receive({ type: "cancel", jobId: job.id, attempt: 1 });
+    runner.receive({ type: "drop", jobId: job.id, attempt: 1 });
+    expect(only?.run.signal.aborted).toBe(false);
+  });
+
+  it("in work when the agent is told to stop report nothing: they are offered again", async () => {
+    const job = stopJob();
+    offer(job);
+    const [only] = await begun(1);
+    const stopped = runner.shutdown();
+    expect(only?.run.signal.aborted).toBe(true);
+    only?.reject(new Error("aborted"));
+    await stopped;
+    offer(stopJob());
+    expect([...frames("done"), ...frames("failed")]).toEqual([]);
+    expect(journal.unacknowledged()).toEqual([]);
+    expect(work).toHaveLength(1);
+  });
+});
+
+describe("a report", () => {
+  it("that the control plane failed to record is sent again while the link stays up", async () => {
+    runner.disconnected();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      connect();
+      const job = stopJob();
+      offer(job);
+      const [only] = await begun(1);
+      only?.resolve({});
+      await answered(1);
+      vi.advanceTimersByTime(30_000);
+      expect(frames("done")).toHaveLength(2);
+      runner.receive({ type: "ack", jobId: job.id, attempt: 1 });
+      vi.advanceTimersByTime(60_000);
+      expect(frames("done")).toHaveLength(2);
+      runner.disconnected();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("of a failure says how long the phases took that ended", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    only?.run.phase("clone");
+    only?.run.phase("build", { commit: "c".repeat(40), commitMessage: "One" });
+    only?.reject(new JobError("The build failed: mend it."));
+    await answered(1);
+    expect(frames("failed")[0]?.durations).toEqual({
+      clone: expect.any(Number),
+      build: null,
+      start: null,
+      swap: null,
+    });
+  });
+
+  it("shows no secret, of the site or of its repository, and is one line", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    only?.reject(new JobError("git said\nfatal: https://x:ghp_private@git.example\u001b[2J hunter2-token"));
+    await answered(1);
+    expect(frames("failed")[0]?.error).toBe("git said fatal: https://x:•••@git.example •••");
+  });
+});
+
+describe("progress", () => {
+  it("made while the link was down is told when it is up again", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    runner.disconnected();
+    only?.run.phase("clone");
+    only?.run.phase("build", { commit: "c".repeat(40), commitMessage: "One" });
+    only?.run.phase("start");
+    connect();
+    expect(frames("phase")).toMatchObject([{ phase: "start", commit: "c".repeat(40), commitMessage: "One" }]);
+  });
+
+  it("with a commit message of any length is a message of the protocol", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    only?.run.phase("build", { commit: "c".repeat(40), commitMessage: "x".repeat(5000) });
+    expect(frames("phase")).toHaveLength(1);
+  });
+});
+
+describe("a log", () => {
+  const lines = () => frames("log").flatMap((frame) => frame.lines.map(({ text }) => text));
+
+  it("that grows faster than it is taken is bounded, and says how much is missing", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    for (let round = 0; round < 200_000; round++) only?.run.log("");
+    only?.run.log("x".repeat(20_000));
+    const held = lines().length;
+    expect(held).toBeLessThan(70_000);
+    const { jobId, attempt } = frames("log")[0] ?? expect.fail("no log");
+    runner.receive({ type: "logAck", jobId, attempt, lastSeq: held });
+    only?.run.log("the last words");
+    only?.resolve({});
+    await answered(1);
+    const shown = lines();
+    expect(shown.at(-1)).toBe("the last words");
+    expect(shown.at(-2)).toMatch(/^\d+ lines were dropped/);
+  });
+
+  it("says that lines are missing even if none follows", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    for (let round = 0; round < 1000; round++) only?.run.log("x".repeat(7900));
+    const { jobId, attempt } = frames("log")[0] ?? expect.fail("no log");
+    runner.receive({ type: "logAck", jobId, attempt, lastSeq: lines().length });
+    await vi.waitUntil(() => lines().at(-1)?.includes("lines were dropped"));
+  });
+
+  it("numbers its lines without a gap, cuts long ones, and fits its frames", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    for (let round = 0; round < 500; round++) only?.run.log('"\\'.repeat(round * 10));
+    only?.resolve({});
+    await answered(1);
+    let expected = 1;
+    for (const frame of frames("log")) {
+      expect(frame.firstSeq).toBe(expected);
+      expected += frame.lines.length;
+      expect(Buffer.byteLength(JSON.stringify(frame))).toBeLessThan(1024 * 1024);
+    }
+    expect(expected).toBe(501);
+    expect(lines().at(-1)).toMatch(/\(line cut\)$/);
+  });
+
+  it("of a dropped job goes no further", async () => {
+    const job = deployJob();
+    offer(job);
+    const [only] = await begun(1);
+    runner.receive({ type: "drop", jobId: job.id, attempt: 1 });
+    for (let round = 0; round < 1000; round++) only?.run.log("x".repeat(1000));
+    expect(frames("log")).toEqual([]);
+  });
+});

@@ -1,0 +1,150 @@
+import { describe, expect, it } from "vitest";
+import { jobKinds, jobResults, type Job, type JobKind } from "../../protocol/agent/jobs.ts";
+import { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
+import { formatId, type IdKind } from "../../protocol/ids.ts";
+
+const id = <K extends IdKind>(kind: K) => formatId(kind, 1, new Uint8Array(10));
+const lease = { jobId: id("job"), attempt: 1 };
+
+/** One of each; a message without an example does not compile. */
+const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } = {
+  hello: {
+    type: "hello",
+    protocol: 1,
+    agentVersion: "1.0.0",
+    facts: { cpuCount: 2, memoryMb: 4096, diskFreeMb: 0 },
+    running: [lease],
+    finished: [],
+  },
+  ready: { type: "ready", free: 0 },
+  phase: { type: "phase", ...lease, phase: "swap", commit: null, commitMessage: null },
+  log: {
+    type: "log",
+    ...lease,
+    deploymentId: id("deployment"),
+    firstSeq: 1,
+    lines: [{ at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: "" }],
+  },
+  done: { type: "done", ...lease, result: {} },
+  failed: { type: "failed", ...lease, error: "It failed.", cancelled: false, durations: null },
+};
+
+const run = {
+  siteId: id("site"),
+  accountId: id("account"),
+  hostnames: ["a.localhost"],
+  port: 3000,
+  startCommand: null,
+  healthCheckPath: "/health",
+  startTimeoutSeconds: 60,
+  env: [{ key: "A", value: "", scope: "both" as const, secret: true }],
+  limits: { memoryMb: 256, cpuMilli: 250, pids: 128 },
+};
+const jobs: { [K in JobKind]: Job<K> } = {
+  "site.deploy": {
+    id: id("job"),
+    kind: "site.deploy",
+    args: {
+      run,
+      deploymentId: id("deployment"),
+      source: { type: "git", address: "git.example/a/b", branch: null, token: null },
+      rootDir: null,
+      dockerfilePath: "docker/Dockerfile",
+      buildCommand: "npm run build",
+      buildTimeoutSeconds: 900,
+      keepImages: 3,
+    },
+  },
+  "site.start": { id: id("job"), kind: "site.start", args: { run, deploymentId: id("deployment") } },
+  "site.stop": { id: id("job"), kind: "site.stop", args: { siteId: id("site"), hostnames: [] } },
+  "site.restart": { id: id("job"), kind: "site.restart", args: { run, deploymentId: id("deployment") } },
+  "site.delete": {
+    id: id("job"),
+    kind: "site.delete",
+    args: { siteId: id("site"), accountId: id("account"), hostnames: ["a.localhost"] },
+  },
+};
+const offerOf = (job: Job): ToAgent => ({ type: "job", job, attempt: 1, timeoutMs: 1000 });
+const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
+  welcome: { type: "welcome", epoch: 1 },
+  job: { type: "job", job: jobs["site.stop"], attempt: 1, timeoutMs: 1000 },
+  ack: { type: "ack", ...lease },
+  drop: { type: "drop", ...lease },
+  cancel: { type: "cancel", ...lease },
+  logAck: { type: "logAck", ...lease, lastSeq: 1 },
+};
+
+const travelled = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+describe("every message arrives as it was sent", () => {
+  it.each(Object.values(fromAgent))("from the agent: $type", (message) =>
+    expect(FromAgent.parse(travelled(message))).toEqual(message),
+  );
+  it.each(Object.values(toAgent))("to the agent: $type", (message) =>
+    expect(ToAgent.parse(travelled(message))).toEqual(message),
+  );
+  it.each(jobKinds)("the job %s", (kind) => {
+    const offer = offerOf(jobs[kind]);
+    expect(ToAgent.parse(travelled(offer))).toEqual(offer);
+  });
+});
+
+describe("a message is refused", () => {
+  const messages = [
+    ...Object.values(fromAgent).map((message) => ({ schema: FromAgent, message })),
+    ...[...Object.values(toAgent), ...Object.values(jobs).map(offerOf)].map((message) => ({
+      schema: ToAgent,
+      message,
+    })),
+  ];
+  it.each(messages)("without any one of its fields: $message.type", ({ schema, message }) => {
+    for (const field of Object.keys(message).filter((name) => name !== "result"))
+      expect([field, schema.safeParse({ ...message, [field]: undefined }).success]).toEqual([field, false]);
+  });
+
+  it("of a lease whose job is another kind of id, or whose attempt is none", () => {
+    for (const wrong of [{ jobId: id("site") }, { jobId: "job_../../x" }, { attempt: 0 }, { attempt: 1.5 }])
+      expect(ToAgent.safeParse({ ...toAgent.drop, ...wrong }).success, JSON.stringify(wrong)).toBe(false);
+  });
+
+  it("of a job whose arguments are another kind's", () => {
+    expect(
+      ToAgent.safeParse({ ...toAgent.job, job: { ...jobs["site.stop"], kind: "site.deploy" } }).success,
+    ).toBe(false);
+  });
+
+  it("of a job with hostile values anywhere in it", () => {
+    const deploy = jobs["site.deploy"];
+    for (const args of [
+      { source: { type: "git", address: "--upload-pack=x/a/b", branch: null, token: null } },
+      { source: { type: "git", address: "git.example/a/b", branch: "--upload-pack=x", token: null } },
+      { source: { type: "image", reference: "--privileged" } },
+      { rootDir: "../../etc" },
+      { dockerfilePath: "/etc/passwd" },
+      { run: { ...run, port: 0 } },
+      { run: { ...run, hostnames: [] } },
+      { run: { ...run, limits: { ...run.limits, memoryMb: -1 } } },
+    ])
+      expect(
+        ToAgent.safeParse(offerOf({ ...deploy, args: { ...deploy.args, ...args } } as Job)).success,
+        JSON.stringify(args),
+      ).toBe(false);
+  });
+
+  it("larger than its bounds: a line, a batch, an error", () => {
+    const line = { at: "2026-01-01T00:00:00Z", stream: "stdout", text: "" };
+    for (const message of [
+      { ...fromAgent.log, lines: [{ ...line, text: "x".repeat(8193) }] },
+      { ...fromAgent.log, lines: Array.from({ length: 1001 }, () => line) },
+      { ...fromAgent.log, lines: [] },
+      { ...fromAgent.failed, error: "x".repeat(2001) },
+      { ...fromAgent.failed, error: "" },
+    ])
+      expect(FromAgent.safeParse(message).success).toBe(false);
+  });
+});
+
+it("every kind of job has a result, and a deployment's names its image", () => {
+  expect(Object.keys(jobResults).sort()).toEqual([...jobKinds].sort());
+  expect(jobResults["site.deploy"].safeParse({}).success).toBe(false);
+});

@@ -1,0 +1,126 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { Resolver } from "node:dns/promises";
+import http from "node:http";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { vi } from "vitest";
+import type { Ingress } from "../../agent/host.ts";
+import { openRoutes } from "../../agent/ingress/routes.ts";
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** The responder as it runs on a host, in its own process, with the routes file it answers from. */
+export class TestResponder {
+  readonly file: string;
+  readonly dnsPort: number;
+  readonly statusPort: number;
+  private readonly folder: string;
+  private child: ChildProcess | undefined;
+
+  private constructor(dnsPort: number, statusPort: number) {
+    this.folder = mkdtempSync(join(tmpdir(), "berth-ingress-"));
+    this.file = join(this.folder, "ingress", "routes.json");
+    mkdirSync(join(this.folder, "ingress"));
+    this.dnsPort = dnsPort;
+    this.statusPort = statusPort;
+  }
+
+  static async start(): Promise<TestResponder> {
+    const responder = new TestResponder(await freePort(), await freePort());
+    await responder.run();
+    return responder;
+  }
+
+  /** The agent's side of it; opened anew it is an agent that has restarted. */
+  openRoutes(): Ingress {
+    return openRoutes(this.file, this.statusPort);
+  }
+
+  async run(): Promise<void> {
+    const program = join(import.meta.dirname, "../../agent/ingress/responder.ts");
+    this.child = spawn(
+      process.execPath,
+      [program, this.file, String(this.dnsPort), String(this.statusPort)],
+      { stdio: ["ignore", "ignore", "ignore"] },
+    );
+    await vi.waitUntil(
+      () =>
+        get(this.statusPort, "unknown.localhost").then(
+          ({ status }) => status === 404,
+          () => false,
+        ),
+      { timeout: 10_000 },
+    );
+  }
+
+  async kill(): Promise<void> {
+    const child = this.child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  get processId(): number {
+    return this.child?.pid ?? 0;
+  }
+
+  private resolver(): Resolver {
+    const resolver = new Resolver({ timeout: 1000, tries: 2 });
+    resolver.setServers([`127.0.0.1:${this.dnsPort}`]);
+    return resolver;
+  }
+
+  /** `address:port` that Caddy is told for a host name. */
+  async leadsTo(hostname: string): Promise<string> {
+    const [service] = await this.resolver().resolveSrv(`${hostname}.up.internal`);
+    const [address] = await this.resolver().resolve4(service?.name ?? "");
+    return `${address}:${service?.port}`;
+  }
+
+  get statusPage(): string {
+    return `127.0.0.1:${this.statusPort}`;
+  }
+}
+
+export function get(
+  port: number,
+  host: string,
+  options: { path?: string; headers?: Record<string, string>; agent?: http.Agent } = {},
+): Promise<{ status: number; text: string; headers: http.IncomingHttpHeaders }> {
+  return new Promise((resolve, reject) => {
+    http
+      .get(
+        {
+          host: "127.0.0.1",
+          port,
+          path: options.path ?? "/",
+          headers: { ...options.headers, Host: host },
+          agent: options.agent,
+        },
+        (response) => {
+          let text = "";
+          response
+            .setEncoding("utf8")
+            .on("data", (chunk: string) => (text += chunk))
+            .on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }))
+            .on("error", reject);
+        },
+      )
+      .on("error", reject);
+  });
+}
