@@ -1,20 +1,10 @@
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { projectRoot } from "./bundle.ts";
-import type { State } from "./state.ts";
+import { freePort, type State } from "./state.ts";
 
 export type EmbeddedService = { env: Record<string, string>; stop(): Promise<void> };
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 
 /** `npm start` as a child with ports and a fresh state directory of its own; what it prints is shown. */
 export async function startEmbeddedService(name: string): Promise<EmbeddedService> {

@@ -16,7 +16,8 @@ export type State = {
   sampleInvoiceToken?: string;
 };
 
-const freePort = (): Promise<number> =>
+/** A port nobody listens on now. */
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
     server.listen(0, "127.0.0.1", () => {
