@@ -80,9 +80,9 @@ it("a secret build variable reaches the build step, and neither the image nor it
 });
 
 it("a build goes on past the engine's health check of the session", async () => {
+  // Never cached: what is cached asks for no secret.
   const folder = repository({
-    Dockerfile:
-      "FROM node:24-bookworm-slim\nRUN sleep 8\nRUN --mount=type=secret,id=env_TOKEN cat /run/secrets/env_TOKEN | wc -c\n",
+    Dockerfile: `FROM node:24-bookworm-slim\nRUN echo ${Date.now()} && sleep 8\nRUN --mount=type=secret,id=env_TOKEN cat /run/secrets/env_TOKEN | wc -c\n`,
   });
   const { lines } = await build(folder, [entry("TOKEN", "s3cret", true)]);
   expect(lines).toContain("6");
