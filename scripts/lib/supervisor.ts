@@ -74,6 +74,8 @@ export class Supervisor {
     child.stdin.on("error", () => undefined);
     child.once("exit", (code, signal) => {
       log.end(`— ended with ${signal ?? code}\n`);
+      // A killed control plane leaves its workerd, which would keep the port from the next one.
+      killGroup(child);
       this.children.delete(program.name);
       if (this.stopping) return;
       const flapping = performance.now() - startedAt < 2000 ? failures + 1 : 0;
@@ -93,5 +95,13 @@ export class Supervisor {
       JSON.stringify(Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid])), null, 2),
     );
     renameSync(`${file}.new`, file);
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // Gone.
   }
 }
