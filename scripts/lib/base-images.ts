@@ -19,21 +19,16 @@ export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 
 const present = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
 
-const registryAnswers = (): Promise<boolean> =>
-  fetch("https://registry-1.docker.io/v2/", { signal: AbortSignal.timeout(5000) }).then(
-    () => true,
-    () => false,
-  );
+/** Fails at once where no registry is in reach. */
+const pull = (image: string): Promise<boolean> =>
+  step(`Pulling ${image}`, () => succeeds("docker", ["pull", "--quiet", image], 10 * 60_000));
 
-/** Pulls the official images, or builds stand-ins of the same names from Debian's packages where no registry is in reach. */
+/** Pulls the official images, or builds stand-ins of the same names from Debian's packages where none can be pulled. */
 export async function ensureBaseImages(): Promise<void> {
   const missing: string[] = [];
-  for (const image of baseImages) if (!(await present(image))) missing.push(image);
+  for (const image of baseImages)
+    if (!(await present(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
   if (missing.length === 0) return;
-  if (await registryAnswers()) {
-    for (const image of missing) await step(`Pulling ${image}`, () => run("docker", ["pull", image]));
-    return;
-  }
   console.log("No container registry is in reach: building base images from Debian's packages, once.");
   if (!(await present(debian))) await buildDebian();
   if (missing.includes("node:24-bookworm-slim")) await buildNode();
@@ -50,7 +45,7 @@ async function buildDebian(): Promise<void> {
         "--include=ca-certificates",
         "bookworm",
         folder,
-        mirror(),
+        ...mirror(),
       ]);
       for (const bulk of [
         "var/cache/apt",
@@ -73,17 +68,17 @@ async function buildDebian(): Promise<void> {
   }
 }
 
-/** The mirror this machine itself uses. */
-function mirror(): string {
+/** The mirror this machine itself uses, or debootstrap's own choice. */
+function mirror(): string[] {
   for (const file of ["/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources"]) {
     const found =
       existsSync(file) &&
       /^(?:deb|URIs:)\s+(?:\[[^\]]*\]\s+)?(https?:\/\/\S+\/debian)\/?(?:\s|$)/m.exec(
         readFileSync(file, "utf8"),
       );
-    if (found && found[1]) return found[1];
+    if (found && found[1]) return [found[1]];
   }
-  return "http://deb.debian.org/debian";
+  return [];
 }
 
 const build = (folder: string, tag: string) =>

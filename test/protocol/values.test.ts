@@ -82,7 +82,7 @@ describe("paths, names and images", () => {
     for (const image of [
       "nginx",
       "nginx:1.27",
-      "ghcr.io/owner/app:v1",
+      "registry.example/owner/app:v1",
       "localhost:5000/a/b",
       `a@sha256:${"0".repeat(64)}`,
     ])
