@@ -1,15 +1,17 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { ensureBaseImages } from "./lib/base-images.ts";
 import { bundleNode, bundleWorker, projectRoot } from "./lib/bundle.ts";
 import { call, request, until } from "./lib/client.ts";
-import { run, step, succeeds } from "./lib/command.ts";
+import { endSteps, step, succeeds } from "./lib/command.ts";
+import { deploySample, type Sample } from "./lib/deploy-sample.ts";
 import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
+import { removeIngress, removeSites, stopSites } from "./lib/engine-objects.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
-import { isFree, openState, writePrivate } from "./lib/state.ts";
-import { Supervisor } from "./lib/supervisor.ts";
+import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
+import { processesFile, Supervisor } from "./lib/supervisor.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -18,6 +20,8 @@ const { values: flags } = parseArgs({
     "state-dir": { type: "string", default: join(projectRoot, ".berth") },
     "no-sample": { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
+    // For tests: begin with an empty state directory, leave nothing on the engine.
+    discard: { type: "boolean", default: false },
   },
 });
 const stateDirectory = resolve(flags["state-dir"]);
@@ -40,32 +44,36 @@ let ending: Promise<void> | undefined;
 const end = (code: number): Promise<void> =>
   (ending ??= (async () => {
     console.log("\nStopping …");
+    endSteps();
+    // What is half done first takes its temporary files away.
+    await Promise.race([main.catch(() => undefined), delay(10_000)]);
     for (const work of undo.toReversed())
       await work().catch((error: unknown) => console.error(String(error)));
     process.exit(code);
   })());
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void end(0));
+// The process that started this one is gone.
+process.once("disconnect", () => void end(0));
 
-try {
-  await main();
-} catch (error) {
-  if (!ending) {
-    console.error(`\nBerth could not start: ${error instanceof Error ? error.message : String(error)}`);
-    await end(1);
-  }
-}
+const main = start();
+main.catch((error: unknown) => {
+  if (ending) return;
+  console.error(`\nBerth could not start: ${error instanceof Error ? error.message : String(error)}`);
+  void end(1);
+});
 
-async function main(): Promise<void> {
-  const { state, save } = await openState(stateDirectory);
-  for (const [flag, used] of [
-    ["--port", port],
-    ["--ingress-port", ingressPort],
-  ] as const)
-    if (!(await isFree(used)))
-      throw new Error(`Port ${used} is taken: end what uses it, or choose another with ${flag}.`);
+async function start(): Promise<void> {
+  mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
+  undo.push(lockState(stateDirectory));
+  const wasKilled = existsSync(processesFile(stateDirectory));
+  await portIsFree("--port", port, wasKilled);
 
   const engine = await ensureDockerEngine(stateDirectory);
   if (!flags.keep) undo.push(() => engine.stop());
+  if (flags.discard) await discardState(stateDirectory);
+  const { state, save } = openState(stateDirectory, await freePorts());
+  if (state.hostToken !== undefined) await removeIngress(state.hostToken);
+  await portIsFree("--ingress-port", ingressPort, wasKilled);
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();
 
@@ -84,12 +92,17 @@ async function main(): Promise<void> {
   await publishExamples(inState("git"));
 
   const supervisor = new Supervisor(stateDirectory);
+  // Once nothing is left that would start containers.
+  if (!flags.keep) undo.push(() => clearEngine(state.hostToken));
   undo.push(() => supervisor.stop());
-  await supervisor.start({
-    name: "git-server",
-    file: join(projectRoot, "scripts", "git-server.ts"),
-    args: [inState("git"), String(state.ports.git)],
-  });
+  await supervisor.start(
+    {
+      name: "git-server",
+      file: join(projectRoot, "scripts", "git-server.ts"),
+      args: [inState("git"), String(state.ports.git)],
+    },
+    "listening",
+  );
   await step("Starting the control plane in workerd", async () => {
     const bindings = {
       SITE_URL: siteUrl,
@@ -144,7 +157,6 @@ async function main(): Promise<void> {
         String(state.ports.status),
       ],
     });
-    undo.push(() => stopContainers(hostToken));
     const caFile = process.env["NODE_EXTRA_CA_CERTS"] ?? process.env["SSL_CERT_FILE"];
     await supervisor.start(
       {
@@ -171,7 +183,7 @@ async function main(): Promise<void> {
     );
   });
 
-  const remember = (sampleSite?: { id: string; url: string }) =>
+  const remember = (sampleSite?: Sample) =>
     writePrivate(inState("local.json"), {
       siteUrl,
       baseUrl,
@@ -183,7 +195,9 @@ async function main(): Promise<void> {
     });
   remember(readSample());
   if (!flags["no-sample"])
-    remember(await step("Deploying the sample site", () => deploySample(state, save, apiKey)));
+    remember(
+      await step("Deploying the sample site", () => deploySample({ state, save, siteUrl, baseUrl, apiKey })),
+    );
 
   const sample = readSample();
   console.log("");
@@ -195,91 +209,22 @@ async function main(): Promise<void> {
   console.log(`ready ${siteUrl}`);
 }
 
-function readSample(): { id: string; url: string } | undefined {
+function readSample(): Sample | undefined {
   const file = inState("local.json");
   return existsSync(file)
-    ? (JSON.parse(readFileSync(file, "utf8")) as { sampleSite?: { id: string; url: string } }).sampleSite
+    ? (JSON.parse(readFileSync(file, "utf8")) as { sampleSite?: Sample }).sampleSite
     : undefined;
 }
 
-type Opened = Awaited<ReturnType<typeof openState>>;
-
-/** The main job through the public API: create → pay → build → RUNNING. Each step is kept, so that it can go on. */
-async function deploySample(
-  state: Opened["state"],
-  save: Opened["save"],
-  apiKey: string,
-): Promise<{ id: string; url: string }> {
-  type Site = {
-    id: string;
-    url: string;
-    status: string;
-    latestDeployment: { id: string; error: string | null } | null;
-  };
-  if (state.sampleSiteId !== undefined) {
-    const known = await call<Site>(
-      "GET",
-      `${baseUrl}/sites/${state.sampleSiteId}`,
-      apiKey,
-      undefined,
-      [200, 404],
-    );
-    if (known.status === 200 && known.body.status !== "PENDING") {
-      if (known.body.status !== "DEPLOYING") return { id: known.body.id, url: known.body.url };
-    } else if (known.status === 404) save({ sampleSiteId: "" });
-  }
-  if (!state.sampleSiteId) {
-    const { body } = await call<{ siteId: string; invoiceToken: string }>(
-      "POST",
-      `${baseUrl}/sites`,
-      apiKey,
-      {
-        name: `sample-${Date.now().toString(36)}`,
-        deployType: "github",
-        githubUrl: `127.0.0.1:${state.ports.git}/examples/notes-app.git`,
-        port: 3000,
-        billingTerm: 1,
-      },
-    );
-    save({ sampleSiteId: body.siteId, sampleInvoiceToken: body.invoiceToken });
-  }
-  const id = state.sampleSiteId ?? "";
-  await call("POST", `${siteUrl}/invoice/${state.sampleInvoiceToken ?? ""}/pay`, apiKey);
-  let cursor = 0;
-  for (;;) {
-    const { body: site } = await call<Site>("GET", `${baseUrl}/sites/${id}`, apiKey);
-    if (site.latestDeployment) {
-      const url = `${baseUrl}/deployments/${site.latestDeployment.id}/logs?cursor=${cursor}`;
-      const { body: log } = await call<{ data: { seq: number; text: string }[] }>("GET", url, apiKey);
-      for (const line of log.data) process.stdout.write(`  │ ${line.text}\n`);
-      cursor = log.data.at(-1)?.seq ?? cursor;
-    }
-    if (site.status === "RUNNING") {
-      await until(
-        async () => (await request(site.url)).status === 200,
-        `The sample site's answer at ${site.url}`,
-        30_000,
-      );
-      return { id, url: site.url };
-    }
-    if (site.status !== "DEPLOYING" && site.status !== "PENDING")
-      throw new Error(
-        `The sample site is ${site.status}: ${site.latestDeployment?.error ?? "no reason known"}`,
-      );
-    // Two requests a round, and sixty a minute: slower than a person would poll, so that the key keeps some room.
-    await new Promise((resume) => setTimeout(resume, 3000));
-  }
+/** A run that was killed leaves parts that end by themselves in a moment. */
+async function portIsFree(flag: string, used: number, wasKilled: boolean): Promise<void> {
+  await until(() => isFree(used), flag, wasKilled ? 10_000 : 0).catch(() => {
+    throw new Error(`Port ${used} is taken: end what uses it, or choose another with ${flag}.`);
+  });
 }
 
-/** Sites stop and start again next time; Caddy is made anew then. */
-async function stopContainers(hostToken: string): Promise<void> {
-  if (flags.keep) return;
-  const agentId = createHash("sha256").update(hostToken).digest("hex").slice(0, 16);
-  const idsOf = async (label: string) =>
-    (await run("docker", ["ps", "--quiet", "--filter", `label=${label}=${agentId}`]))
-      .split("\n")
-      .filter(Boolean);
-  const [sites, ingress] = [await idsOf("berth.agent"), await idsOf("berth.ingress")];
-  if (sites.length > 0) await run("docker", ["stop", "--time", "5", ...sites]);
-  if (ingress.length > 0) await run("docker", ["rm", "--force", ...ingress]);
+async function clearEngine(hostToken: string | undefined): Promise<void> {
+  if (hostToken === undefined) return;
+  await removeIngress(hostToken);
+  await (flags.discard ? removeSites : stopSites)(hostToken);
 }

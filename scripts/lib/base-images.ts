@@ -64,6 +64,8 @@ async function buildDebian(): Promise<void> {
       );
     });
   } finally {
+    // Left mounted when debootstrap was ended half-way.
+    await succeeds("umount", [join(folder, "proc")]);
     rmSync(folder, { recursive: true, force: true });
   }
 }

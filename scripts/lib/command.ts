@@ -1,27 +1,59 @@
-import { execFile, spawn } from "node:child_process";
-import { promisify } from "node:util";
+import { spawn, type ChildProcess } from "node:child_process";
 
-const execute = promisify(execFile);
+const running = new Set<ChildProcess>();
+let ending = false;
 
-/** Runs a program with arguments; answers what it printed. @throws with its last lines when it fails */
+/** Ends the programs that run, with all they started, and lets no further step begin; those of the clean-up still run. */
+export function endSteps(): void {
+  ending = true;
+  for (const child of running) killGroup(child);
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGTERM");
+  } catch {
+    // Gone.
+  }
+}
+
+/** Resolves when the program has ended well. It leads a group of its own: what it starts goes with it, Ctrl-C reaches us first. */
+function ended(child: ChildProcess, toTheEnd = false): Promise<void> {
+  if (!toTheEnd) running.add(child);
+  return new Promise<void>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) =>
+      code === 0 ? resolve() : reject(new Error(`ended with ${signal ?? code}`)),
+    );
+  }).finally(() => running.delete(child));
+}
+
+/** Runs a program with arguments; answers what it printed. `toTheEnd` spares it from endSteps. @throws with its last lines when it fails */
 export async function run(
   program: string,
   args: string[],
-  options: { cwd?: string; env?: NodeJS.ProcessEnv; timeoutMs?: number } = {},
+  options: { cwd?: string; env?: NodeJS.ProcessEnv; timeoutMs?: number; toTheEnd?: boolean } = {},
 ): Promise<string> {
+  const child = spawn(program, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+    env: { ...process.env, ...options.env },
+  });
+  let printed = "";
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => ((printed += chunk), keep(chunk)));
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => keep(chunk));
+  const keep = (chunk: string) => (said = (said + chunk).slice(-20_000));
+  const timer = options.timeoutMs && setTimeout(() => killGroup(child), options.timeoutMs);
   try {
-    const { stdout } = await execute(program, args, {
-      encoding: "utf8",
-      maxBuffer: 64 * 1024 * 1024,
-      timeout: options.timeoutMs ?? 0,
-      ...(options.cwd !== undefined && { cwd: options.cwd }),
-      env: { ...process.env, ...options.env },
-    });
-    return stdout;
+    await ended(child, options.toTheEnd);
+    return printed;
   } catch (error) {
-    const { stderr, stdout } = error as { stderr?: string; stdout?: string };
-    const said = `${stdout ?? ""}\n${stderr ?? ""}`.trim().split("\n").slice(-15).join("\n");
-    throw new Error(`${program} ${args.join(" ")} failed:\n${said || String(error)}`, { cause: error });
+    const lastLines = said.trim().split("\n").slice(-15).join("\n");
+    throw new Error(`${program} ${args.join(" ")} failed:\n${lastLines || String(error)}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -34,21 +66,17 @@ export const succeeds = (program: string, args: string[], timeoutMs = 10_000): P
 
 /** Pipes one program's output into another's input; both must succeed. */
 export async function pipe(from: [string, string[]], to: [string, string[]]): Promise<void> {
-  const source = spawn(...from, { stdio: ["ignore", "pipe", "inherit"] });
-  const sink = spawn(...to, { stdio: ["pipe", "ignore", "inherit"] });
+  const source = spawn(...from, { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const sink = spawn(...to, { stdio: ["pipe", "ignore", "inherit"], detached: true });
+  // A sink that ends early is told by its own exit.
+  sink.stdin.on("error", () => undefined);
   source.stdout.pipe(sink.stdin);
-  const ended = (child: typeof source | typeof sink, name: string) =>
-    new Promise<void>((resolve, reject) => {
-      child.once("error", reject);
-      child.once("close", (code) =>
-        code === 0 ? resolve() : reject(new Error(`${name} ended with ${code}`)),
-      );
-    });
-  await Promise.all([ended(source, from[0]), ended(sink, to[0])]);
+  await Promise.all([ended(source), ended(sink)]);
 }
 
 /** A long step, with the time it took. */
 export async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
+  if (ending) throw new Error("Ending");
   process.stdout.write(`• ${title} …\n`);
   const started = performance.now();
   const result = await work();

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { run, step, succeeds } from "./command.ts";
 
 export type DockerEngine = {
   socketPath: string;
-  /** Ends the engine if this call started it and nobody else's containers run on it. */
+  /** Ends the engine if we started it and nobody else's containers run on it. */
   stop(): Promise<void>;
 };
 
@@ -40,6 +40,8 @@ export async function installPackages(packages: string[]): Promise<void> {
     await run("apt-get", ["update"]);
     await run("apt-get", ["install", "--yes", "--no-install-recommends", ...packages], {
       env: { DEBIAN_FRONTEND: "noninteractive" },
+      // Ended half-way it would leave packages half installed.
+      toTheEnd: true,
     });
   });
 }
@@ -48,7 +50,11 @@ export async function installPackages(packages: string[]): Promise<void> {
 export async function ensureDockerEngine(stateDirectory: string): Promise<DockerEngine> {
   const socketPath = dockerSocket();
   const left: DockerEngine = { socketPath, stop: async () => undefined };
-  if (await answers(socketPath)) return left;
+  if (await answers(socketPath)) {
+    const file = pidFile(stateDirectory);
+    const id = existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
+    return isEngine(id) ? owned(socketPath, stateDirectory, id) : left;
+  }
   if (process.env["DOCKER_HOST"])
     throw new Error(
       `No Docker engine answers at ${socketPath} (DOCKER_HOST): start it, or unset DOCKER_HOST.`,
@@ -75,18 +81,25 @@ async function startEngine(socketPath: string, stateDirectory: string): Promise<
   mkdirSync(logs, { recursive: true });
   const log = openSync(join(logs, "dockerd.log"), "a");
   const engine = spawn("dockerd", [], { detached: true, stdio: ["ignore", log, log] });
-  let ended: number | null | undefined;
-  engine.once("exit", (code) => (ended = code));
-  await untilAnswers(socketPath, () => ended !== undefined);
+  let ended = false;
+  engine.once("error", () => (ended = true)).once("exit", () => (ended = true));
+  if (engine.pid !== undefined) writeFileSync(pidFile(stateDirectory), String(engine.pid));
+  await untilAnswers(socketPath, () => ended);
   engine.unref();
+  return owned(socketPath, stateDirectory, engine.pid ?? 0);
+}
+
+/** The engine that we started, in this run or in one that was killed. */
+const pidFile = (stateDirectory: string) => join(stateDirectory, "dockerd.pid");
+
+function owned(socketPath: string, stateDirectory: string, id: number): DockerEngine {
   return {
     socketPath,
     async stop() {
-      if (ended !== undefined || (await run("docker", ["ps", "--quiet"])).trim() !== "") return;
-      const exited = new Promise((resolve) => engine.once("exit", resolve));
-      engine.ref();
-      engine.kill("SIGTERM");
-      await Promise.race([exited, delay(20_000, undefined, { ref: false })]);
+      if (!isEngine(id) || (await run("docker", ["ps", "--quiet"])).trim() !== "") return;
+      process.kill(id, "SIGTERM");
+      for (const end = Date.now() + 20_000; isEngine(id) && Date.now() < end;) await delay(100);
+      rmSync(pidFile(stateDirectory), { force: true });
     },
   };
 }
@@ -101,14 +114,14 @@ async function untilAnswers(socketPath: string, failed: (() => boolean) | undefi
 }
 
 function removeStalePid(file: string): void {
-  if (!existsSync(file)) return;
-  const id = Number(readFileSync(file, "utf8"));
+  if (existsSync(file) && !isEngine(Number(readFileSync(file, "utf8")))) rmSync(file, { force: true });
+}
+
+/** A zombie or another program under the same number does not count. */
+function isEngine(id: number): boolean {
   try {
-    process.kill(id, 0);
-    // A zombie or another program under the same number does not count.
-    if (/dockerd|containerd/.test(readFileSync(`/proc/${id}/cmdline`, "utf8"))) return;
+    return /^[^\0]*(?:dockerd|containerd)/.test(readFileSync(`/proc/${id}/cmdline`, "utf8"));
   } catch {
-    // Gone.
+    return false;
   }
-  rmSync(file, { force: true });
 }

@@ -1,35 +1,36 @@
 import { spawn } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./bundle.ts";
-import { request, until } from "./client.ts";
 import { freePort, type State } from "./state.ts";
 
-export type EmbeddedService = { env: Record<string, string>; stop(): Promise<void> };
+export type EmbeddedService = {
+  stateDirectory: string;
+  env: Record<string, string>;
+  /** Ends it and removes what it made, on the engine too. */
+  stop(): Promise<void>;
+};
 
 /** `npm start` as a child with ports and a fresh state directory of its own; what it prints is shown. */
 export async function startEmbeddedService(name: string): Promise<EmbeddedService> {
   const stateDirectory = join(projectRoot, ".berth", name);
-  rmSync(stateDirectory, { recursive: true, force: true });
-  const flags = [
-    "--state-dir",
-    stateDirectory,
-    "--port",
-    String(await freePort()),
-    "--ingress-port",
-    String(await freePort()),
-  ];
+  const flags = ["--discard", "--state-dir", stateDirectory];
+  flags.push("--port", String(await freePort()), "--ingress-port", String(await freePort()));
   const child = spawn(
     process.execPath,
     ["--disable-warning=ExperimentalWarning", join(projectRoot, "scripts", "start.ts"), ...flags],
-    {
-      stdio: ["ignore", "pipe", "inherit"],
-    },
+    // The channel ends it when this process is gone, however that ended; its own group keeps Ctrl-C from ending it first.
+    { detached: true, stdio: ["ignore", "pipe", "inherit", "ipc"] },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await exited;
+  };
+  onSignal(stop);
   await new Promise<void>((resolve, reject) => {
     let text = "";
-    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       process.stdout.write(chunk);
       text += chunk;
       if (/^ready /m.test(text)) resolve();
@@ -37,28 +38,29 @@ export async function startEmbeddedService(name: string): Promise<EmbeddedServic
     void exited.then((code) => reject(new Error(`npm start ended with ${code} before it was ready`)));
   });
   const { ports } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as State;
+  // Below the state directory, so that what a test leaves goes with it.
+  const temporary = join(stateDirectory, "tmp");
+  mkdirSync(temporary, { recursive: true });
   return {
-    env: { BERTH_E2E_STATE_DIR: stateDirectory, BERTH_E2E_GIT_HOST: `127.0.0.1:${ports.git}` },
+    stateDirectory,
+    env: {
+      BERTH_E2E_STATE_DIR: stateDirectory,
+      BERTH_E2E_GIT_HOST: `127.0.0.1:${ports.git}`,
+      TMPDIR: temporary,
+    },
     async stop() {
-      await removeSample(stateDirectory).catch((error: unknown) => console.error(String(error)));
-      child.kill("SIGTERM");
-      await exited;
+      await stop();
+      for (const made of ["tmp", "git", "state"])
+        rmSync(join(stateDirectory, made), { recursive: true, force: true });
     },
   };
 }
 
-/** The state directory is thrown away: what it would bring back next time goes as well. */
-async function removeSample(stateDirectory: string): Promise<void> {
-  const { baseUrl, apiKey, sampleSite } = JSON.parse(
-    readFileSync(join(stateDirectory, "local.json"), "utf8"),
-  ) as {
-    baseUrl: string;
-    apiKey: string;
-    sampleSite: { id: string };
-  };
-  const url = `${baseUrl}/sites/${sampleSite.id}`;
-  const status = async (method: string) =>
-    (await request(url, { method, headers: { Authorization: `Bearer ${apiKey}` } })).status;
-  await until(async () => [202, 404].includes(await status("DELETE")), "The sample site's deletion", 90_000);
-  await until(async () => (await status("GET")) === 404, "The end of the sample site", 90_000);
+function onSignal(stop: () => Promise<void>): void {
+  const end = () => void stop().then(() => process.exit(1));
+  // Ctrl-C arrives twice: from the terminal and from the process that started this one.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end);
+  process.on("disconnect", end);
+  // Waiting for either is no reason to run on.
+  process.channel?.unref();
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
+import { removeIngress, removeSites } from "./engine-objects.ts";
 
 /** What `npm start` remembers between runs. Written as soon as it is known, so that an interrupted set-up goes on. */
 export type State = {
@@ -39,15 +40,57 @@ export function writePrivate(file: string, value: unknown): void {
   renameSync(`${file}.new`, file);
 }
 
-export async function openState(
+export const freePorts = async (): Promise<State["ports"]> => ({
+  git: await freePort(),
+  responder: await freePort(),
+  status: await freePort(),
+});
+
+const secretsFile = (directory: string) => join(directory, "secrets.json");
+
+/** One run at a time may use a state directory. Answers what gives it back. @throws when another run has it */
+export function lockState(directory: string): () => Promise<void> {
+  const file = join(directory, "start.pid");
+  const holder = existsSync(file) ? readFileSync(file, "utf8") : "";
+  if (holder !== "" && isStart(holder))
+    throw new Error(
+      `Berth already runs on ${directory} (process ${holder}): end that, or choose another with --state-dir.`,
+    );
+  writeFileSync(file, String(process.pid));
+  return async () => rmSync(file, { force: true });
+}
+
+function isStart(id: string): boolean {
+  try {
+    return readFileSync(`/proc/${Number(id)}/cmdline`, "utf8").includes("scripts/start.ts");
+  } catch {
+    return false;
+  }
+}
+
+/** What an earlier run in this directory left, on the engine too. */
+export async function discardState(directory: string): Promise<void> {
+  if (existsSync(secretsFile(directory))) {
+    const { hostToken } = JSON.parse(readFileSync(secretsFile(directory), "utf8")) as State;
+    if (hostToken !== undefined) {
+      await removeIngress(hostToken);
+      await removeSites(hostToken);
+    }
+  }
+  for (const entry of readdirSync(directory))
+    if (!["logs", "start.pid", "dockerd.pid"].includes(entry))
+      rmSync(join(directory, entry), { recursive: true, force: true });
+}
+
+export function openState(
   directory: string,
-): Promise<{ state: State; save: (change: Partial<State>) => void }> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const file = join(directory, "secrets.json");
+  ports: State["ports"],
+): { state: State; save: (change: Partial<State>) => void } {
+  const file = secretsFile(directory);
   const state: State = existsSync(file)
     ? (JSON.parse(readFileSync(file, "utf8")) as State)
     : {
-        ports: { git: await freePort(), responder: await freePort(), status: await freePort() },
+        ports,
         secretKey: randomBytes(32).toString("base64url"),
         setupToken: randomBytes(32).toString("base64url"),
         email: "demo@berth.localhost",

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { createWriteStream, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { createWriteStream, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -10,6 +10,16 @@ export type Program = {
   env?: Record<string, string>;
   nodeFlags?: string[];
 };
+
+type Starting = {
+  readyLine: string;
+  wasReady: boolean;
+  resolve: () => void;
+  reject: (error: Error) => void;
+};
+
+/** There while programs run; a run that was killed leaves it. */
+export const processesFile = (stateDirectory: string): string => join(stateDirectory, "processes.json");
 
 /** Runs programs, starts again what ends, and ends all of it; `processes.json` says which process is which. */
 export class Supervisor {
@@ -22,11 +32,12 @@ export class Supervisor {
     mkdirSync(join(stateDirectory, "logs"), { recursive: true });
   }
 
-  /** Resolves once the program has printed `readyLine`; at once when none is given. */
-  start(program: Program, readyLine?: string): Promise<void> {
+  /** Resolves once the program has printed `readyLine` (at once when none is given), rejects when it never does. */
+  start(program: Program, readyLine = ""): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.launch(program, 0, readyLine, (error) => (error ? reject(error) : resolve()));
-      if (readyLine === undefined) resolve();
+      const starting: Starting = { readyLine, wasReady: readyLine === "", resolve, reject };
+      this.launch(program, 0, starting);
+      if (starting.wasReady) resolve();
     });
   }
 
@@ -40,14 +51,11 @@ export class Supervisor {
       child.kill("SIGKILL");
     });
     await Promise.all(ended);
+    rmSync(processesFile(this.stateDirectory), { force: true });
   }
 
-  private launch(
-    program: Program,
-    failures: number,
-    readyLine: string | undefined,
-    onReady: (error?: Error) => void,
-  ): void {
+  private launch(program: Program, failures: number, starting: Starting): void {
+    if (this.stopping) return starting.reject(new Error("Ending"));
     const log = createWriteStream(join(this.stateDirectory, "logs", `${program.name}.log`), { flags: "a" });
     const startedAt = performance.now();
     // Its own process group, so that Ctrl-C reaches only the supervisor, which then ends things in order; the pipe on
@@ -67,7 +75,9 @@ export class Supervisor {
     const keep = (chunk: Buffer) => {
       log.write(chunk);
       last = (last + chunk.toString()).slice(-2000);
-      if (readyLine !== undefined && last.includes(readyLine)) onReady();
+      if (starting.wasReady || !last.includes(starting.readyLine)) return;
+      starting.wasReady = true;
+      starting.resolve();
     };
     child.stdout.on("data", keep);
     child.stderr.on("data", keep);
@@ -77,19 +87,16 @@ export class Supervisor {
       // A killed control plane leaves its workerd, which would keep the port from the next one.
       killGroup(child);
       this.children.delete(program.name);
-      if (this.stopping) return;
+      if (this.stopping) return starting.reject(new Error("Ending"));
       const flapping = performance.now() - startedAt < 2000 ? failures + 1 : 0;
-      if (flapping >= 10)
-        return onReady(new Error(`${program.name} does not start; its last words:\n${last}`));
-      setTimeout(
-        () => this.stopping || this.launch(program, flapping, readyLine, onReady),
-        Math.min(5000, 100 * 2 ** flapping),
-      );
+      if (flapping >= 8 && !starting.wasReady)
+        return starting.reject(new Error(`${program.name} does not start; its last words:\n${last}`));
+      setTimeout(() => this.launch(program, flapping, starting), Math.min(5000, 100 * 2 ** flapping));
     });
   }
 
   private writeProcesses(): void {
-    const file = join(this.stateDirectory, "processes.json");
+    const file = processesFile(this.stateDirectory);
     writeFileSync(
       `${file}.new`,
       JSON.stringify(Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid])), null, 2),

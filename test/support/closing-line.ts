@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Writes the run's last line, `N passed, N failed`, to the file that scripts/test.ts prints when all is down. */
+/** The run's last line: `N passed, N failed`, and `, N skipped` when there are any. For scripts/test.ts it goes to a file. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
@@ -12,6 +12,7 @@ export default class ClosingLine implements Reporter {
     const failed = count.failed + count.pending + broken + errors.length;
     const line = `${count.passed} passed, ${failed} failed${count.skipped > 0 ? `, ${count.skipped} skipped` : ""}`;
     const file = process.env["BERTH_CLOSING_LINE_FILE"];
-    if (file !== undefined) writeFileSync(file, line);
+    if (file) writeFileSync(file, line);
+    else process.on("exit", () => process.stdout.write(`\n${line}\n`));
   }
 }

@@ -1,0 +1,63 @@
+import { createHash, createHmac } from "node:crypto";
+import { run, succeeds } from "./command.ts";
+
+/** The agent's name on the engine's labels; agent/config.ts derives it the same way. */
+const agentIdOf = (hostToken: string) => createHash("sha256").update(hostToken).digest("hex").slice(0, 16);
+
+const lines = async (...args: string[]): Promise<string[]> =>
+  (await run("docker", args)).split("\n").filter(Boolean);
+
+const sitesOf = (hostToken: string) => `label=berth.agent=${agentIdOf(hostToken)}`;
+
+/** Sites stop, and keep their containers for the next start. */
+export async function stopSites(hostToken: string): Promise<void> {
+  const ids = await lines("ps", "--quiet", "--filter", sitesOf(hostToken));
+  if (ids.length > 0) await run("docker", ["stop", "--time", "5", ...ids]);
+}
+
+/** Caddy is made anew at every start. */
+export async function removeIngress(hostToken: string): Promise<void> {
+  const ids = await lines(
+    "ps",
+    "--all",
+    "--quiet",
+    "--filter",
+    `label=berth.ingress=${agentIdOf(hostToken)}`,
+  );
+  if (ids.length > 0) await run("docker", ["rm", "--force", ...ids]);
+}
+
+/** Containers, networks and images of this host's sites. */
+export async function removeSites(hostToken: string): Promise<void> {
+  const found = await lines(
+    "ps",
+    "--all",
+    "--filter",
+    sitesOf(hostToken),
+    "--format",
+    '{{.ID}} {{.Label "berth.account"}}',
+  );
+  const ids = found.map((line) => line.split(" ")[0] ?? "");
+  if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
+  for (const account of new Set(found.map((line) => line.split(" ")[1] ?? "")))
+    await succeeds("docker", ["network", "rm", `berth-${account}`]);
+  // An image's label names its site, and only this host's token makes the repository's name of it.
+  const images = await lines(
+    "images",
+    "--filter",
+    "label=berth.managed=true",
+    "--format",
+    "{{.Repository}}:{{.Tag}}",
+  );
+  for (const image of images.filter((name) => name.startsWith("berth-site/"))) {
+    const [siteId = ""] = await lines(
+      "image",
+      "inspect",
+      "--format",
+      '{{index .Config.Labels "berth.site"}}',
+      image,
+    );
+    const repository = createHmac("sha256", hostToken).update(siteId).digest("hex").slice(0, 32);
+    if (image.startsWith(`berth-site/${repository}:`)) await succeeds("docker", ["rmi", image]);
+  }
+}
