@@ -1,6 +1,9 @@
 /** Kind → id prefix. An id is `<prefix>_<shard><ULID>`: opaque, url-safe, sortable by time within its shard. */
 export const idPrefixes = {
   account: "acc",
+  session: "ses",
+  identity: "idn",
+  verification: "ver",
   site: "site",
   database: "db",
   deployment: "dep",

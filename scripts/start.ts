@@ -103,6 +103,14 @@ async function start(): Promise<void> {
     },
     "listening",
   );
+  await supervisor.start(
+    {
+      name: "mail-server",
+      file: join(projectRoot, "scripts", "mail-server.ts"),
+      args: [inState("mail"), String(state.ports.mail)],
+    },
+    "listening",
+  );
   await step("Starting the control plane in workerd", async () => {
     const bindings = {
       SITE_URL: siteUrl,
@@ -111,6 +119,7 @@ async function start(): Promise<void> {
       PAYMENTS: "test",
       SECRET_KEY: state.secretKey,
       SETUP_TOKEN: state.setupToken,
+      MAIL_ENDPOINT: `http://127.0.0.1:${state.ports.mail}/emails`,
     };
     await supervisor.start(
       {
@@ -204,6 +213,7 @@ async function start(): Promise<void> {
   if (sample) console.log(`  Sample site   ${sample.url}`);
   console.log(`  Dashboard     ${siteUrl}/`);
   console.log(`  Sign in       ${state.email}  ${state.password}`);
+  console.log(`  Mail          goes to ${inState("mail")}`);
   console.log(`  API           ${baseUrl}  (key in ${inState("local.json")})`);
   console.log(`  Ctrl-C stops all of it; ${stateDirectory} remembers.\n`);
   console.log(`ready ${siteUrl}`);

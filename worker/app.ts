@@ -9,6 +9,7 @@ import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
 import { agent } from "./routes/agent.ts";
+import { auth } from "./routes/auth.ts";
 import { dashboard } from "./routes/dashboard.tsx";
 import { deployments } from "./routes/deployments.ts";
 import { devicePage } from "./routes/device-page.tsx";
@@ -18,6 +19,7 @@ import { invoicePage } from "./routes/invoice-page.tsx";
 import { invoices } from "./routes/invoices.ts";
 import { keys } from "./routes/keys.ts";
 import { setup } from "./routes/setup.ts";
+import { signInPages } from "./routes/sign-in.tsx";
 import { sites } from "./routes/sites.ts";
 import { webhooks } from "./routes/webhooks.ts";
 import { listPacks } from "./services/packs/list.ts";
@@ -27,7 +29,8 @@ const pageHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
     styleSrc: ["'unsafe-inline'"],
-    formAction: ["'self'"],
+    // Signing in with GitHub begins with a form of ours.
+    formAction: ["'self'", "https://github.com"],
     frameAncestors: ["'none'"],
     baseUri: ["'none'"],
   },
@@ -52,12 +55,11 @@ export const app = new Hono<AppEnv>()
   .route("/webhooks", webhooks)
   .route("/agent", agent)
   .route("/setup", setup)
-  .use("/invoice/*", pageHeaders)
-  .use("/", pageHeaders)
-  .use("/sign-in", pageHeaders)
-  .use("/device", pageHeaders)
+  .route("/api/auth", auth)
+  .use(pageHeaders)
   .route("/invoice", invoicePage)
   .route("/device", devicePage)
+  .route("/", signInPages)
   .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

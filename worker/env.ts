@@ -24,6 +24,14 @@ const Config = z.object({
   PAYMENTS: z.literal("test"),
   SECRET_KEY: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url"),
   SETUP_TOKEN: z.string().min(32).optional(),
+  /** "closed": only who has an account signs in. */
+  SIGN_UP: z.enum(["open", "closed"]).default("open"),
+  GITHUB_CLIENT_ID: z.string().min(1).optional(),
+  GITHUB_CLIENT_SECRET: z.string().min(1).optional(),
+  /** Takes mail as `POST {from, to, subject, text}` with a bearer token, as Resend's API does. */
+  MAIL_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  MAIL_TOKEN: z.string().min(1).optional(),
+  MAIL_FROM: z.string().min(3).optional(),
 });
 export type Config = z.infer<typeof Config>;
 

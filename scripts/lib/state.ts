@@ -6,7 +6,7 @@ import { removeIngress, removeSites } from "./engine-objects.ts";
 
 /** What `npm start` remembers between runs. Written as soon as it is known, so that an interrupted set-up goes on. */
 export type State = {
-  ports: { git: number; responder: number; status: number };
+  ports: { git: number; responder: number; status: number; mail: number };
   secretKey: string;
   setupToken: string;
   email: string;
@@ -44,6 +44,7 @@ export const freePorts = async (): Promise<State["ports"]> => ({
   git: await freePort(),
   responder: await freePort(),
   status: await freePort(),
+  mail: await freePort(),
 });
 
 const secretsFile = (directory: string) => join(directory, "secrets.json");
@@ -96,6 +97,8 @@ export function openState(
         email: "demo@berth.localhost",
         password: randomBytes(12).toString("base64url"),
       };
+  // A state of an earlier version knows fewer ports.
+  state.ports = { ...ports, ...state.ports };
   writePrivate(file, state);
   return { state, save: (change) => writePrivate(file, Object.assign(state, change)) };
 }

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { bindings, call, createSite, operator, siteUrl } from "./service.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";
 const password = "correct horse battery";
@@ -71,10 +71,12 @@ describe("a session", () => {
   });
 
   it("is stored as a hash, as is the password", async () => {
-    const [, token = ""] = (await cookie()).split("=");
+    const [, value = ""] = (await cookie()).split("=");
+    const [token = ""] = decodeURIComponent(value).split(".");
+    expect(token.length).toBeGreaterThanOrEqual(32);
     const rows = JSON.stringify([
       await bindings.DB.prepare("SELECT * FROM sessions").all(),
-      await bindings.DB.prepare("SELECT * FROM accounts").all(),
+      await bindings.DB.prepare("SELECT * FROM identities").all(),
     ]);
     expect(rows).not.toContain(token);
     expect(rows).not.toContain(password);
@@ -85,5 +87,196 @@ describe("a session", () => {
     const own = await cookie();
     await bindings.DB.prepare("UPDATE sessions SET expires_at = 1").run();
     expect((await call("/api/v1/sites", { headers: { Cookie: own } })).status).toBe(401);
+  });
+});
+
+const post = (path: string, fields: Record<string, string>, own = "") =>
+  call(path, {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl, ...(own && { Cookie: own }) },
+    body: new URLSearchParams(fields),
+  });
+const cookieOf = (response: Response) => (response.headers.get("Set-Cookie") ?? "").split(";")[0] ?? "";
+const works = async (own: string) =>
+  (await call("/api/v1/sites", { headers: { Cookie: own } })).status === 200;
+
+/** A person who signed up by the page. */
+async function person() {
+  const email = `${uniqueName("person")}@example.com`;
+  const response = await post("/sign-up", { name: "Ada", email, password });
+  expect([response.status, response.headers.get("Location")]).toEqual([303, "/"]);
+  return { email, own: cookieOf(response) };
+}
+
+/** Mail goes to the configured service: what it was handed. */
+function mailbox() {
+  const mails: { to: string[]; text: string }[] = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    const request = new Request(input, init);
+    expect(request.url).toBe("http://mail.test/emails");
+    mails.push(await request.json<(typeof mails)[number]>());
+    return Response.json({ id: "1" });
+  });
+  return mails;
+}
+afterEach(() => vi.restoreAllMocks());
+
+describe("an account", () => {
+  it("is opened by its owner as a user, whatever role the request asks for", async () => {
+    mailbox();
+    const email = `${uniqueName("person")}@example.com`;
+    const asked = await call("/api/auth/sign-up/email", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Origin: siteUrl },
+      body: JSON.stringify({ name: "Eve", email, password, role: "operator", plan: "pro" }),
+    });
+    const row = await bindings.DB.prepare("SELECT role, plan FROM accounts WHERE email = ?")
+      .bind(email)
+      .first();
+    if (asked.ok) expect(row).toEqual({ role: "user", plan: "free" });
+    else expect(row).toBeNull();
+    const { own } = await person();
+    expect((await call("/api/v1/hosts", { headers: { Cookie: own } })).status).toBe(403);
+    const { results } = await bindings.DB.prepare("SELECT token_hash FROM sessions").all<{
+      token_hash: string;
+    }>();
+    for (const row of results) expect(row.token_hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it("is not opened twice for one address, nor with a short password, nor from another site's page", async () => {
+    mailbox();
+    const { email } = await person();
+    expect(await (await post("/sign-up", { name: "B", email, password })).text()).toContain("already");
+    const other = `${uniqueName("person")}@example.com`;
+    expect(await (await post("/sign-up", { name: "B", email: other, password: "short" })).text()).toContain(
+      "12",
+    );
+    const evil = await call("/api/auth/sign-up/email", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Origin: "https://evil.example", Cookie: "a=b" },
+      body: JSON.stringify({ name: "B", email: other, password }),
+    });
+    expect(evil.status).toBe(403);
+    expect(await evil.json()).toMatchObject({ error: "forbidden" });
+    expect(
+      await bindings.DB.prepare("SELECT id FROM accounts WHERE email = ?").bind(other).first(),
+    ).toBeNull();
+  });
+
+  it("changes its password with the current one only, and every other browser is signed out", async () => {
+    mailbox();
+    const { email, own } = await person();
+    const other = cookieOf(await post("/sign-in", { email, password }));
+    const refused = await post(
+      "/account/password",
+      { current: "wrong", password: "a new long password" },
+      own,
+    );
+    expect([refused.status, await works(other)]).toEqual([400, true]);
+    const changed = await post(
+      "/account/password",
+      { current: password, password: "a new long password" },
+      own,
+    );
+    expect([changed.status, await works(other), await works(cookieOf(changed))]).toEqual([200, false, true]);
+    expect((await post("/sign-in", { email, password })).status).toBe(401);
+    expect((await post("/sign-in", { email, password: "a new long password" })).status).toBe(303);
+  });
+
+  it("gets a new password by a mailed link that works once and ends every session", async () => {
+    const mails = mailbox();
+    const { email, own } = await person();
+    mails.length = 0;
+    for (const to of [email, "nobody@example.com"])
+      expect(await (await post("/forgot-password", { email: to })).text()).toContain(
+        "If there is an account",
+      );
+    await vi.waitFor(() => expect(mails.map(({ to }) => to)).toEqual([[email]]));
+    const token = /reset-password\?token=(\S+)/.exec(mails[0]?.text ?? "")?.[1] ?? "";
+    expect(JSON.stringify(await bindings.DB.prepare("SELECT * FROM verifications").all())).not.toContain(
+      token,
+    );
+    const reset = () => post("/reset-password", { token, password: "a new long password" });
+    expect([(await reset()).status, (await reset()).status, await works(own)]).toEqual([303, 400, false]);
+    expect((await post("/sign-in", { email, password: "a new long password" })).status).toBe(303);
+  });
+
+  it("has its keys on a page: made, shown once, revoked", async () => {
+    mailbox();
+    const { own } = await person();
+    const made = await (await post("/account/keys", { name: "Laptop" }, own)).text();
+    const key = /sk_[0-9A-Za-z]{50}/.exec(made)?.[0] ?? "";
+    const asKey = () => call("/api/v1/sites", { headers: { Authorization: `Bearer ${key}` } });
+    expect((await asKey()).status).toBe(200);
+    const page = await (await call("/account", { headers: { Cookie: own } })).text();
+    expect([page.includes("Laptop"), page.includes(key)]).toEqual([true, false]);
+    await post("/account/keys/revoke", { id: /name="id" value="(key_\w+)"/.exec(page)?.[1] ?? "" }, own);
+    expect((await asKey()).status).toBe(401);
+  });
+
+  it("is found by GitHub's sign-in, which comes back with a state of ours only", async () => {
+    mailbox();
+    const begun = await post("/sign-in/github", {});
+    const to = new URL(begun.headers.get("Location") ?? "");
+    expect([begun.status, to.origin, to.searchParams.get("client_id")]).toEqual([
+      303,
+      "https://github.com",
+      "github-id",
+    ]);
+    vi.mocked(fetch).mockImplementation(async (input) => {
+      const { url } = new Request(input);
+      if (url.startsWith("https://github.com/login/oauth/access_token"))
+        return Response.json({ access_token: "gho_test", token_type: "bearer", scope: "user:email" });
+      if (url === "https://api.github.com/user/emails")
+        return Response.json([
+          { email: "octo@example.com", primary: true, verified: true, visibility: null },
+        ]);
+      if (url === "https://api.github.com/user")
+        return Response.json({
+          id: 1,
+          login: "octo",
+          name: "Octo",
+          email: "octo@example.com",
+          avatar_url: "",
+        });
+      throw new Error(`unexpected request to ${url}`);
+    });
+    const back = (state: string) =>
+      call(`/api/auth/callback/github?code=c&state=${state}`, {
+        redirect: "manual",
+        headers: {
+          Cookie: begun.headers
+            .getSetCookie()
+            .map((one) => one.split(";")[0])
+            .join("; "),
+        },
+      });
+    expect(await works(cookieOf(await back("forged")))).toBe(false);
+    const done = await back(to.searchParams.get("state") ?? "");
+    const own =
+      done.headers
+        .getSetCookie()
+        .find((one) => one.includes("berth_session"))
+        ?.split(";")[0] ?? "";
+    expect(await works(own)).toBe(true);
+    const kept = JSON.stringify(await bindings.DB.prepare("SELECT * FROM identities").all());
+    expect([kept.includes("github"), kept.includes("gho_test")]).toEqual([true, false]);
+  });
+
+  it("keeps a session that is used, and says so to the browser", async () => {
+    mailbox();
+    const { own } = await person();
+    await bindings.DB.prepare("UPDATE sessions SET expires_at = ?")
+      .bind(Date.now() + 86_400_000)
+      .run();
+    const used = await call("/", { headers: { Cookie: own } });
+    expect(cookieOf(used)).toBe(own);
+    await vi.waitFor(async () => {
+      const row = await bindings.DB.prepare("SELECT max(expires_at) AS at FROM sessions").first<{
+        at: number;
+      }>();
+      expect(row?.at).toBeGreaterThan(Date.now() + 29 * 86_400_000);
+    });
   });
 });

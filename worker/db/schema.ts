@@ -17,7 +17,7 @@ import { jobKinds } from "../../protocol/agent/jobs.ts";
 
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
 
-/** People. The columns up to updatedAt are better-auth's core schema. */
+/** People. The columns up to updatedAt, and the three tables below, are better-auth's core schema under our names. */
 export const accounts = sqliteTable("accounts", {
   id: text().$type<Id<"account">>().primaryKey(),
   name: text().notNull(),
@@ -28,17 +28,63 @@ export const accounts = sqliteTable("accounts", {
   updatedAt: time("updated_at").notNull(),
   role: text({ enum: accountRoles }).notNull().default("user"),
   plan: text({ enum: accountPlans }).notNull().default("free"),
-  /** `scrypt$N$r$p$salt$hash`; null: this account signs in another way. */
-  passwordHash: text("password_hash"),
 });
 
 /** Signed-in browsers. The cookie holds the token, this table only its SHA-256. */
-export const sessions = sqliteTable("sessions", {
-  tokenHash: text("token_hash").primaryKey(),
-  accountId: text("account_id").$type<Id<"account">>().notNull(),
-  createdAt: time("created_at").notNull(),
-  expiresAt: time("expires_at").notNull(),
-});
+export const sessions = sqliteTable(
+  "sessions",
+  {
+    id: text().primaryKey(),
+    token: text("token_hash").notNull().unique(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    ipAddress: text("ip_address"),
+    userAgent: text("user_agent"),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+    expiresAt: time("expires_at").notNull(),
+  },
+  (t) => [index("sessions_account").on(t.accountId)], // sign out everywhere
+);
+
+/** How an account may sign in: `credential` with a password (`scrypt$N$r$p$salt$hash`), or a provider such as `github`. */
+export const identities = sqliteTable(
+  "identities",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    providerId: text("provider_id").notNull(),
+    /** The provider's name for the person; the account's own id for `credential`. */
+    providerAccountId: text("provider_account_id").notNull(),
+    /** Tokens are encrypted by better-auth. */
+    accessToken: text("access_token"),
+    refreshToken: text("refresh_token"),
+    idToken: text("id_token"),
+    accessTokenExpiresAt: time("access_token_expires_at"),
+    refreshTokenExpiresAt: time("refresh_token_expires_at"),
+    scope: text(),
+    password: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    index("identities_account").on(t.accountId),
+    uniqueIndex("identities_provider").on(t.providerId, t.providerAccountId),
+  ],
+);
+
+/** Pending proofs: password resets, e-mail verifications, OAuth states. Identifiers are stored hashed. */
+export const verifications = sqliteTable(
+  "verifications",
+  {
+    id: text().primaryKey(),
+    identifier: text().notNull(),
+    value: text().notNull(),
+    expiresAt: time("expires_at").notNull(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [index("verifications_identifier").on(t.identifier)],
+);
 
 export const apiKeys = sqliteTable(
   "api_keys",

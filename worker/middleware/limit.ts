@@ -14,6 +14,10 @@ export const limits = {
   address: { limit: 240, windowMs: minute },
   /** Per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
+  /** Per address. */
+  signUp: { limit: 20, windowMs: 60 * minute },
+  /** Mails asked for, per e-mail and address. */
+  mailed: { limit: 5, windowMs: 60 * minute },
   /** Wrong device codes: 27^8 codes live for ten minutes. */
   guessesOfAccount: { limit: 10, windowMs: 60 * minute },
   guessesOfAddress: { limit: 20, windowMs: 60 * minute },

@@ -1,32 +1,15 @@
 import type { Context } from "hono";
-import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { getCookie, setCookie } from "hono/cookie";
+import { isSecure, sessionCookie, sessionDays } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Actor } from "../context.ts";
 import { configOf } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
-import { findSessionActor } from "../services/accounts/find-session.ts";
-import { sessionDays } from "../services/accounts/sign-in.ts";
+import { extendSession } from "../services/accounts/extend-session.ts";
+import { findSession } from "../services/accounts/find-session.ts";
 import { contextFor } from "./context.ts";
 
-const name = "berth_session";
-
-/** Plain http is for the loopback address only, where browsers keep no Secure cookie. */
-const options = (c: Context<AppEnv>) => ({
-  path: "/",
-  httpOnly: true,
-  sameSite: "Lax" as const,
-  secure: configOf(c.env).SITE_URL.startsWith("https:"),
-});
-
-export const sessionToken = (c: Context<AppEnv>): string | undefined => getCookie(c, name);
-
-export function rememberSession(c: Context<AppEnv>, token: string): void {
-  setCookie(c, name, token, { ...options(c), maxAge: sessionDays * 86_400 });
-}
-
-export function forgetSession(c: Context<AppEnv>): void {
-  deleteCookie(c, name, options(c));
-}
+const dayMs = 86_400_000;
 
 /** A cookie alone must not change anything for another site's page: state changes need our own Origin. @throws AppError */
 export function requireSameOrigin(c: Context<AppEnv>): void {
@@ -34,8 +17,28 @@ export function requireSameOrigin(c: Context<AppEnv>): void {
   if (c.req.header("Origin") !== configOf(c.env).SITE_URL) throw new AppError("forbidden");
 }
 
-/** The account that is signed in here, or null. */
+/**
+ * The account that is signed in here, or null: one query. better-auth signs the cookie (`token.signature`); the token's
+ * 256 bits are proof enough.
+ */
 export async function sessionActor(c: Context<AppEnv>): Promise<(Actor & { type: "session" }) | null> {
-  const token = sessionToken(c);
-  return token === undefined ? null : findSessionActor(contextFor(c, { type: "link" }), token);
+  const config = configOf(c.env);
+  const cookie = getCookie(c, sessionCookie(config));
+  const token = cookie?.split(".")[0];
+  if (cookie === undefined || !token) return null;
+  const ctx = contextFor(c, { type: "link" });
+  const session = await findSession(ctx, token);
+  if (!session) return null;
+  const now = ctx.now().getTime();
+  if (session.expiresAt.getTime() - now < (sessionDays - 1) * dayMs) {
+    ctx.defer(extendSession(ctx, token, new Date(now + sessionDays * dayMs)));
+    setCookie(c, sessionCookie(config), cookie, {
+      path: "/",
+      httpOnly: true,
+      sameSite: "Lax",
+      secure: isSecure(config),
+      maxAge: sessionDays * 86_400,
+    });
+  }
+  return session.actor;
 }

@@ -5,9 +5,11 @@ const style = `
 @media (prefers-color-scheme: dark) { :root { --ink: #e8edf3; --soft: #98a6b6; --line: #2b3745; --paper: #17202b; --ground: #0f161e; --sea: #3aa6c9; --sea-ink: #06222c; --good: #5cc795; --warn: #e0b155; } }
 * { box-sizing: border-box; margin: 0 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); min-height: 100vh; display: grid; grid-template-rows: auto 1fr auto }
+header { display: flex; gap: 1.25rem; align-items: baseline } header form { margin-left: auto }
 header, footer { padding: 1.25rem 1.5rem; color: var(--soft); font-size: .9rem }
-header a { font-weight: 700; font-size: 1.1rem; color: var(--ink); text-decoration: none; letter-spacing: -.01em }
+header nav a { margin-right: 1rem; color: var(--soft); text-decoration: none } header > a { font-weight: 700; font-size: 1.1rem; color: var(--ink); text-decoration: none; letter-spacing: -.01em }
 main { width: min(34rem, 100% - 2rem); margin: 1rem auto auto; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem }
+h2 { font-size: 1.15rem; letter-spacing: -.01em; margin-top: 2.5rem }
 h1 { font-size: 1.45rem; letter-spacing: -.02em; margin-bottom: .25rem }
 p { color: var(--soft) }
 table { width: 100%; border-collapse: collapse; margin: 1.5rem 0 }
@@ -20,6 +22,9 @@ button { width: 100%; margin-top: 1.5rem; font: inherit; font-weight: 650; paddi
 button.quiet { background: transparent; color: var(--soft); border: 1px solid var(--line); margin-top: .75rem }
 button:focus-visible, input:focus-visible, a:focus-visible { outline: 3px solid color-mix(in srgb, var(--sea) 50%, transparent); outline-offset: 2px }
 .badge { display: inline-block; font-size: .8rem; font-weight: 650; padding: .1rem .6rem; border-radius: 99px; border: 1px solid currentColor }
+button.small { width: auto; margin: 0; padding: .35rem .8rem; font-size: .85rem; background: transparent; color: var(--soft); border: 1px solid var(--line) }
+.links { display: flex; justify-content: space-between; gap: 1rem; margin-top: 1.25rem; font-size: .92rem } .links a { color: var(--sea) }
+code { font: .9em ui-monospace, monospace } .secret { display: block; margin-top: .5rem; overflow-wrap: anywhere; color: var(--ink); font-weight: 650; user-select: all }
 td a { color: var(--sea) } .soft { color: var(--soft); font-size: .9rem }
 .good { color: var(--good) } .warn { color: var(--warn) }
 .note { margin-top: 1rem; font-size: .88rem; padding: .7rem .9rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line) }
@@ -29,7 +34,15 @@ dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; font-size:
 `;
 
 /** The frame of every server-rendered page: no script, nothing from elsewhere. */
-export const Layout = ({ title, children }: { title: string; children: Child }) => (
+export const Layout = ({
+  title,
+  signedIn = false,
+  children,
+}: {
+  title: string;
+  signedIn?: boolean;
+  children: Child;
+}) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -41,6 +54,20 @@ export const Layout = ({ title, children }: { title: string; children: Child }) 
     <body>
       <header>
         <a href="/">⚓ Berth</a>
+        {signedIn && (
+          <>
+            <nav>
+              <a href="/">Sites</a>
+              <a href="/account">Account</a>
+              <a href="/docs">API</a>
+            </nav>
+            <form method="post" action="/sign-out">
+              <button class="small" type="submit">
+                Sign out
+              </button>
+            </form>
+          </>
+        )}
       </header>
       <main>{children}</main>
       <footer>Hosting that people own.</footer>

@@ -1,32 +1,132 @@
+import type { Child } from "hono/jsx";
 import { Layout } from "./layout.tsx";
 
-export const SignInPage = ({
-  email,
-  refused,
-  device,
-}: {
+/** What the forms of a person without a session show again. */
+export type Entry = {
   email: string;
-  refused: boolean;
+  /** Why the last attempt was refused. */
+  refusal: string | null;
+  /** A device that waits to be approved after signing in. */
   device: string | null;
-}) => (
+  offers: { signUp: boolean; gitHub: boolean; reset: boolean };
+};
+
+const Refusal = ({ text }: { text: string | null }) =>
+  text === null ? null : (
+    <p class="note warn" role="alert">
+      {text}
+    </p>
+  );
+
+const Device = ({ code }: { code: string | null }) =>
+  code === null ? null : <input type="hidden" name="device" value={code} />;
+
+const Email = ({ value }: { value: string }) => (
+  <label>
+    E-mail
+    <input name="email" type="email" autocomplete="username" required maxlength={254} value={value} />
+  </label>
+);
+
+const NewPassword = ({ label = "Password" }: { label?: string }) => (
+  <label>
+    {label}
+    <input
+      name="password"
+      type="password"
+      autocomplete="new-password"
+      required
+      minlength={12}
+      maxlength={200}
+    />
+    <span class="soft">At least 12 characters.</span>
+  </label>
+);
+
+const on = (path: string, device: string | null) => (device === null ? path : `${path}?device=${device}`);
+
+export const SignInPage = ({ email, refusal, device, offers }: Entry) => (
   <Layout title="Sign in">
     <h1>Sign in</h1>
-    {refused && (
-      <p class="note warn" role="alert">
-        The e-mail address or the password is not right.
-      </p>
-    )}
+    <Refusal text={refusal} />
     <form method="post" action="/sign-in">
-      {device !== null && <input type="hidden" name="device" value={device} />}
-      <label>
-        E-mail
-        <input name="email" type="email" autocomplete="username" required value={email} />
-      </label>
+      <Device code={device} />
+      <Email value={email} />
       <label>
         Password
-        <input name="password" type="password" autocomplete="current-password" required />
+        <input name="password" type="password" autocomplete="current-password" required maxlength={200} />
       </label>
       <button type="submit">Sign in</button>
     </form>
+    {offers.gitHub && (
+      <form method="post" action="/sign-in/github">
+        <Device code={device} />
+        <button class="quiet" type="submit">
+          Sign in with GitHub
+        </button>
+      </form>
+    )}
+    <p class="links">
+      {offers.signUp && <a href={on("/sign-up", device)}>Create an account</a>}
+      {offers.reset && <a href="/forgot-password">Forgot the password?</a>}
+    </p>
+  </Layout>
+);
+
+export const SignUpPage = ({ email, refusal, device }: Entry) => (
+  <Layout title="Create an account">
+    <h1>Create an account</h1>
+    <Refusal text={refusal} />
+    <form method="post" action="/sign-up">
+      <Device code={device} />
+      <label>
+        Name
+        <input name="name" autocomplete="name" required maxlength={100} />
+      </label>
+      <Email value={email} />
+      <NewPassword />
+      <button type="submit">Create the account</button>
+    </form>
+    <p class="links">
+      <a href={on("/sign-in", device)}>I have an account</a>
+    </p>
+  </Layout>
+);
+
+export const ForgotPasswordPage = ({ sent }: { sent: boolean }) => (
+  <Layout title="Forgot the password?">
+    <h1>Forgot the password?</h1>
+    {sent ? (
+      <p class="note" role="status">
+        If there is an account with this address, a link is on its way to it. It works for an hour.
+      </p>
+    ) : (
+      <form method="post" action="/forgot-password">
+        <Email value="" />
+        <button type="submit">Send me a link</button>
+      </form>
+    )}
+    <p class="links">
+      <a href="/sign-in">Back to sign-in</a>
+    </p>
+  </Layout>
+);
+
+export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: string | null }) => (
+  <Layout title="Choose a new password">
+    <h1>Choose a new password</h1>
+    <Refusal text={refusal} />
+    <form method="post" action="/reset-password">
+      <input type="hidden" name="token" value={token} />
+      <NewPassword label="New password" />
+      <button type="submit">Save and sign in</button>
+    </form>
+  </Layout>
+);
+
+export const MessagePage = ({ title, children }: { title: string; children: Child }) => (
+  <Layout title={title}>
+    <h1>{title}</h1>
+    <p>{children}</p>
   </Layout>
 );

@@ -9,7 +9,7 @@ const tone = (status: Site["status"]): string =>
       : "badge";
 
 export const SitesPage = ({ sites }: { sites: Site[] }) => (
-  <Layout title="Sites">
+  <Layout title="Sites" signedIn>
     <h1>Sites</h1>
     {sites.length === 0 && <p>No sites yet. Create one with POST /api/v1/sites.</p>}
     <table>
@@ -30,10 +30,5 @@ export const SitesPage = ({ sites }: { sites: Site[] }) => (
         </tr>
       ))}
     </table>
-    <form method="post" action="/sign-out">
-      <button class="quiet" type="submit">
-        Sign out
-      </button>
-    </form>
   </Layout>
 );

@@ -1,67 +1,83 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
+import { KeyCreate } from "../../protocol/api/keys.ts";
 import type { AppEnv } from "../app-env.ts";
-import { AppError } from "../domain/app-error.ts";
-import { readUserCode } from "../domain/device-codes.ts";
+import type { Ctx } from "../context.ts";
+import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
-import { clientAddress, takeFrom } from "../middleware/limit.ts";
-import { actAs, contextFor } from "../middleware/context.ts";
-import {
-  forgetSession,
-  rememberSession,
-  requireSameOrigin,
-  sessionActor,
-  sessionToken,
-} from "../middleware/session.ts";
-import { SignInPage } from "../pages/sign-in.tsx";
+import { contextFor } from "../middleware/context.ts";
+import { takeFrom } from "../middleware/limit.ts";
+import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
+import { AccountPage } from "../pages/account.tsx";
 import { SitesPage } from "../pages/sites.tsx";
-import { signIn } from "../services/accounts/sign-in.ts";
-import { signOut } from "../services/accounts/sign-out.ts";
+import { createKey } from "../services/keys/create.ts";
+import { listKeys } from "../services/keys/list.ts";
+import { revokeKey } from "../services/keys/revoke.ts";
 import { listSites } from "../services/sites/list.ts";
 
-const Credentials = z.object({
-  email: z.string().max(254),
-  password: z.string().max(200),
-  device: z.string().max(20).optional(),
-});
+/** The context of the person signed in here, counted like their API requests; null sends them to sign in. */
+async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
+  const actor = await sessionActor(c);
+  if (!actor) return null;
+  await takeFrom(c, "session", actor.accountId);
+  requireSameOrigin(c);
+  return contextFor(c, actor);
+}
 
-type Shown = { email: string; refused: boolean; device: string | null };
-const signInPage = (c: Context<AppEnv>, shown: Shown) =>
-  c.html(html`<!doctype html>${<SignInPage {...shown} />}`, shown.refused ? 401 : 200);
+type Shown = Pick<Parameters<typeof AccountPage>[0], "made" | "notice">;
+async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> = {}) {
+  const { data } = await listKeys(ctx, { limit: 100 });
+  const page = <AccountPage keys={data} made={null} notice={null} {...shown} />;
+  c.header("Cache-Control", "no-store");
+  return c.html(html`<!doctype html>${page}`, shown.notice?.tone === "warn" ? 400 : 200);
+}
 
-/** The pages of a signed-in person: for now the list of their sites. */
+/** The pages of a signed-in person: for now their sites, API keys and password. */
 export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
-    const actor = await sessionActor(c);
-    if (!actor) return c.redirect("/sign-in", 303);
-    const { data } = await listSites(contextFor(c, actor), { limit: 100 });
+    const ctx = await personOf(c);
+    if (!ctx) return c.redirect("/sign-in", 303);
+    const { data } = await listSites(ctx, { limit: 100 });
     return c.html(html`<!doctype html>${<SitesPage sites={data} />}`);
   })
-  .get("/sign-in", (c) =>
-    signInPage(c, { email: "", refused: false, device: readUserCode(c.req.query("device") ?? "") }),
-  )
-  .post("/sign-in", limitBody, actAs("link"), async (c) => {
-    requireSameOrigin(c);
-    const form = Credentials.safeParse(await c.req.parseBody());
-    if (!form.success) return signInPage(c, { email: "", refused: true, device: null });
-    const { email, password } = form.data;
-    // Where to go on: a device that waits to be approved, and nowhere else.
-    const device = readUserCode(form.data.device ?? "");
-    await takeFrom(c, "signIn", `${email.trim().toLowerCase()} ${clientAddress(c)}`);
-    try {
-      rememberSession(c, await signIn(c.var.ctx, email, password));
-    } catch (error) {
-      if (error instanceof AppError && error.code === "unauthorized")
-        return signInPage(c, { email, refused: true, device });
-      throw error;
-    }
-    return c.redirect(device ? `/device?code=${device}` : "/", 303);
+  .get("/account", async (c) => {
+    const ctx = await personOf(c);
+    return ctx ? accountPage(c, ctx) : c.redirect("/sign-in", 303);
   })
-  .post("/sign-out", actAs("link"), async (c) => {
-    requireSameOrigin(c);
-    const token = sessionToken(c);
-    if (token !== undefined) await signOut(c.var.ctx, token);
-    forgetSession(c);
-    return c.redirect("/sign-in", 303);
+  .post("/account/keys", limitBody, async (c) => {
+    const ctx = await personOf(c);
+    if (!ctx) return c.redirect("/sign-in", 303);
+    const input = KeyCreate.safeParse(await c.req.parseBody());
+    if (!input.success)
+      return accountPage(c, ctx, {
+        notice: { tone: "warn", text: "A key needs a name of up to 100 characters." },
+      });
+    return accountPage(c, ctx, { made: await createKey(ctx, input.data) });
+  })
+  .post("/account/keys/revoke", limitBody, async (c) => {
+    const ctx = await personOf(c);
+    if (!ctx) return c.redirect("/sign-in", 303);
+    const form = z.object({ id: z.string() }).safeParse(await c.req.parseBody());
+    await revokeKey(ctx, form.data?.id ?? "");
+    return c.redirect("/account", 303);
+  })
+  .post("/account/password", limitBody, async (c) => {
+    const ctx = await personOf(c);
+    if (!ctx) return c.redirect("/sign-in", 303);
+    const form = z.object({ current: z.string(), password: z.string() }).safeParse(await c.req.parseBody());
+    const answer = await formToAuth(c, "/change-password", {
+      currentPassword: form.data?.current ?? "",
+      newPassword: form.data?.password ?? "",
+      revokeOtherSessions: true,
+    });
+    for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
+    return accountPage(c, ctx, {
+      notice: answer.ok
+        ? { tone: "good", text: "The password is changed; every other browser is signed out." }
+        : {
+            tone: "warn",
+            text: "The password was not changed: the current one is wrong, or the new one too short.",
+          },
+    });
   });

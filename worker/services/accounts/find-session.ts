@@ -3,15 +3,21 @@ import type { Actor, Ctx } from "../../context.ts";
 import { accounts, sessions } from "../../db/schema.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-/** Who a session acts for; null for an unknown or ended one. */
-export async function findSessionActor(
-  ctx: Ctx,
-  token: string,
-): Promise<(Actor & { type: "session" }) | null> {
+export type Session = { actor: Actor & { type: "session" }; expiresAt: Date };
+
+/** Who a session acts for, and until when; null for an unknown or ended one. */
+export async function findSession(ctx: Ctx, token: string): Promise<Session | null> {
   const [row] = await ctx.db
-    .select({ accountId: accounts.id, role: accounts.role, plan: accounts.plan })
+    .select({
+      accountId: accounts.id,
+      role: accounts.role,
+      plan: accounts.plan,
+      expiresAt: sessions.expiresAt,
+    })
     .from(sessions)
     .innerJoin(accounts, eq(accounts.id, sessions.accountId))
-    .where(and(eq(sessions.tokenHash, sha256Hex(token)), gt(sessions.expiresAt, ctx.now())));
-  return row ? { type: "session", ...row } : null;
+    .where(and(eq(sessions.token, sha256Hex(token)), gt(sessions.expiresAt, ctx.now())));
+  if (!row) return null;
+  const { expiresAt, ...who } = row;
+  return { actor: { type: "session", ...who }, expiresAt };
 }

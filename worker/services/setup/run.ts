@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import { timingSafeEqual } from "node:crypto";
 import type { Setup } from "../../../protocol/api/setup.ts";
 import type { Ctx } from "../../context.ts";
-import { accounts, apiKeys } from "../../db/schema.ts";
+import { accounts, apiKeys, identities } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 import { hashPassword } from "../accounts/password.ts";
@@ -26,7 +26,7 @@ export async function runSetup(
     .where(eq(accounts.role, "operator"))
     .limit(1);
   if (operator) throw conflict("This installation is set up already: sign in with the operator's account.");
-  const passwordHash = await hashPassword(input.password, ctx.random(16));
+  const password = await hashPassword(input.password, ctx.random(16));
   const now = ctx.now();
   const accountId = ctx.newId("account");
   const { key, row } = newApiKey(ctx, accountId, "Set-up", "setup");
@@ -36,7 +36,15 @@ export async function runSetup(
       name: input.name,
       email: input.email.toLowerCase(),
       role: "operator",
-      passwordHash,
+      createdAt: now,
+      updatedAt: now,
+    }),
+    ctx.db.insert(identities).values({
+      id: ctx.newId("identity"),
+      accountId,
+      providerId: "credential",
+      providerAccountId: accountId,
+      password,
       createdAt: now,
       updatedAt: now,
     }),

@@ -1,0 +1,180 @@
+import type { BetterAuthOptions, DBAdapter } from "better-auth";
+import { waitUntil } from "cloudflare:workers";
+import { contextOf } from "../context.ts";
+import { accounts, identities, sessions, verifications } from "../db/schema.ts";
+import { deriveKey, sha256Hex } from "../domain/tokens.ts";
+import type { Config, Env } from "../env.ts";
+import { hashPassword, isPassword } from "../services/accounts/password.ts";
+import { canMail, sendMail } from "./mail.ts";
+
+/** better-auth as the rest of the Worker sees it: requests below {site_url}/api/auth. */
+export type Auth = { handler(request: Request): Promise<Response> };
+
+export const sessionDays = 30;
+export const passwordLength = { min: 12, max: 200 } as const;
+
+/** Plain http is for the loopback address only, where browsers keep no Secure cookie. */
+export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith("https:");
+export const sessionCookie = (config: Config): string =>
+  `${isSecure(config) ? "__Secure-" : ""}berth_session`;
+
+export const signsInWithGitHub = (config: Config): boolean =>
+  config.GITHUB_CLIENT_ID !== undefined && config.GITHUB_CLIENT_SECRET !== undefined;
+
+const instances = new WeakMap<Env, Promise<Auth>>();
+
+/** Loaded on first use: it is a third of the Worker, and no API request needs it. */
+export function authOf(env: Env): Promise<Auth> {
+  let auth = instances.get(env);
+  if (!auth) instances.set(env, (auth = create(env)));
+  return auth;
+}
+
+async function create(env: Env): Promise<Auth> {
+  const [{ betterAuth }, { drizzleAdapter }] = await Promise.all([
+    import("better-auth/minimal"),
+    import("better-auth/adapters/drizzle"),
+  ]);
+  const ctx = contextOf(env, { type: "system" }, waitUntil);
+  const { config } = ctx;
+  const mail = (to: string, subject: string, ...lines: string[]) =>
+    sendMail(config, { to, subject, text: `${lines.join("\n\n")}\n` });
+  const options = {
+    appName: "Berth",
+    baseURL: config.SITE_URL,
+    basePath: "/api/auth",
+    secret: Buffer.from(deriveKey(config.SECRET_KEY, "sessions")).toString("base64url"),
+    telemetry: { enabled: false },
+    database: withHashedTokens(
+      drizzleAdapter(ctx.db, {
+        provider: "sqlite",
+        schema: { user: accounts, session: sessions, account: identities, verification: verifications },
+      }),
+    ),
+    user: {
+      additionalFields: {
+        role: { type: "string", input: false, defaultValue: "user" },
+        plan: { type: "string", input: false, defaultValue: "free" },
+      },
+    },
+    session: { fields: { userId: "accountId" }, expiresIn: sessionDays * 86_400, updateAge: 86_400 },
+    account: {
+      fields: { userId: "accountId", accountId: "providerAccountId" },
+      encryptOAuthTokens: true,
+    },
+    verification: { storeIdentifier: "hashed" },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: config.SIGN_UP === "closed",
+      minPasswordLength: passwordLength.min,
+      maxPasswordLength: passwordLength.max,
+      revokeSessionsOnPasswordReset: true,
+      password: {
+        hash: (password) => hashPassword(password, ctx.random(16)),
+        verify: ({ password, hash }) => isPassword(password, hash),
+      },
+      ...(canMail(config) && {
+        sendResetPassword: ({ user, token }) =>
+          mail(
+            user.email,
+            "Choose a new password",
+            "Somebody, you we hope, asked for a new password of your Berth account.",
+            `${config.SITE_URL}/reset-password?token=${token}`,
+            "The link works for an hour. If it was not you, leave it: nothing has changed.",
+          ),
+      }),
+    },
+    ...(canMail(config) && {
+      emailVerification: {
+        sendOnSignUp: true,
+        sendVerificationEmail: ({ user, url }) =>
+          mail(
+            user.email,
+            "Confirm your e-mail address",
+            "Open this link to confirm that this address is yours:",
+            url,
+          ),
+      },
+    }),
+    ...(signsInWithGitHub(config) && {
+      socialProviders: {
+        github: {
+          clientId: config.GITHUB_CLIENT_ID ?? "",
+          clientSecret: config.GITHUB_CLIENT_SECRET ?? "",
+          disableSignUp: config.SIGN_UP === "closed",
+        },
+      },
+    }),
+    // Ours count in Durable Objects, see middleware/limit.ts; these would count per isolate.
+    rateLimit: { enabled: false },
+    advanced: {
+      cookiePrefix: "berth",
+      cookies: { session_token: { name: "berth_session" } },
+      useSecureCookies: isSecure(config),
+      ipAddress: { ipAddressHeaders: ["cf-connecting-ip"] },
+      database: { generateId: ({ model }) => ctx.newId(idKinds[model] ?? "verification") },
+      backgroundTasks: { handler: (work) => waitUntil(work) },
+    },
+    logger: {
+      level: "error",
+      log: (level, message) => console.error(JSON.stringify({ level, auth: message })),
+    },
+  } satisfies BetterAuthOptions;
+  return betterAuth(options);
+}
+
+const idKinds: Record<string, "account" | "session" | "identity"> = {
+  user: "account",
+  session: "session",
+  account: "identity",
+};
+
+type Condition = { field: string; value: unknown };
+type InTransaction = Omit<DBAdapter, "transaction">;
+
+/** better-auth stores a session's token as it is; whoever reads the table must not be able to use it. */
+const withHashedTokens =
+  (make: (options: BetterAuthOptions) => DBAdapter) => (options: BetterAuthOptions) => {
+    const adapter = make(options);
+    return {
+      ...hashingTokens(adapter),
+      transaction: <R>(work: (inside: InTransaction) => Promise<R>) =>
+        adapter.transaction((inside) => work(hashingTokens(inside))),
+    };
+  };
+
+const hidden = <Input extends { model: string; where?: Condition[] | undefined }>(input: Input): Input =>
+  input.model === "session" && input.where
+    ? {
+        ...input,
+        where: input.where.map((one) => (one.field === "token" ? { ...one, value: hashOf(one.value) } : one)),
+      }
+    : input;
+
+/** Whoever asked by the token gets it back with the row. */
+const shown = (row: unknown, input: { model: string; where: Condition[] }) => {
+  const asked = input.model === "session" && input.where.find(({ field }) => field === "token")?.value;
+  return (row && typeof asked === "string" ? { ...row, token: asked } : row) as never;
+};
+
+function hashingTokens<Adapter extends InTransaction>(adapter: Adapter): Adapter {
+  return {
+    ...adapter,
+    create: async (input) => {
+      if (input.model !== "session") return adapter.create(input);
+      const { token } = input.data as unknown as { token: string };
+      const row = await adapter.create({ ...input, data: { ...input.data, token: sha256Hex(token) } });
+      return { ...row, token } as never;
+    },
+    findOne: async (input) => shown(await adapter.findOne(hidden(input)), input),
+    update: async (input) => shown(await adapter.update(hidden(input)), input),
+    consumeOne: async (input) => shown(await adapter.consumeOne(hidden(input)), input),
+    findMany: (input) => adapter.findMany(hidden(input)),
+    updateMany: (input) => adapter.updateMany(hidden(input)),
+    delete: (input) => adapter.delete(hidden(input)),
+    deleteMany: (input) => adapter.deleteMany(hidden(input)),
+  };
+}
+
+const hashOf = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map((one) => sha256Hex(String(one))) : sha256Hex(String(value));

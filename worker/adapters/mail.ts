@@ -1,0 +1,22 @@
+import type { Config } from "../env.ts";
+
+export type Mail = { to: string; subject: string; text: string };
+
+export const canMail = (config: Config): boolean => config.MAIL_ENDPOINT !== undefined;
+
+/** Hands one mail to the configured service (https://resend.com/docs/api-reference/emails/send-email). @throws when refused */
+export async function sendMail(config: Config, mail: Mail): Promise<void> {
+  if (config.MAIL_ENDPOINT === undefined)
+    throw new Error("This installation sends no mail: set MAIL_ENDPOINT.");
+  const response = await fetch(config.MAIL_ENDPOINT, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/json",
+      ...(config.MAIL_TOKEN !== undefined && { Authorization: `Bearer ${config.MAIL_TOKEN}` }),
+    },
+    body: JSON.stringify({ from: config.MAIL_FROM ?? "Berth <berth@localhost>", ...mail, to: [mail.to] }),
+    signal: AbortSignal.timeout(10_000),
+  });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`The mail service answered ${response.status}`);
+}

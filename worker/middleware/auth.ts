@@ -1,0 +1,58 @@
+import type { Context } from "hono";
+import * as z from "zod";
+import { errorCatalogue } from "../../protocol/errors.ts";
+import { authOf } from "../adapters/auth.ts";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../env.ts";
+import { clientAddress, takeFrom } from "./limit.ts";
+
+/** Below {site_url}/api/auth: what a forged attempt would try again and again. */
+const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
+  "/sign-in/email": "signIn",
+  "/sign-up/email": "signUp",
+  "/request-password-reset": "mailed",
+  "/send-verification-email": "mailed",
+};
+
+const WithEmail = z.looseObject({ email: z.string().max(254) });
+
+/** One request to better-auth, limited, its refusals in our shape. @throws AppError rate_limited */
+export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Response> {
+  const path = new URL(request.url).pathname.replace(/^\/api\/auth/, "");
+  const limit = guarded[path];
+  if (limit) {
+    const body = WithEmail.safeParse(
+      await request
+        .clone()
+        .json()
+        .catch(() => null),
+    );
+    const email = body.success ? body.data.email.trim().toLowerCase() : "";
+    await takeFrom(c, limit, limit === "signUp" ? clientAddress(c) : `${email} ${clientAddress(c)}`);
+  }
+  const response = await (await authOf(c.env)).handler(request);
+  return response.status >= 400 ? inOurShape(response) : response;
+}
+
+/** A form's request, as better-auth's own client would send it. */
+export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Promise<Response> => {
+  const headers = new Headers({ "Content-Type": "application/json", Origin: configOf(c.env).SITE_URL });
+  for (const name of ["Cookie", "User-Agent", "CF-Connecting-IP"]) {
+    const value = c.req.header(name);
+    if (value !== undefined) headers.set(name, value);
+  }
+  const url = `${configOf(c.env).SITE_URL}/api/auth${path}`;
+  return toAuth(c, new Request(url, { method: "POST", headers, body: JSON.stringify(body) }));
+};
+
+async function inOurShape(response: Response): Promise<Response> {
+  if (response.status >= 500)
+    throw new Error(`better-auth answered ${response.status}: ${await response.text()}`);
+  const known = Object.values(errorCatalogue).find(({ status }) => status === response.status);
+  const told = await response.json<object>().catch(() => ({}));
+  const headers = new Headers(response.headers);
+  headers.set("Content-Type", "application/json");
+  headers.delete("Content-Length");
+  const body = JSON.stringify({ error: known?.text ?? "invalid_request", ...told });
+  return new Response(body, { status: response.status, headers });
+}

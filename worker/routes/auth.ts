@@ -1,0 +1,10 @@
+import { Hono } from "hono";
+import type { AppEnv } from "../app-env.ts";
+import { toAuth } from "../middleware/auth.ts";
+import { limitBody } from "../middleware/body.ts";
+import { limitAddress } from "../middleware/limit.ts";
+
+/** better-auth's own endpoints (https://better-auth.com/docs): sessions for browsers and for other clients. */
+export const auth = new Hono<AppEnv>().on(["GET", "POST"], "/*", limitAddress, limitBody, (c) =>
+  toAuth(c, c.req.raw),
+);

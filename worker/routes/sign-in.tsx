@@ -1,0 +1,133 @@
+import { Hono, type Context } from "hono";
+import { html } from "hono/html";
+import * as z from "zod";
+import { passwordLength, signsInWithGitHub } from "../adapters/auth.ts";
+import { canMail } from "../adapters/mail.ts";
+import type { AppEnv } from "../app-env.ts";
+import { readUserCode } from "../domain/device-codes.ts";
+import { configOf } from "../env.ts";
+import { formToAuth } from "../middleware/auth.ts";
+import { limitBody } from "../middleware/body.ts";
+import { requireSameOrigin } from "../middleware/session.ts";
+import {
+  ForgotPasswordPage,
+  MessagePage,
+  ResetPasswordPage,
+  SignInPage,
+  SignUpPage,
+  type Entry,
+} from "../pages/sign-in.tsx";
+
+const Form = z.object({
+  name: z.string().trim().max(100).default(""),
+  email: z.string().trim().max(254).default(""),
+  password: z.string().max(1000).default(""),
+  token: z.string().max(200).default(""),
+  device: z.string().max(50).default(""),
+});
+
+/** The fields of a posted form; what does not fit is as good as empty. */
+async function formOf(c: Context<AppEnv>) {
+  requireSameOrigin(c);
+  const form = Form.safeParse(await c.req.parseBody());
+  const { device, ...fields } = form.success ? form.data : Form.parse({});
+  return { ...fields, device: readUserCode(device) };
+}
+
+const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): Entry => ({
+  email: "",
+  refusal: null,
+  device: readUserCode(c.req.query("device") ?? ""),
+  ...shown,
+  offers: {
+    signUp: configOf(c.env).SIGN_UP === "open",
+    gitHub: signsInWithGitHub(configOf(c.env)),
+    reset: canMail(configOf(c.env)),
+  },
+});
+
+type Page = ReturnType<typeof SignInPage>;
+const show = (c: Context<AppEnv>, page: Page, status: 200 | 400 | 401 | 403 | 404 = 200) =>
+  c.html(html`<!doctype html>${page}`, status);
+
+/** Where to go on: a device that waits to be approved, and nowhere else. */
+const onward = (device: string | null) => (device === null ? "/" : `/device?code=${device}`);
+
+/** Goes on with the session that better-auth opened or closed. */
+const redirectWith = (c: Context<AppEnv>, from: Response, to: string) => {
+  for (const cookie of from.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
+  return c.redirect(to, 303);
+};
+
+const Refusal = z.looseObject({ code: z.string().optional(), message: z.string().optional() });
+
+async function refusalOf(response: Response): Promise<string> {
+  const told = Refusal.safeParse(await response.json().catch(() => ({})));
+  const code = told.data?.code ?? "";
+  if (code === "PASSWORD_TOO_SHORT") return `The password needs at least ${passwordLength.min} characters.`;
+  if (code.startsWith("USER_ALREADY_EXISTS"))
+    return "There is an account with this e-mail address already: sign in, or reset its password.";
+  if (code === "INVALID_TOKEN") return "This link has been used or is too old: ask for another one.";
+  return told.data?.message ?? "That did not work: check what you typed.";
+}
+
+/** The pages of a person without a session: forms without a script, each a request to better-auth. */
+export const signInPages = new Hono<AppEnv>()
+  .get("/sign-in", (c) => show(c, <SignInPage {...entry(c)} />))
+  .post("/sign-in", limitBody, async (c) => {
+    const { email, password, device } = await formOf(c);
+    const answer = await formToAuth(c, "/sign-in/email", { email, password });
+    if (answer.ok) return redirectWith(c, answer, onward(device));
+    const refusal = "The e-mail address or the password is not right.";
+    return show(c, <SignInPage {...entry(c, { email, refusal, device })} />, 401);
+  })
+  .post("/sign-in/github", limitBody, async (c) => {
+    const { device } = await formOf(c);
+    const answer = await formToAuth(c, "/sign-in/social", {
+      provider: "github",
+      callbackURL: onward(device),
+      errorCallbackURL: "/sign-in",
+      disableRedirect: true,
+    });
+    if (!answer.ok) return show(c, <SignInPage {...entry(c, { refusal: await refusalOf(answer) })} />, 404);
+    return redirectWith(c, answer, z.object({ url: z.url() }).parse(await answer.clone().json()).url);
+  })
+  .get("/sign-up", (c) =>
+    configOf(c.env).SIGN_UP === "open"
+      ? show(c, <SignUpPage {...entry(c)} />)
+      : show(
+          c,
+          <MessagePage title="No sign-up">Ask the operator of this service for an account.</MessagePage>,
+          403,
+        ),
+  )
+  .post("/sign-up", limitBody, async (c) => {
+    const { name, email, password, device } = await formOf(c);
+    const answer = await formToAuth(c, "/sign-up/email", { name, email, password, callbackURL: "/" });
+    if (answer.ok) return redirectWith(c, answer, onward(device));
+    return show(c, <SignUpPage {...entry(c, { email, device, refusal: await refusalOf(answer) })} />, 400);
+  })
+  .get("/forgot-password", (c) => {
+    if (canMail(configOf(c.env))) return show(c, <ForgotPasswordPage sent={false} />);
+    const text = "This service sends no mail: ask its operator for a new password.";
+    return show(c, <MessagePage title="Forgot the password?">{text}</MessagePage>, 404);
+  })
+  .post("/forgot-password", limitBody, async (c) => {
+    const { email } = await formOf(c);
+    await formToAuth(c, "/request-password-reset", { email });
+    return show(c, <ForgotPasswordPage sent={true} />);
+  })
+  .get("/reset-password", (c) => {
+    c.header("Referrer-Policy", "no-referrer");
+    return show(c, <ResetPasswordPage token={c.req.query("token") ?? ""} refusal={null} />);
+  })
+  .post("/reset-password", limitBody, async (c) => {
+    const { token, password } = await formOf(c);
+    const answer = await formToAuth(c, "/reset-password", { token, newPassword: password });
+    if (answer.ok) return c.redirect("/sign-in", 303);
+    return show(c, <ResetPasswordPage token={token} refusal={await refusalOf(answer)} />, 400);
+  })
+  .post("/sign-out", async (c) => {
+    requireSameOrigin(c);
+    return redirectWith(c, await formToAuth(c, "/sign-out", {}), "/sign-in");
+  });
