@@ -21,6 +21,9 @@ export const deploymentStatuses = [
 ] as const;
 export type DeploymentStatus = (typeof deploymentStatuses)[number];
 
+export const domainStatuses = ["pending", "verified"] as const;
+export type DomainStatus = (typeof domainStatuses)[number];
+
 export const deploymentTriggers = ["payment", "api", "webhook", "rollback", "chat", "renewal"] as const;
 export type DeploymentTrigger = (typeof deploymentTriggers)[number];
 
@@ -58,3 +61,6 @@ export type AccountPlan = (typeof accountPlans)[number];
 
 export const billingTermsMonths = [1, 3, 6, 12, 24] as const;
 export type BillingTermMonths = (typeof billingTermsMonths)[number];
+
+export const transactionTypes = ["purchase", "chat", "refund", "grant"] as const;
+export type TransactionType = (typeof transactionTypes)[number];

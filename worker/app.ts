@@ -10,7 +10,10 @@ import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
+import { chat } from "./routes/chat.ts";
+import { credits, listCreditPackages } from "./routes/credits.ts";
 import { dashboard } from "./routes/dashboard.tsx";
+import { databases } from "./routes/databases.ts";
 import { deployments } from "./routes/deployments.ts";
 import { devicePage } from "./routes/device-page.tsx";
 import { device } from "./routes/device.ts";
@@ -18,6 +21,7 @@ import { hosts } from "./routes/hosts.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { invoices } from "./routes/invoices.ts";
 import { keys } from "./routes/keys.ts";
+import { openApi, reference } from "./routes/reference.tsx";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
 import { sites } from "./routes/sites.ts";
@@ -39,10 +43,15 @@ const pageHeaders = secureHeaders({
 
 /** The API under {base_url} = {site_url}/api/v1. */
 const api = new Hono<AppEnv>()
+  .route("/", openApi)
+  .get("/credits/packages", limitAddress, listCreditPackages)
   .get("/packs", limitAddress, actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
   .route("/auth", device)
   .use(authenticate, limitBody, requireJson, idempotency)
   .route("/sites", sites)
+  .route("/databases", databases)
+  .route("/credits", credits)
+  .route("/chat", chat)
   .route("/deployments", deployments)
   .route("/hosts", hosts)
   .route("/invoices", invoices)
@@ -59,6 +68,7 @@ export const app = new Hono<AppEnv>()
   .use(pageHeaders)
   .route("/invoice", invoicePage)
   .route("/device", devicePage)
+  .route("/", reference)
   .route("/", signInPages)
   .route("/", dashboard)
   .onError(onError)

@@ -2,6 +2,7 @@ import type { SQL } from "drizzle-orm";
 import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
 import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
+import { resolveTxt } from "./adapters/dns.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 
@@ -30,6 +31,8 @@ export type Ctx = {
   /** What one statement of a batch leaves for the others to find: unique to this batch. */
   newMark(): string;
   secrets: SecretBox;
+  /** The TXT records of a name. @throws when no resolver answers */
+  resolveTxt(name: string): Promise<string[]>;
   hosts: HostHints;
   guards: KeyGuards;
   logs: DeploymentLogs;
@@ -76,6 +79,7 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
     get secrets() {
       return (box ??= secretBox(config.SECRET_KEY, random));
     },
+    resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
     hosts: {
       wake: (hostId) =>
         defer(

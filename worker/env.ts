@@ -28,6 +28,12 @@ const Config = z.object({
   SIGN_UP: z.enum(["open", "closed"]).default("open"),
   GITHUB_CLIENT_ID: z.string().min(1).optional(),
   GITHUB_CLIENT_SECRET: z.string().min(1).optional(),
+  /** Resolvers that speak DNS over HTTPS in its JSON form, by commas. */
+  DNS_ENDPOINTS: z
+    .string()
+    .default("https://cloudflare-dns.com/dns-query,https://dns.google/resolve")
+    .transform((list) => list.split(",").map((url) => url.trim()))
+    .pipe(z.array(z.url({ protocol: /^https?$/ })).min(1)),
   /** Takes mail as `POST {from, to, subject, text}` with a bearer token, as Resend's API does. */
   MAIL_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   MAIL_TOKEN: z.string().min(1).optional(),

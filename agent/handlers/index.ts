@@ -3,6 +3,7 @@ import type { Handlers, Host, JobRun } from "../host.ts";
 import { deleteSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
 import { restartSite } from "./restart-site.ts";
+import { routeSite } from "./route-site.ts";
 import { startSite } from "./start-site.ts";
 import { stopSite } from "./stop-site.ts";
 
@@ -12,6 +13,7 @@ export const handlers: Handlers = {
   "site.start": startSite,
   "site.stop": stopSite,
   "site.restart": restartSite,
+  "site.route": routeSite,
   "site.delete": deleteSite,
 };
 

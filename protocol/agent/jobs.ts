@@ -66,6 +66,8 @@ export const jobArgs = {
   "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
   /** Same image, new container, zero-downtime swap. */
   "site.restart": z.object({ run: RunSpec, deploymentId: DeploymentId }),
+  /** Other names for what is served now. */
+  "site.route": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
@@ -93,6 +95,7 @@ export const jobResults = {
   "site.start": nothing,
   "site.stop": nothing,
   "site.restart": nothing,
+  "site.route": nothing,
   "site.delete": nothing,
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;

@@ -18,5 +18,5 @@ export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), nextCursor: z.string().nullable() });
 export type Page<T> = { data: T[]; nextCursor: string | null };
 
-export const ErrorBody = z.looseObject({ error: z.string() });
+export const ErrorBody = z.looseObject({ error: z.string() }).meta({ id: "ErrorBody" });
 export type ErrorBody = z.infer<typeof ErrorBody>;

@@ -13,20 +13,26 @@ export const DeviceStart = z.strictObject({
 export type DeviceStart = z.infer<typeof DeviceStart>;
 
 /** Snake case, as the spec writes these (after RFC 8628, section 3.2). */
-export const DeviceStarted = z.object({
-  device_code: z.string(),
-  user_code: z.string(),
-  verification_url: z.string(),
-  /** Seconds. */
-  expires_in: z.number().int(),
-  /** Seconds between polls. */
-  interval: z.number().int(),
-});
+export const DeviceStarted = z
+  .object({
+    device_code: z.string(),
+    user_code: z.string(),
+    verification_url: z.string(),
+    /** Seconds. */
+    expires_in: z.number().int(),
+    /** Seconds between polls. */
+    interval: z.number().int(),
+  })
+  .meta({ id: "DeviceStarted" });
 export type DeviceStarted = z.infer<typeof DeviceStarted>;
 
-export const DevicePolled = z.discriminatedUnion("status", [
-  z.object({ status: z.literal("pending") }),
-  /** A permanent API key, returned once. */
-  z.object({ status: z.literal("approved"), token: z.string() }),
-]);
+export const DevicePolled = z
+  .discriminatedUnion("status", [
+    z.object({ status: z.literal("pending") }),
+    /** A permanent API key, returned once. */
+    z.object({ status: z.literal("approved"), token: z.string() }),
+  ])
+  .meta({ id: "DevicePolled" });
 export type DevicePolled = z.infer<typeof DevicePolled>;
+
+export const DevicePollQuery = z.strictObject({ code: z.string().min(1).max(200) });

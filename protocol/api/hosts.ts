@@ -9,17 +9,19 @@ export const HostCreate = z.strictObject({
 export type HostCreate = z.infer<typeof HostCreate>;
 
 /** `token` enrols one agent; it is shown once. */
-export const HostCreated = z.object({ id: z.string(), token: z.string() });
+export const HostCreated = z.object({ id: z.string(), token: z.string() }).meta({ id: "HostCreated" });
 
-export const Host = z.object({
-  id: z.string(),
-  name: z.string(),
-  status: z.enum(hostStatuses),
-  region: z.string().nullable(),
-  agentVersion: z.string().nullable(),
-  cpuCount: z.number().nullable(),
-  memoryMb: z.number().nullable(),
-  createdAt: Timestamp,
-  connectedAt: Timestamp.nullable(),
-});
+export const Host = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    status: z.enum(hostStatuses),
+    region: z.string().nullable(),
+    agentVersion: z.string().nullable(),
+    cpuCount: z.number().nullable(),
+    memoryMb: z.number().nullable(),
+    createdAt: Timestamp,
+    connectedAt: Timestamp.nullable(),
+  })
+  .meta({ id: "Host" });
 export type Host = z.infer<typeof Host>;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { billingTermsMonths, siteStatuses, deploymentStatuses } from "../states.ts";
+import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
 import { Timestamp } from "./common.ts";
 
 /** A DNS label: site names become host names. */
@@ -87,53 +87,61 @@ const createBase = {
   region: z.string().max(50).optional(),
 };
 
-export const SiteCreate = z.discriminatedUnion("deployType", [
-  z.strictObject({
-    deployType: z.literal("github"),
-    ...createBase,
-    githubUrl: sourceSettings.githubUrl,
-    branch: sourceSettings.branch.optional(),
-    gitToken: sourceSettings.gitToken.optional(),
-  }),
-  z.strictObject({
-    deployType: z.literal("dockerfile"),
-    ...createBase,
-    dockerfile: sourceSettings.dockerfile,
-  }),
-  z.strictObject({ deployType: z.literal("image"), ...createBase, image: sourceSettings.image }),
-]);
+export const SiteCreate = z
+  .discriminatedUnion("deployType", [
+    z.strictObject({
+      deployType: z.literal("github"),
+      ...createBase,
+      githubUrl: sourceSettings.githubUrl,
+      branch: sourceSettings.branch.optional(),
+      gitToken: sourceSettings.gitToken.optional(),
+    }),
+    z.strictObject({
+      deployType: z.literal("dockerfile"),
+      ...createBase,
+      dockerfile: sourceSettings.dockerfile,
+    }),
+    z.strictObject({ deployType: z.literal("image"), ...createBase, image: sourceSettings.image }),
+  ])
+  .meta({ id: "SiteCreate" });
 export type SiteCreate = z.infer<typeof SiteCreate>;
 
-export const SiteCreated = z.object({ invoiceToken: z.string(), invoiceId: z.string(), siteId: z.string() });
+export const SiteCreated = z
+  .object({ invoiceToken: z.string(), invoiceId: z.string(), siteId: z.string() })
+  .meta({ id: "SiteCreated" });
 export type SiteCreated = z.infer<typeof SiteCreated>;
 
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
 
-export const EnvVariable = z.strictObject({
-  key: z
-    .string()
-    .max(200)
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "a letter or _, then letters, digits or _"),
-  /** null removes the variable. */
-  value: z
-    .string()
-    .max(32_768)
-    .regex(/^[^\0]*$/, "no NUL character")
-    .nullable(),
-  /** A secret: stored encrypted, never shown again. */
-  encrypted: z.boolean().optional(),
-  scope: z.enum(["build", "runtime", "both"]).optional(),
-});
+export const EnvVariable = z
+  .strictObject({
+    key: z
+      .string()
+      .max(200)
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "a letter or _, then letters, digits or _"),
+    /** null removes the variable. */
+    value: z
+      .string()
+      .max(32_768)
+      .regex(/^[^\0]*$/, "no NUL character")
+      .nullable(),
+    /** A secret: stored encrypted, never shown again. */
+    encrypted: z.boolean().optional(),
+    scope: z.enum(["build", "runtime", "both"]).optional(),
+  })
+  .meta({ id: "EnvVariable" });
 export type EnvVariable = z.infer<typeof EnvVariable>;
 
 /** As it is shown: a secret's value is null. */
-export const EnvVariableShown = z.object({
-  key: z.string(),
-  value: z.string().nullable(),
-  encrypted: z.boolean(),
-  scope: z.enum(["build", "runtime", "both"]),
-});
+export const EnvVariableShown = z
+  .object({
+    key: z.string(),
+    value: z.string().nullable(),
+    encrypted: z.boolean(),
+    scope: z.enum(["build", "runtime", "both"]),
+  })
+  .meta({ id: "EnvVariableShown" });
 export type EnvVariableShown = z.infer<typeof EnvVariableShown>;
 
 /** Any of the create fields but the name, the kind of source and what is paid for; used from the next deployment. */
@@ -148,51 +156,107 @@ export const SiteSettings = z
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
   })
-  .refine((settings) => Object.keys(settings).length > 0, "name at least one setting");
+  .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
+  .meta({ id: "SiteSettings" });
 export type SiteSettings = z.infer<typeof SiteSettings>;
 
-/** Exactly one kind of change. */
-export const SitePatch = z.union([
-  z.strictObject({ action: z.enum(siteActions) }),
-  z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
-  z.strictObject({ settings: SiteSettings }),
+/** A lower-case DNS name of at least two labels; other alphabets in their `xn--` form. */
+export const DomainName = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(253)
+  .regex(
+    /^(?=.*[a-z])([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    "a domain name such as www.example.com",
+  );
+
+/** A name: add it. `remove`: take it away. `verify`: look for its TXT record now. */
+export const DomainChange = z.union([
+  DomainName,
+  z.strictObject({ remove: DomainName }),
+  z.strictObject({ verify: DomainName }),
 ]);
+export type DomainChange = z.infer<typeof DomainChange>;
+
+export const Domain = z
+  .object({
+    id: z.string(),
+    domain: z.string(),
+    status: z.enum(domainStatuses),
+    /** Proves ownership: set it, then verify. */
+    record: z.object({ type: z.literal("TXT"), name: z.string(), value: z.string() }),
+    /** What the name itself must point at: a CNAME record, or ALIAS/A where it is the root of a zone. */
+    target: z.string(),
+    verifiedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "Domain" });
+export type Domain = z.infer<typeof Domain>;
+
+/** The domain that was changed; `removed` when it is gone. */
+export const DomainChanged = z.union([Domain, z.object({ domain: z.string(), removed: z.literal(true) })]);
+
+export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), restartRequired: z.boolean() });
+
+/** A secret address: whoever has it can deploy. */
+export const WebhookAddress = z.object({ url: z.string() }).meta({ id: "WebhookAddress" });
+
+export const SiteRollback = z.strictObject({
+  /** A deployment that was live; default: the one before the current. */
+  deploymentId: z.string().max(100).optional(),
+});
+export type SiteRollback = z.infer<typeof SiteRollback>;
+
+/** Exactly one kind of change. */
+export const SitePatch = z
+  .union([
+    z.strictObject({ action: z.enum(siteActions) }),
+    z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
+    z.strictObject({ domain: DomainChange }),
+    z.strictObject({ settings: SiteSettings }),
+  ])
+  .meta({ id: "SitePatch" });
 export type SitePatch = z.infer<typeof SitePatch>;
 
-export const SiteActionAccepted = z.object({
-  id: z.string(),
-  status: z.enum(siteStatuses),
-  deploymentId: z.string().optional(),
-});
+export const SiteActionAccepted = z
+  .object({
+    id: z.string(),
+    status: z.enum(siteStatuses),
+    deploymentId: z.string().optional(),
+  })
+  .meta({ id: "SiteActionAccepted" });
 export type SiteActionAccepted = z.infer<typeof SiteActionAccepted>;
 
-export const Site = z.object({
-  id: z.string(),
-  name: z.string(),
-  status: z.enum(siteStatuses),
-  deployType: z.enum(["github", "dockerfile", "image"]),
-  githubUrl: z.string().nullable(),
-  branch: z.string().nullable(),
-  port: z.number(),
-  buildCommand: z.string().nullable(),
-  startCommand: z.string().nullable(),
-  rootDir: z.string().nullable(),
-  healthCheckPath: z.string().nullable(),
-  image: z.string().nullable(),
-  packId: z.string(),
-  billingTerm: z.number(),
-  url: z.string(),
-  domains: z.array(z.unknown()),
-  envVariables: z.array(EnvVariableShown),
-  currentDeployment: z
-    .object({ id: z.string(), commit: z.string().nullable(), finishedAt: Timestamp })
-    .nullable(),
-  latestDeployment: z
-    .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
-    .nullable(),
-  paidUntil: Timestamp.nullable(),
-  hostId: z.string().nullable(),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+export const Site = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    status: z.enum(siteStatuses),
+    deployType: z.enum(["github", "dockerfile", "image"]),
+    githubUrl: z.string().nullable(),
+    branch: z.string().nullable(),
+    port: z.number(),
+    buildCommand: z.string().nullable(),
+    startCommand: z.string().nullable(),
+    rootDir: z.string().nullable(),
+    healthCheckPath: z.string().nullable(),
+    image: z.string().nullable(),
+    packId: z.string(),
+    billingTerm: z.number(),
+    url: z.string(),
+    domains: z.array(Domain),
+    envVariables: z.array(EnvVariableShown),
+    currentDeployment: z
+      .object({ id: z.string(), commit: z.string().nullable(), finishedAt: Timestamp })
+      .nullable(),
+    latestDeployment: z
+      .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
+      .nullable(),
+    paidUntil: Timestamp.nullable(),
+    hostId: z.string().nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: "Site" });
 export type Site = z.infer<typeof Site>;

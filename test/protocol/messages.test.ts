@@ -58,6 +58,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
   "site.start": { id: id("job"), kind: "site.start", args: { run, deploymentId: id("deployment") } },
   "site.stop": { id: id("job"), kind: "site.stop", args: { siteId: id("site"), hostnames: [] } },
   "site.restart": { id: id("job"), kind: "site.restart", args: { run, deploymentId: id("deployment") } },
+  "site.route": { id: id("job"), kind: "site.route", args: { siteId: id("site"), hostnames: ["a.example"] } },
   "site.delete": {
     id: id("job"),
     kind: "site.delete",

@@ -184,6 +184,26 @@ export const sites = sqliteTable(
   ],
 );
 
+/** A site's own names. Several sites may claim one; the first that proves it has it. */
+export const domains = sqliteTable(
+  "domains",
+  {
+    id: text().$type<Id<"domain">>().primaryKey(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    name: text().notNull(),
+    /** The value of the TXT record that proves ownership. */
+    challenge: text().notNull(),
+    verifiedAt: time("verified_at"),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("domains_site").on(t.siteId, t.name),
+    uniqueIndex("domains_verified")
+      .on(t.name)
+      .where(sql`verified_at IS NOT NULL`),
+  ],
+);
+
 /** Environment of a site, one row per version: rollback brings back the version a deployment ran with. */
 export const siteEnvVersions = sqliteTable(
   "site_env_versions",

@@ -8,6 +8,7 @@ export const jobTimeoutMs: Record<JobKind, number> = {
   "site.start": 5 * minute,
   "site.stop": 5 * minute,
   "site.restart": 5 * minute,
+  "site.route": 1 * minute,
   "site.delete": 5 * minute,
 };
 

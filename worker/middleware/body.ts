@@ -6,19 +6,22 @@ import type * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 
-/** The one place where a schema's refusal becomes a 400. */
+/** The one place where a schema's refusal becomes a 400. The schema shows on the validator, for whoever lists the routes. */
 const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(
   target: Target,
   schema: Schema,
 ) =>
-  zValidator(target, schema, (result) => {
-    if (result.success) return;
-    const issues = result.error.issues.map((issue) => ({
-      path: issue.path.join("."),
-      message: issue.message,
-    }));
-    throw new AppError("invalid_request", { issues });
-  });
+  Object.assign(
+    zValidator(target, schema, (result) => {
+      if (result.success) return;
+      const issues = result.error.issues.map((issue) => ({
+        path: issue.path.join("."),
+        message: issue.message,
+      }));
+      throw new AppError("invalid_request", { issues });
+    }),
+    { target, schema },
+  );
 
 export const body = <Schema extends z.ZodType>(schema: Schema) => validated("json", schema);
 export const query = <Schema extends z.ZodType>(schema: Schema) => validated("query", schema);
@@ -33,10 +36,16 @@ export const limitBody = bodyLimit({
   },
 });
 
-/** 415 for a body that does not say it is JSON. */
+/** 415 for a body that does not say it is JSON. An empty one is none, whatever it says. */
 export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
-  const hasBody = c.req.method !== "GET" && c.req.method !== "HEAD" && c.req.raw.body !== null;
-  if (hasBody && !/^application\/json(;|$)/i.test(c.req.header("Content-Type") ?? ""))
+  if (c.req.method === "GET" || c.req.method === "HEAD") return next();
+  const type = c.req.header("Content-Type");
+  if (c.req.raw.body !== null && !/^application\/json(;|$)/i.test(type ?? ""))
     throw new AppError("unsupported_media_type");
+  if (type !== undefined && (await c.req.text()) === "") {
+    const headers = new Headers(c.req.raw.headers);
+    headers.delete("Content-Type");
+    c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
+  }
   await next();
 });

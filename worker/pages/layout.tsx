@@ -30,6 +30,12 @@ td a { color: var(--sea) } .soft { color: var(--soft); font-size: .9rem }
 .note { margin-top: 1rem; font-size: .88rem; padding: .7rem .9rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line) }
 .code { font: 650 1.9rem/1.2 ui-monospace, monospace; letter-spacing: .08em; text-align: center; margin: 1.2rem 0 }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; font-size: .92rem; margin-top: 1rem } dt { color: var(--soft) }
+main.wide { width: min(60rem, 100% - 2rem) }
+pre { margin: .75rem 0; padding: .8rem 1rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line); overflow-x: auto; font: .85rem/1.45 ui-monospace, monospace }
+details { border: 1px solid var(--line); border-radius: 9px; margin-top: .5rem; padding: .55rem .9rem } summary { cursor: pointer; display: flex; gap: .75rem; align-items: baseline; flex-wrap: wrap } summary .soft { margin-left: auto }
+details[open] > summary { margin-bottom: .75rem } h4 { margin-top: 1rem; font-size: .9rem } table.fields { margin: .4rem 0; font-size: .88rem } table.fields td { padding: .35rem 0 } table.fields td:last-child { text-align: left; white-space: normal; padding-left: 1.5rem; width: 60% }
+.method { font: 700 .78rem ui-monospace, monospace; min-width: 4rem; color: var(--sea) } .method.delete { color: var(--warn) } .method.post { color: var(--good) }
+.option { border-left: 3px solid var(--line); padding-left: .9rem; margin: .5rem 0 } .answer { margin: .5rem 0 } .refusal { font-size: .86rem; margin-top: .3rem }
 @media print { body { background: none } main { border: 0 } button, header, footer, .note { display: none } }
 `;
 
@@ -37,10 +43,12 @@ dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; font-size:
 export const Layout = ({
   title,
   signedIn = false,
+  wide = false,
   children,
 }: {
   title: string;
   signedIn?: boolean;
+  wide?: boolean;
   children: Child;
 }) => (
   <html lang="en">
@@ -69,7 +77,7 @@ export const Layout = ({
           </>
         )}
       </header>
-      <main>{children}</main>
+      <main class={wide ? "wide" : ""}>{children}</main>
       <footer>Hosting that people own.</footer>
     </body>
   </html>

@@ -1,19 +1,15 @@
 import { Hono } from "hono";
-import * as z from "zod";
+import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { query } from "../middleware/body.ts";
+import { cancelDeployment } from "../services/deployments/cancel.ts";
 import { deploymentOwnedBy } from "../services/deployments/owned.ts";
 import { deploymentView } from "../services/deployments/view.ts";
 
-const LogQuery = z.strictObject({
-  follow: z.enum(["0", "1"]).default("0"),
-  limit: z.coerce.number().int().min(1).max(1000).default(1000),
-  cursor: z.coerce.number().int().min(0).default(0),
-});
-
 export const deployments = new Hono<AppEnv>()
   .get("/:id", async (c) => c.json(deploymentView(await deploymentOwnedBy(c.var.ctx, c.req.param("id")))))
-  .get("/:id/logs", query(LogQuery), async (c) => {
+  .post("/:id/cancel", async (c) => c.json(await cancelDeployment(c.var.ctx, c.req.param("id")), 202))
+  .get("/:id/logs", query(operations.getDeploymentLogs.query), async (c) => {
     const { id } = await deploymentOwnedBy(c.var.ctx, c.req.param("id"));
     const { follow, limit, cursor } = c.req.valid("query");
     const log = c.env.DEPLOYMENT_LOG.get(c.env.DEPLOYMENT_LOG.idFromName(id));

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import * as z from "zod";
-import { DeviceStart, type DeviceStarted } from "../../protocol/api/device.ts";
+import type { DeviceStarted } from "../../protocol/api/device.ts";
+import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
@@ -12,20 +12,14 @@ import {
   userCodeOf,
 } from "../domain/device-codes.ts";
 import { sha256Hex } from "../domain/tokens.ts";
-import { limitBody, query, requireJson } from "../middleware/body.ts";
+import { body, limitBody, query, requireJson } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
 import { clientAddress, limitAddress } from "../middleware/limit.ts";
 
 /** How a command-line client gets a key (after RFC 8628). No credentials: the codes grant nothing by themselves. */
 export const device = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
-  .post("/device", limitBody, requireJson, async (c) => {
-    const text = await c.req.text();
-    const input = DeviceStart.safeParse(text === "" ? {} : parseJson(text));
-    if (!input.success)
-      throw new AppError("invalid_request", {
-        issues: input.error.issues.map(({ path, message }) => ({ path: path.join("."), message })),
-      });
+  .post("/device", limitBody, requireJson, body(operations.startDevice.body), async (c) => {
     for (;;) {
       const userCode = formatUserCode(c.var.ctx.random(64));
       const deviceCode = formatDeviceCode(userCode, c.var.ctx.random(32));
@@ -33,7 +27,7 @@ export const device = new Hono<AppEnv>()
       if (
         !(await object.start(
           sha256Hex(deviceCode),
-          input.data.clientName ?? "Command line",
+          c.req.valid("json").clientName ?? "Command line",
           clientAddress(c),
         ))
       )
@@ -47,7 +41,7 @@ export const device = new Hono<AppEnv>()
       } satisfies DeviceStarted);
     }
   })
-  .get("/device-poll", query(z.strictObject({ code: z.string().min(1).max(200) })), async (c) => {
+  .get("/device-poll", query(operations.pollDevice.query), async (c) => {
     const { code } = c.req.valid("query");
     const userCode = userCodeOf(code);
     if (!userCode) throw new AppError("not_found");
@@ -57,11 +51,3 @@ export const device = new Hono<AppEnv>()
     c.header("Cache-Control", "no-store");
     return c.json(polled);
   });
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new AppError("invalid_request", { issues: [{ path: "", message: "The body is not valid JSON" }] });
-  }
-}

@@ -1,6 +1,5 @@
 import { Hono } from "hono";
-import { ListQuery } from "../../protocol/api/common.ts";
-import { HostCreate } from "../../protocol/api/hosts.ts";
+import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
 import { createHost } from "../services/hosts/create.ts";
@@ -8,5 +7,9 @@ import { listHosts } from "../services/hosts/list.ts";
 
 /** Operators only. */
 export const hosts = new Hono<AppEnv>()
-  .get("/", query(ListQuery), async (c) => c.json(await listHosts(c.var.ctx, c.req.valid("query"))))
-  .post("/", body(HostCreate), async (c) => c.json(await createHost(c.var.ctx, c.req.valid("json")), 201));
+  .get("/", query(operations.listHosts.query), async (c) =>
+    c.json(await listHosts(c.var.ctx, c.req.valid("query"))),
+  )
+  .post("/", body(operations.createHost.body), async (c) =>
+    c.json(await createHost(c.var.ctx, c.req.valid("json")), 201),
+  );

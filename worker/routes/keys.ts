@@ -1,6 +1,5 @@
 import { Hono } from "hono";
-import { ListQuery } from "../../protocol/api/common.ts";
-import { KeyCreate } from "../../protocol/api/keys.ts";
+import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
 import { createKey } from "../services/keys/create.ts";
@@ -9,6 +8,10 @@ import { revokeKey } from "../services/keys/revoke.ts";
 
 /** With a session only. */
 export const keys = new Hono<AppEnv>()
-  .get("/", query(ListQuery), async (c) => c.json(await listKeys(c.var.ctx, c.req.valid("query"))))
-  .post("/", body(KeyCreate), async (c) => c.json(await createKey(c.var.ctx, c.req.valid("json")), 201))
+  .get("/", query(operations.listKeys.query), async (c) =>
+    c.json(await listKeys(c.var.ctx, c.req.valid("query"))),
+  )
+  .post("/", body(operations.createKey.body), async (c) =>
+    c.json(await createKey(c.var.ctx, c.req.valid("json")), 201),
+  )
   .delete("/:id", async (c) => c.json({ ...(await revokeKey(c.var.ctx, c.req.param("id"))), revoked: true }));

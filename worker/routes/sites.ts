@@ -1,35 +1,52 @@
 import { Hono } from "hono";
-import { ListQuery } from "../../protocol/api/common.ts";
-import { SiteCreate, SitePatch } from "../../protocol/api/sites.ts";
+import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
+import { notBuilt } from "../middleware/not-built.ts";
 import { listDeployments } from "../services/deployments/list.ts";
+import { changeDomain } from "../services/domains/change.ts";
 import { actOnSite } from "../services/sites/act.ts";
 import { createSite } from "../services/sites/create.ts";
 import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
+import { siteOwnedBy } from "../services/sites/owned.ts";
 import { removeSite } from "../services/sites/remove.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { setSiteSettings } from "../services/sites/set-settings.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
 
 export const sites = new Hono<AppEnv>()
-  .get("/", query(ListQuery), async (c) => c.json(await listSites(c.var.ctx, c.req.valid("query"))))
-  .post("/", body(SiteCreate), async (c) => {
+  .get("/", query(operations.listSites.query), async (c) =>
+    c.json(await listSites(c.var.ctx, c.req.valid("query"))),
+  )
+  .post("/", body(operations.createSite.body), async (c) => {
     const created = await createSite(c.var.ctx, c.req.valid("json"));
     c.header("Location", `/api/v1/sites/${created.siteId}`);
     return c.json(created, 201);
   })
   .get("/:id", async (c) => c.json(await getSite(c.var.ctx, c.req.param("id"))))
-  .patch("/:id", body(SitePatch), async (c) => {
+  .patch("/:id", body(operations.patchSite.body), async (c) => {
     const [id, change] = [c.req.param("id"), c.req.valid("json")];
     if ("action" in change) return c.json(await actOnSite(c.var.ctx, id, change.action), 202);
     if ("settings" in change) return c.json(await setSiteSettings(c.var.ctx, id, change.settings));
+    if ("domain" in change) return c.json(await changeDomain(c.var.ctx, id, change.domain));
     return c.json(await setSiteEnv(c.var.ctx, id, change.envVariables));
   })
   .delete("/:id", async (c) => c.json(await removeSite(c.var.ctx, c.req.param("id")), 202))
-  .get("/:id/deployments", query(ListQuery), async (c) =>
+  .get("/:id/deployments", query(operations.listDeployments.query), async (c) =>
     c.json(await listDeployments(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
   )
+  .post("/:id/rollback", body(operations.rollbackSite.body), async (c) => {
+    await siteOwnedBy(c.var.ctx, c.req.param("id"));
+    return notBuilt("Rollback");
+  })
+  .get("/:id/logs", query(operations.getSiteLogs.query), async (c) => {
+    await siteOwnedBy(c.var.ctx, c.req.param("id"));
+    return notBuilt("The log of a running site");
+  })
+  .get("/:id/metrics", async (c) => {
+    await siteOwnedBy(c.var.ctx, c.req.param("id"));
+    return notBuilt("Metrics");
+  })
   .get("/:id/webhook", async (c) => c.json(await getWebhookAddress(c.var.ctx, c.req.param("id"))))
   .post("/:id/webhook/rotate", async (c) => c.json(await rotateWebhookAddress(c.var.ctx, c.req.param("id"))));

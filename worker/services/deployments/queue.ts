@@ -36,7 +36,7 @@ export function queueDeployment(ctx: Ctx, siteId: SQL, trigger: DeploymentTrigge
 /** One job for a site that just moved; `guard` reads the mark the UPDATE of the same batch left. */
 export const queueSiteJob = (
   ctx: Ctx,
-  kind: "site.start" | "site.stop" | "site.restart" | "site.delete",
+  kind: "site.start" | "site.stop" | "site.restart" | "site.route" | "site.delete",
   siteId: Id<"site">,
   guard: SQL,
 ) =>

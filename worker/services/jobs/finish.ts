@@ -55,7 +55,7 @@ const moveSite = (ctx: Ctx, siteId: Id<"site">, event: SiteEventName, guard: SQL
 /** The site after a deployment ended: another one follows, or a version serves, or none does. */
 const statusAfterDeployment = sql`CASE
   WHEN status <> 'DEPLOYING' THEN status
-  WHEN EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND status = 'QUEUED') THEN 'DEPLOYING'
+  WHEN EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND status IN ('QUEUED', 'BUILDING', 'STARTING')) THEN 'DEPLOYING'
   WHEN serving THEN 'RUNNING'
   WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED'
   ELSE 'FAILED' END`;
@@ -123,6 +123,9 @@ export async function finishJob(
           .where(and(eq(sites.id, job.siteId), ended)),
         moveSite(ctx, job.siteId, "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
       ]);
+      return { recorded: true, deploymentId: null };
+    case "site.route":
+      await end;
       return { recorded: true, deploymentId: null };
     case "site.delete": {
       const logs = await ctx.db
@@ -211,6 +214,7 @@ export async function endAsFailed(
       ]);
       break;
     case "site.restart":
+    case "site.route":
     case "site.delete":
       await end;
       break;

@@ -10,6 +10,8 @@ export type JobMaterial = {
   site: SiteRow;
   pack: typeof packs.$inferSelect;
   env: EnvEntry[];
+  /** The site's own names that are proven. */
+  domains: string[];
 };
 
 /** Images kept per site for rollback, the one in service included. */
@@ -19,7 +21,7 @@ const startTimeoutSeconds = 60;
 
 /** The job as it travels: secrets are opened only here, on their way to the host. */
 export function frameOf(ctx: Ctx, material: JobMaterial): Job {
-  const { job, site } = material;
+  const { job, site, domains } = material;
   const { id, kind } = job;
   switch (kind) {
     case "site.deploy":
@@ -41,17 +43,21 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
     case "site.restart":
       return { id, kind, args: { run: runOf(ctx, material), deploymentId: deploymentOf(job) } };
     case "site.stop":
-      return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site) } };
+    case "site.route":
+      return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site, domains) } };
     case "site.delete":
       return {
         id,
         kind,
-        args: { siteId: site.id, accountId: site.accountId, hostnames: hostnamesOf(ctx, site) },
+        args: { siteId: site.id, accountId: site.accountId, hostnames: hostnamesOf(ctx, site, domains) },
       };
   }
 }
 
-const hostnamesOf = (ctx: Ctx, site: SiteRow) => [siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname];
+const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: string[]) => [
+  siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,
+  ...domains,
+];
 
 function deploymentOf(job: JobMaterial["job"]): Id<"deployment"> {
   if (!job.deploymentId) throw new Error(`Job ${job.id} (${job.kind}) names no deployment`);
@@ -72,10 +78,10 @@ function sourceOf(ctx: Ctx, site: SiteRow): Source {
   throw new Error(`Site ${site.id} has no source`);
 }
 
-const runOf = (ctx: Ctx, { site, pack, env }: JobMaterial): RunSpec => ({
+const runOf = (ctx: Ctx, { site, pack, env, domains }: JobMaterial): RunSpec => ({
   siteId: site.id,
   accountId: site.accountId,
-  hostnames: hostnamesOf(ctx, site),
+  hostnames: hostnamesOf(ctx, site, domains),
   port: site.port,
   startCommand: site.startCommand,
   healthCheckPath: site.healthCheckPath,

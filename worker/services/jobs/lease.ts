@@ -1,8 +1,8 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, sql } from "drizzle-orm";
 import type { Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import { domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
 import { newestEnv } from "../sites/view.ts";
 import { frameOf } from "./frame.ts";
@@ -40,7 +40,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
   // Four plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , [job], [site], [pack], [env]] = await ctx.db.batch([
+  const [, , , [job], [site], [pack], [env], names] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
         deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
@@ -71,10 +71,15 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
             ELSE ${newestEnv} END`,
         ),
       ),
+    ctx.db
+      .select({ name: domains.name })
+      .from(domains)
+      .where(and(eq(domains.siteId, ofTaken("site_id")), isNotNull(domains.verifiedAt)))
+      .orderBy(asc(domains.id)),
   ]);
   if (!job || !site || !pack) return null;
   return {
-    job: frameOf(ctx, { job, site, pack, env: env?.entries ?? [] }),
+    job: frameOf(ctx, { job, site, pack, env: env?.entries ?? [], domains: names.map(({ name }) => name) }),
     attempt: job.attempt,
     timeoutMs: jobTimeoutMs[job.kind],
     deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,

@@ -4,6 +4,7 @@ import type { EnvVariableShown, Site } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, siteEnvVersions } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
+import { domainView, type DomainRow } from "../domains/view.ts";
 import type { SiteRow } from "./owned.ts";
 
 type DeploymentRow = typeof deployments.$inferSelect;
@@ -24,7 +25,13 @@ export const newestEnv = sql`${siteEnvVersions.version} = (SELECT max(n.version)
 export const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
 /** The public record. `shown` holds at least this site's rows chosen by `shownInRecord`, newest first. */
-export function siteView(ctx: Ctx, site: SiteRow, shown: DeploymentRow[], env: readonly EnvEntry[]): Site {
+export function siteView(
+  ctx: Ctx,
+  site: SiteRow,
+  shown: DeploymentRow[],
+  env: readonly EnvEntry[],
+  names: readonly DomainRow[],
+): Site {
   const own = shown.filter((row) => row.siteId === site.id);
   const current = own.find((row) => row.id === site.currentDeploymentId);
   const latest = own[0];
@@ -44,7 +51,7 @@ export function siteView(ctx: Ctx, site: SiteRow, shown: DeploymentRow[], env: r
     packId: site.packId,
     billingTerm: site.billingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
-    domains: [],
+    domains: names.filter((row) => row.siteId === site.id).map((row) => domainView(ctx, site, row)),
     envVariables: env.map(shownEnv),
     currentDeployment: current
       ? {

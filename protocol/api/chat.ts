@@ -1,0 +1,24 @@
+import * as z from "zod";
+import { Timestamp } from "./common.ts";
+
+export const ChatRequest = z
+  .strictObject({
+    message: z.string().min(1).max(8000),
+    conversationId: z.string().min(1).max(100).optional(),
+    /** Id of a pending action that this message confirms. */
+    confirm: z.string().min(1).max(200).optional(),
+  })
+  .meta({ id: "ChatRequest" });
+
+export const ChatReply = z
+  .object({
+    message: z.string(),
+    conversationId: z.string(),
+    balance: z.number(),
+    creditsUsed: z.number(),
+    toolCalls: z.array(z.object({ tool: z.string(), ok: z.boolean() })),
+    pendingAction: z
+      .object({ id: z.string(), tool: z.string(), summary: z.string(), expiresAt: Timestamp })
+      .nullable(),
+  })
+  .meta({ id: "ChatReply" });

@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Domain, Site } from "../../protocol/api/sites.ts";
+import { account, api, createSite, finish, readyAgent, runningSite, site, uniqueName } from "./service.ts";
+
+const change = (key: string, id: string, domain: unknown) =>
+  api<Domain & { reason: string }>(key, "PATCH", `/sites/${id}`, { domain });
+const newName = () => `${uniqueName("www")}.example.com`;
+
+/** What the resolvers know: name → TXT records; null: this resolver is away. */
+function resolvers(...zones: (Record<string, string[]> | null)[]) {
+  let turn = 0;
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+    const url = new URL(new Request(input).url);
+    const zone = zones[turn++ % zones.length];
+    if (!zone) throw new Error("unreachable");
+    const Answer = (zone[url.searchParams.get("name") ?? ""] ?? []).map((data) => ({ type: 16, data }));
+    return Response.json({ Status: 0, Answer });
+  });
+}
+afterEach(() => vi.restoreAllMocks());
+
+describe("a site's own domain", () => {
+  it("is added with the record that proves it, and the same one when asked again", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const name = newName();
+    const { status, body } = await change(key, siteId, name.toUpperCase());
+    expect([status, body.domain, body.status]).toEqual([200, name, "pending"]);
+    expect(body.record).toMatchObject({ type: "TXT", name: `_berth-challenge.${name}` });
+    expect(body.target).toBe(new URL((await site(key, siteId)).url).hostname);
+    expect((await change(key, siteId, name)).body).toEqual(body);
+    expect((await site(key, siteId)).domains).toEqual([body]);
+  });
+
+  it("is refused where it is no name, the service's own, or that of another account's site", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    for (const wrong of [
+      "localhost",
+      "a b.com",
+      "10.0.0.1",
+      "a.localhost",
+      "-a.example.com",
+      "x".repeat(254),
+      {},
+      7,
+    ])
+      expect([wrong, (await change(key, siteId, wrong)).status]).toEqual([wrong, 400]);
+    expect((await change(await account(), siteId, newName())).status).toBe(403);
+    expect((await change(key, siteId, { verify: "unknown.example.com" })).status).toBe(404);
+    expect((await change(key, siteId, { remove: "unknown.example.com" })).status).toBe(404);
+  });
+
+  it("is verified by its TXT record only, also when one resolver is away or answers in parts", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const name = newName();
+    const { record } = (await change(key, siteId, name)).body;
+    const verify = () => change(key, siteId, { verify: name });
+    resolvers(null);
+    expect((await verify()).body.reason).toContain("could not be asked");
+    resolvers({});
+    expect((await verify()).body.reason).toContain("no TXT record");
+    resolvers({ [record.name]: ['"berth-verify=another"'] });
+    expect([(await verify()).status, (await verify()).body.reason]).toEqual([
+      409,
+      expect.stringContaining("another value"),
+    ]);
+    resolvers({ [record.name]: [`"${record.value.slice(0, 9)}" "${record.value.slice(9)}"`] }, null);
+    expect((await verify()).body.status).toBe("verified");
+  });
+
+  it("belongs to the first site that proves it", async () => {
+    const [a, b] = [await account(), await account()];
+    const [first, second] = [await createSite(a), await createSite(b)];
+    const name = newName();
+    const records = [
+      (await change(a, first.siteId, name)).body.record,
+      (await change(b, second.siteId, name)).body.record,
+    ];
+    expect(records[0]?.value).not.toBe(records[1]?.value);
+    resolvers({ [`_berth-challenge.${name}`]: records.map((one) => `"${one.value}"`) });
+    const won = await Promise.all([
+      change(a, first.siteId, { verify: name }),
+      change(b, second.siteId, { verify: name }),
+    ]);
+    expect(won.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    const winner = won[0]?.status === 200 ? { key: a, id: first.siteId } : { key: b, id: second.siteId };
+    const loser = winner.key === a ? { key: b, id: second.siteId } : { key: a, id: first.siteId };
+    expect((await change(winner.key, winner.id, { remove: name })).status).toBe(200);
+    expect((await change(loser.key, loser.id, { verify: name })).status).toBe(200);
+  });
+
+  it("reaches the host that runs the site, added and removed, and every later deployment", async () => {
+    const key = await account();
+    const host = await readyAgent();
+    const { siteId } = await runningSite(key, host);
+    const name = newName();
+    const { record } = (await change(key, siteId, name)).body;
+    resolvers({ [record.name]: [record.value] });
+    await change(key, siteId, { verify: name });
+    const own = new URL((await site(key, siteId)).url).hostname;
+    const told = await host.next("job");
+    expect([told.job.kind, told.job.args]).toEqual(["site.route", { siteId, hostnames: [own, name] }]);
+    await finish(host, told.job, told.attempt);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const deploy = await host.next("job");
+    expect(deploy.job.args).toMatchObject({ run: { hostnames: [own, name] } });
+    await finish(host, deploy.job, deploy.attempt, {
+      commit: null,
+      commitMessage: null,
+      imageDigest: "sha256:1",
+      durations: { clone: null, build: null, start: 1, swap: 1 },
+    });
+    await change(key, siteId, { remove: name });
+    const untold = await host.next("job");
+    expect(untold.job.args).toEqual({ siteId, hostnames: [own] });
+    await finish(host, untold.job, untold.attempt);
+    expect(((await site(key, siteId)) as Site).domains).toEqual([]);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+  });
+});

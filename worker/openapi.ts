@@ -1,0 +1,136 @@
+import * as z from "zod";
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from "zod-openapi";
+import { ErrorBody } from "../protocol/api/common.ts";
+import { operations, type Operation } from "../protocol/api/operations.ts";
+import { errorCatalogue, type ErrorCode } from "../protocol/errors.ts";
+import { version } from "./version.ts";
+
+const meanings: Record<ErrorCode, string> = {
+  invalid_request: "The body, a parameter or the query is not valid; `issues` says where and why",
+  unauthorized: "No key or session, or one that is not known",
+  payment_required: "Something is unpaid; `invoiceToken` where one invoice would settle it",
+  forbidden: "The resource exists and is not the caller's, or the credential may not do this",
+  not_found: "There is no such resource",
+  conflict: "The state does not allow this; `reason` says why",
+  payload_too_large: "The body is larger than 1 MiB",
+  unsupported_media_type: "The body is not declared as application/json",
+  idempotency_mismatch: "The same Idempotency-Key came with another body",
+  rate_limited: "Over the limit; wait `Retry-After` seconds",
+  server_error: "Our fault; `requestId` finds it in the log",
+  not_implemented: "This installation cannot do that yet",
+};
+
+/** What an operation may refuse, from what it asks for. */
+export function refusalsOf(operation: Operation): ErrorCode[] {
+  const takesBody = operation.body !== undefined;
+  const codes: ErrorCode[] = [...(operation.refusals ?? []), "rate_limited", "server_error"];
+  if (operation.access !== "none") codes.push("unauthorized");
+  if (operation.path.includes("{id}")) codes.push("not_found");
+  if (operation.access !== "none" && (operation.path.includes("{id}") || operation.access !== "key"))
+    codes.push("forbidden");
+  if (takesBody || operation.query) codes.push("invalid_request");
+  if (takesBody) codes.push("payload_too_large", "unsupported_media_type");
+  if (operation.anyBody) codes.push("payload_too_large");
+  if (operation.method === "post" && operation.access !== "none") {
+    if (!codes.includes("conflict")) codes.push("conflict");
+    if (!takesBody) codes.push("invalid_request");
+    codes.push("idempotency_mismatch");
+  }
+  if (operation.method !== "get" && operation.access === "key") codes.push("forbidden");
+  if (operation.notBuilt) codes.push("not_implemented");
+  return [...new Set(codes)].toSorted((a, b) => errorCatalogue[a].status - errorCatalogue[b].status);
+}
+
+const json = (schema: z.ZodType, example?: unknown) => ({
+  "application/json": { schema, ...(example !== undefined && { example }) },
+});
+
+function describe(operationId: string, operation: Operation): ZodOpenApiOperationObject {
+  const responses: ZodOpenApiResponsesObject = {};
+  for (const { status, schema, when } of operation.answers) {
+    const isExampled = operation.answers.at(-1)?.status === status;
+    responses[`${status}`] = {
+      description: when ?? (status === 202 ? "Accepted" : status === 201 ? "Created" : "OK"),
+      content: {
+        ...json(schema, isExampled ? operation.examples?.answer : undefined),
+        ...(operation.streams && { "text/event-stream": { schema: z.string() } }),
+      },
+    };
+  }
+  for (const code of refusalsOf(operation))
+    responses[`${errorCatalogue[code].status as 400}`] = { $ref: `#/components/responses/${code}` };
+  const path = operation.path.includes("{id}") && z.object({ id: z.string() });
+  const header =
+    operation.method === "post" &&
+    operation.access !== "none" &&
+    z.object({ "Idempotency-Key": z.string().min(1).max(255).optional() });
+  return {
+    operationId,
+    summary: operation.summary,
+    tags: [operation.tag],
+    security:
+      operation.access === "none"
+        ? []
+        : operation.access === "session"
+          ? [{ session: [] }]
+          : [{ key: [] }, { session: [] }],
+    requestParams: {
+      ...(path && { path }),
+      ...(operation.query && { query: operation.query }),
+      ...(header && { header }),
+    },
+    ...(operation.body && {
+      requestBody: {
+        required: !operation.optionalBody,
+        content: json(operation.body, operation.examples?.body),
+      },
+    }),
+    responses,
+  };
+}
+
+/** The OpenAPI 3.1 document, made of the very schemas that validate. */
+export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string }) {
+  const servers = {
+    api: [{ url: `${config.SITE_URL}/api/v1` }],
+    site: [{ url: config.SITE_URL }],
+    webhook: [{ url: config.WEBHOOK_HOST }],
+  };
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const [id, operation] of Object.entries<Operation>(operations)) {
+    const path = (paths[operation.path] ??= operation.at ? { servers: servers[operation.at] } : {});
+    path[operation.method] = describe(id, operation);
+  }
+  return createDocument({
+    openapi: "3.1.0",
+    info: {
+      title: "Berth",
+      version,
+      description:
+        "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds.",
+    },
+    servers: servers.api,
+    tags: [...new Set(Object.values<Operation>(operations).map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        key: { type: "http", scheme: "bearer", description: "An API key: `Authorization: Bearer sk_…`" },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: config.SITE_URL.startsWith("https:") ? "__Secure-berth_session" : "berth_session",
+          description: "A signed-in browser; a change needs the service's own Origin",
+        },
+      },
+      responses: Object.fromEntries(
+        Object.entries(meanings).map(([code, description]) => [
+          code,
+          {
+            description,
+            content: json(ErrorBody, { error: errorCatalogue[code as ErrorCode].text }),
+          },
+        ]),
+      ),
+    },
+  });
+}

@@ -1,0 +1,19 @@
+import { Hono } from "hono";
+import { html } from "hono/html";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../env.ts";
+import { limitAddress } from "../middleware/limit.ts";
+
+/** Made on first use: nothing else needs the generator. */
+const documentOf = async (env: AppEnv["Bindings"]) =>
+  (await import("../openapi.ts")).openApiDocument(configOf(env));
+
+export const openApi = new Hono<AppEnv>().get("/openapi.json", limitAddress, async (c) =>
+  c.json(await documentOf(c.env)),
+);
+
+/** The same for people. */
+export const reference = new Hono<AppEnv>().get("/docs", limitAddress, async (c) => {
+  const { ReferencePage } = await import("../pages/reference.tsx");
+  return c.html(html`<!doctype html>${<ReferencePage document={await documentOf(c.env)} />}`);
+});

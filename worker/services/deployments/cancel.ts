@@ -1,0 +1,35 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { DeploymentCancelled } from "../../../protocol/api/deployments.ts";
+import type { Ctx } from "../../context.ts";
+import { jobs } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { endAsFailed } from "../jobs/finish.ts";
+import { deploymentOwnedBy } from "./owned.ts";
+
+/** A waiting deployment ends at once; a running one when its host has stopped the work. */
+export async function cancelDeployment(ctx: Ctx, deploymentId: string): Promise<DeploymentCancelled> {
+  const { id, status } = await deploymentOwnedBy(ctx, deploymentId);
+  const [job] = await ctx.db
+    .select()
+    .from(jobs)
+    .where(
+      and(
+        eq(jobs.deploymentId, id),
+        eq(jobs.kind, "site.deploy"),
+        inArray(jobs.status, ["QUEUED", "LEASED"]),
+      ),
+    );
+  if (job?.status === "QUEUED") {
+    const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
+    if (ended.recorded) return { id, status: "CANCELLED" };
+  }
+  // It runs, or was taken by a host just now.
+  const [leased] = await ctx.db
+    .update(jobs)
+    .set({ cancelRequested: true })
+    .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
+    .returning();
+  if (!leased) throw conflict("This deployment has ended already.");
+  if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
+  return { id, status };
+}

@@ -1,0 +1,39 @@
+import { and, count, eq } from "drizzle-orm";
+import type { Domain } from "../../../protocol/api/sites.ts";
+import type { Ctx } from "../../context.ts";
+import { domains } from "../../db/schema.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
+import { base62 } from "../../domain/tokens.ts";
+import type { SiteRow } from "../sites/owned.ts";
+import { domainView } from "./view.ts";
+
+const maxDomains = 50;
+
+/** Answers the TXT record that proves ownership. Asked again, the same one; nothing is served until it is verified. */
+export async function addDomain(ctx: Ctx, site: SiteRow, name: string): Promise<Domain> {
+  for (const own of [ctx.config.SITE_URL, ctx.config.WEBHOOK_HOST, ctx.config.SITES_ORIGIN]) {
+    const { hostname } = new URL(own);
+    if (name === hostname || name.endsWith(`.${hostname}`))
+      throw invalid("domain", "this name belongs to the service itself");
+  }
+  const [existing, [{ total } = { total: 0 }]] = await ctx.db.batch([
+    ctx.db
+      .select()
+      .from(domains)
+      .where(and(eq(domains.siteId, site.id), eq(domains.name, name))),
+    ctx.db.select({ total: count() }).from(domains).where(eq(domains.siteId, site.id)),
+  ]);
+  if (existing[0]) return domainView(ctx, site, existing[0]);
+  if (total >= maxDomains) throw conflict(`A site has at most ${maxDomains} domains: remove some first.`);
+  const row = {
+    id: ctx.newId("domain"),
+    siteId: site.id,
+    name,
+    challenge: `berth-verify=${base62(ctx.random(16))}`,
+    verifiedAt: null,
+    createdAt: ctx.now(),
+  };
+  const [made] = await ctx.db.insert(domains).values(row).onConflictDoNothing().returning();
+  if (!made) throw conflict("This domain was added at the same moment: ask again.");
+  return domainView(ctx, site, made);
+}
