@@ -39,6 +39,8 @@ const pageHeaders = secureHeaders({
     baseUri: ["'none'"],
   },
   crossOriginResourcePolicy: false,
+  // "no-referrer", the default, makes browsers post forms with `Origin: null`.
+  referrerPolicy: "same-origin",
 });
 
 /** The API under {base_url} = {site_url}/api/v1. */

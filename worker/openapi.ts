@@ -68,6 +68,7 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
     operationId,
     summary: operation.summary,
     tags: [operation.tag],
+    "x-access": operation.access,
     security:
       operation.access === "none"
         ? []

@@ -55,7 +55,8 @@ describe("the OpenAPI document", () => {
       expect(found, reference).toBeDefined();
     }
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
-    expect(ids.toSorted()).toEqual(Object.keys(operations).toSorted());
+    expect(new Set(ids)).toEqual(new Set(Object.keys(operations)));
+    expect(ids.length).toBe(Object.keys(operations).length);
   });
 
   it("is readable as a page without a script or anything from elsewhere", async () => {

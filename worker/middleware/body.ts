@@ -40,12 +40,10 @@ export const limitBody = bodyLimit({
 export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
   if (c.req.method === "GET" || c.req.method === "HEAD") return next();
   const type = c.req.header("Content-Type");
-  if (c.req.raw.body !== null && !/^application\/json(;|$)/i.test(type ?? ""))
-    throw new AppError("unsupported_media_type");
-  if (type !== undefined && (await c.req.text()) === "") {
+  if ((await c.req.text()) === "") {
     const headers = new Headers(c.req.raw.headers);
     headers.delete("Content-Type");
     c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
-  }
+  } else if (!/^application\/json(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
   await next();
 });

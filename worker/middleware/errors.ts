@@ -3,14 +3,21 @@ import { HTTPException } from "hono/http-exception";
 import { errorCatalogue, type ErrorCode } from "../../protocol/errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
+import { errorPage } from "../pages/error.tsx";
+
+/** A person's browser on one of the pages, rather than a client of the API. */
+const isPage = (c: Context<AppEnv>): boolean =>
+  !/^\/(api|webhooks|agent|setup|health)(\/|$)/.test(c.req.path) &&
+  (c.req.header("Accept") ?? "").includes("text/html");
 
 const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unknown> = {}) => {
   const { status, text } = errorCatalogue[code];
   if (code === "unauthorized") c.header("WWW-Authenticate", "Bearer");
   if (code === "rate_limited" && typeof extra["retryAfterSeconds"] === "number") {
     c.header("Retry-After", String(extra["retryAfterSeconds"]));
-    return c.json({ error: text }, status);
+    extra = {};
   }
+  if (isPage(c)) return c.html(errorPage(code, extra["requestId"]), status);
   return c.json({ error: text, ...extra }, status);
 };
 

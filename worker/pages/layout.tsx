@@ -16,6 +16,7 @@ table { width: 100%; border-collapse: collapse; margin: 1.5rem 0 }
 td { padding: .7rem 0; border-top: 1px solid var(--line); vertical-align: top }
 td:last-child { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 tr.total td { font-weight: 650; border-top: 2px solid var(--ink) }
+label input, label .soft { font-weight: 400 } label .soft { display: block; margin-top: .3rem }
 label { display: block; margin-top: 1rem; font-size: .9rem; font-weight: 550 }
 input { width: 100%; font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 9px; padding: .65rem .8rem; margin-top: .3rem }
 button { width: 100%; margin-top: 1.5rem; font: inherit; font-weight: 650; padding: .8rem; border: 0; border-radius: 9px; background: var(--sea); color: var(--sea-ink); cursor: pointer }

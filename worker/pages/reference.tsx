@@ -2,74 +2,91 @@ import type { openApiDocument } from "../openapi.ts";
 import { Layout } from "./layout.tsx";
 
 type Document = ReturnType<typeof openApiDocument>;
-type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null;
+/** The words of JSON Schema that our document uses. */
+type Schema = {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+};
+type Media = { schema?: Schema; example?: unknown };
+type Body = { $ref?: string; description?: string; content?: { "application/json"?: Media } };
+type OperationObject = {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  security: object[];
+  parameters?: { name: string; in: string; schema: Schema }[];
+  requestBody?: Body;
+  responses: Record<string, Body>;
+};
 const methods = ["get", "post", "patch", "delete"] as const;
 
-/** `#/components/<kind>/<name>` or the thing itself. */
-function resolve(document: Document, value: unknown): Json {
-  if (!isObject(value)) return {};
-  const reference = value["$ref"];
-  if (typeof reference !== "string") return value;
+/** What `#/components/<kind>/<name>` names, or the thing itself. */
+function resolve<Thing extends { $ref?: string }>(document: Document, thing: Thing): Thing {
+  if (thing.$ref === undefined) return thing;
   let found: unknown = document;
-  for (const part of reference.slice(2).split("/")) found = isObject(found) ? found[part] : undefined;
-  return isObject(found) ? found : {};
+  for (const part of thing.$ref.slice(2).split("/")) found = (found as Record<string, unknown>)[part];
+  return found as Thing;
 }
 
-const nameOf = (schema: unknown): string | undefined =>
-  isObject(schema) && typeof schema["$ref"] === "string" ? schema["$ref"].split("/").at(-1) : undefined;
+const nameOf = (schema: Schema): string | undefined => schema.$ref?.split("/").at(-1);
 
 /** A schema in one phrase: its type, its values, its bounds. */
-function phrase(schema: Json): string {
-  if (Array.isArray(schema["enum"])) return schema["enum"].map(String).join(" | ");
-  if ("const" in schema) return JSON.stringify(schema["const"]);
-  const options = schema["anyOf"] ?? schema["oneOf"];
-  if (Array.isArray(options)) return options.map((one: Json) => nameOf(one) ?? phrase(one)).join(" or ");
-  const type = Array.isArray(schema["type"]) ? schema["type"].join(" | ") : String(schema["type"] ?? "any");
-  if (type === "array" && isObject(schema["items"]))
-    return `list of ${nameOf(schema["items"]) ?? phrase(schema["items"])}`;
-  const bounds = [
-    schema["minimum"] !== undefined &&
-      schema["minimum"] !== Number.MIN_SAFE_INTEGER &&
-      `from ${String(schema["minimum"])}`,
-    schema["maximum"] !== undefined &&
-      schema["maximum"] !== Number.MAX_SAFE_INTEGER &&
-      `to ${String(schema["maximum"])}`,
-    schema["maxLength"] !== undefined && `up to ${String(schema["maxLength"])} characters`,
-    schema["default"] !== undefined && `default ${JSON.stringify(schema["default"])}`,
-  ].filter(Boolean);
-  return [type, ...bounds].join(", ");
+function phrase(schema: Schema): string {
+  if (schema.$ref !== undefined) return nameOf(schema) ?? "";
+  if (schema.enum) return schema.enum.map(String).join(" | ");
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  const options = schema.anyOf ?? schema.oneOf;
+  if (options) return options.map(phrase).join(" or ");
+  if (schema.items) return `list of ${phrase(schema.items)}`;
+  const { minimum, maximum, maxLength } = schema;
+  return [
+    [schema.type ?? "any"].flat().join(" | "),
+    minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && `from ${minimum}`,
+    maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && `to ${maximum}`,
+    maxLength !== undefined && `up to ${maxLength} characters`,
+    schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
-const Fields = ({ document, schema }: { document: Document; schema: unknown }) => {
-  const name = nameOf(schema);
+const Fields = ({ document, schema }: { document: Document; schema: Schema }) => {
   const own = resolve(document, schema);
-  const options = own["anyOf"] ?? own["oneOf"];
-  if (Array.isArray(options))
+  const options = own.anyOf ?? own.oneOf;
+  if (options)
     return (
       <>
         <p class="soft">One of:</p>
-        {options.map((one: unknown) => (
+        {options.map((one) => (
           <div class="option">
             <Fields document={document} schema={one} />
           </div>
         ))}
       </>
     );
-  const properties = isObject(own["properties"]) ? own["properties"] : null;
-  const required = new Set(Array.isArray(own["required"]) ? own["required"] : []);
   return (
     <>
-      {name && <p class="soft">{name}</p>}
-      {properties ? (
+      {nameOf(schema) && <p class="soft">{nameOf(schema)}</p>}
+      {own.properties ? (
         <table class="fields">
-          {Object.entries(properties).map(([key, value]) => (
+          {Object.entries(own.properties).map(([key, value]) => (
             <tr>
               <td>
                 <code>{key}</code>
-                {required.has(key) ? "" : <span class="soft"> optional</span>}
+                {!own.required?.includes(key) && <span class="soft"> optional</span>}
               </td>
-              <td>{nameOf(value) ?? phrase(isObject(value) ? value : {})}</td>
+              <td>{phrase(value)}</td>
             </tr>
           ))}
         </table>
@@ -88,55 +105,57 @@ const Example = ({ label, value }: { label: string; value: unknown }) =>
     </>
   );
 
-const contentOf = (holder: Json): { schema?: unknown; example?: unknown } => {
-  const content = isObject(holder["content"]) ? holder["content"] : {};
-  return isObject(content["application/json"]) ? content["application/json"] : {};
+const Answer = ({ document, status, answer }: { document: Document; status: string; answer: Body }) => {
+  const own = resolve(document, answer);
+  const { schema, example } = own.content?.["application/json"] ?? {};
+  if (Number(status) >= 400)
+    return (
+      <p class="refusal">
+        <b>{status}</b> <code>{(example as { error?: string } | undefined)?.error}</code> {own.description}
+      </p>
+    );
+  return (
+    <div class="answer">
+      <b>{status}</b> {own.description}
+      {schema && <Fields document={document} schema={schema} />}
+      <Example label="Example" value={example} />
+    </div>
+  );
 };
 
-const Operation = ({
-  document,
-  method,
-  path,
-  operation,
-}: {
-  document: Document;
-  method: string;
-  path: string;
-  operation: Json;
-}) => {
-  const body = isObject(operation["requestBody"]) ? contentOf(operation["requestBody"]) : null;
-  const responses = Object.entries(isObject(operation["responses"]) ? operation["responses"] : {});
-  const parameters = (Array.isArray(operation["parameters"]) ? operation["parameters"] : []) as Json[];
-  const security = JSON.stringify(operation["security"]);
+const credentials = (security: object[]): string =>
+  security.length === 0
+    ? "No credentials."
+    : security.some((one) => "key" in one)
+      ? "A key or a session."
+      : "A session.";
+
+type Listed = { method: string; path: string; operation: OperationObject };
+const Operation = ({ document, method, path, operation }: Listed & { document: Document }) => {
+  const body = operation.requestBody?.content?.["application/json"];
   return (
-    <details id={String(operation["operationId"])}>
+    <details id={operation.operationId}>
       <summary>
         <b class={`method ${method}`}>{method.toUpperCase()}</b> <code>{path}</code>
-        <span class="soft">{String(operation["summary"])}</span>
+        <span class="soft">{operation.summary}</span>
       </summary>
-      <p class="soft">
-        {security === "[]"
-          ? "No credentials."
-          : security.includes("key")
-            ? "A key or a session."
-            : "A session."}
-      </p>
-      {parameters.length > 0 && (
+      <p class="soft">{credentials(operation.security)}</p>
+      {operation.parameters && (
         <>
           <h4>Parameters</h4>
           <table class="fields">
-            {parameters.map((one) => (
+            {operation.parameters.map((one) => (
               <tr>
                 <td>
-                  <code>{String(one["name"])}</code> <span class="soft">{String(one["in"])}</span>
+                  <code>{one.name}</code> <span class="soft">{one.in}</span>
                 </td>
-                <td>{phrase(resolve(document, one["schema"]))}</td>
+                <td>{phrase(one.schema)}</td>
               </tr>
             ))}
           </table>
         </>
       )}
-      {body && (
+      {body?.schema && (
         <>
           <h4>Body</h4>
           <Fields document={document} schema={body.schema} />
@@ -144,32 +163,19 @@ const Operation = ({
         </>
       )}
       <h4>Answers</h4>
-      {responses.map(([status, response]) => {
-        const own = resolve(document, response);
-        const { schema, example } = contentOf(own);
-        return Number(status) < 300 ? (
-          <div class="answer">
-            <b>{status}</b> {String(own["description"])}
-            {schema !== undefined && <Fields document={document} schema={schema} />}
-            <Example label="Example" value={example} />
-          </div>
-        ) : (
-          <p class="refusal">
-            <b>{status}</b> <code>{String(isObject(example) ? example["error"] : "")}</code>{" "}
-            {String(own["description"])}
-          </p>
-        );
-      })}
+      {Object.entries(operation.responses).map(([status, answer]) => (
+        <Answer document={document} status={status} answer={answer} />
+      ))}
     </details>
   );
 };
 
 /** A readable reference, made of the OpenAPI document: no script, nothing from elsewhere. */
 export const ReferencePage = ({ document }: { document: Document }) => {
-  const all = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+  const all = Object.entries(document.paths ?? {}).flatMap(([path, item]): Listed[] =>
     methods.flatMap((method) => {
-      const operation = (item as Json)[method];
-      return isObject(operation) ? [{ method, path, operation }] : [];
+      const operation = item[method] as OperationObject | undefined;
+      return operation ? [{ method, path, operation }] : [];
     }),
   );
   return (
@@ -185,7 +191,7 @@ export const ReferencePage = ({ document }: { document: Document }) => {
         <section>
           <h2>{tag.name}</h2>
           {all
-            .filter(({ operation }) => Array.isArray(operation["tags"]) && operation["tags"][0] === tag.name)
+            .filter(({ operation }) => operation.tags.includes(tag.name))
             .map((one) => (
               <Operation document={document} {...one} />
             ))}

@@ -3,6 +3,7 @@ import { accepts } from "hono/accepts";
 import { html } from "hono/html";
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
+import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/invoice.tsx";
 import { getInvoiceByToken } from "../services/invoices/get-by-token.ts";
@@ -14,7 +15,7 @@ const wantsJson = (c: Context<AppEnv>) =>
 
 /** The token is the credential: shown and paid without signing in. */
 export const invoicePage = new Hono<AppEnv>()
-  .use(actAs("link"))
+  .use(limitAddress, actAs("link"))
   .get("/:token", async (c) => {
     const invoice = await getInvoiceByToken(c.var.ctx, c.req.param("token"));
     if (wantsJson(c)) return c.json(invoice);

@@ -118,7 +118,6 @@ export const signInPages = new Hono<AppEnv>()
     return show(c, <ForgotPasswordPage sent={true} />);
   })
   .get("/reset-password", (c) => {
-    c.header("Referrer-Policy", "no-referrer");
     return show(c, <ResetPasswordPage token={c.req.query("token") ?? ""} refusal={null} />);
   })
   .post("/reset-password", limitBody, async (c) => {

@@ -2,15 +2,25 @@ import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { readPushEvent } from "../domain/push-event.ts";
 import { limitBody } from "../middleware/body.ts";
+import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
 
 /** The address is the credential. */
-export const webhooks = new Hono<AppEnv>().post("/deploy/:id", actAs("link"), limitBody, async (c) => {
-  const event =
-    c.req.header("X-GitHub-Event") ?? c.req.header("X-Gitea-Event") ?? c.req.header("X-Gitlab-Event") ?? null;
-  const done = await triggerWebhook(c.var.ctx, c.req.param("id"), readPushEvent(event, await c.req.text()));
-  return done.skipped
-    ? c.json({ status: done.status, skipped: true }, 200)
-    : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);
-});
+export const webhooks = new Hono<AppEnv>().post(
+  "/deploy/:id",
+  limitAddress,
+  actAs("link"),
+  limitBody,
+  async (c) => {
+    const event =
+      c.req.header("X-GitHub-Event") ??
+      c.req.header("X-Gitea-Event") ??
+      c.req.header("X-Gitlab-Event") ??
+      null;
+    const done = await triggerWebhook(c.var.ctx, c.req.param("id"), readPushEvent(event, await c.req.text()));
+    return done.skipped
+      ? c.json({ status: done.status, skipped: true }, 200)
+      : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);
+  },
+);

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  createSite,
+  newAddress,
+  pay,
+  person,
+  removeSites,
+  send,
+  type Answer,
+  type Credential,
+  type Person,
+  type Site,
+} from "./service.ts";
+
+/** Every documented operation against every refusal. The rows come from the service's own document. */
+type Operation = {
+  operationId: string;
+  "x-access": "none" | "key" | "session" | "operator";
+  parameters?: { in: string; name: string }[];
+  requestBody?: { required: boolean; content: Record<string, { example?: unknown }> };
+  responses: Record<string, unknown>;
+};
+type Servers = { servers?: { url: string }[] };
+type Document = Servers & { paths: Record<string, Servers & Record<string, unknown>> };
+
+const { body: document } = await send<Document>(null, "GET", "/openapi.json");
+const rows = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item)
+    .filter(([method]) => ["get", "post", "patch", "delete"].includes(method))
+    .map(([method, described]) => ({ method, operation: described as Operation }))
+    .map(({ method, operation }) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method: method.toUpperCase(),
+      path,
+      base: (item.servers ?? document.servers)?.[0]?.url ?? "",
+      operation,
+      access: operation["x-access"],
+      hasId: path.includes("{id}"),
+      hasBody: operation.requestBody !== undefined,
+      hasQuery: operation.parameters?.some((one) => one.in === "query") ?? false,
+      isBuilt: operation.responses["501"] === undefined,
+      example: operation.requestBody?.content["application/json"]?.example,
+    })),
+);
+type Row = (typeof rows)[number];
+
+let owner: Person;
+let stranger: Person;
+/** An id of the owner's, by the path it belongs in. */
+let owned: Record<string, string>;
+let spent: { key: string; at: number };
+
+beforeAll(async () => {
+  [owner, stranger] = await Promise.all([person(), person()]);
+  const site = await createSite(owner.session);
+  await pay(site.invoiceToken);
+  const { body } = await send<Site>(owner.session, "GET", `/sites/${site.siteId}`);
+  owned = {
+    sites: site.siteId,
+    deployments: body.latestDeployment?.id ?? "",
+    invoices: site.invoiceId,
+    keys: (await owner.newKey()).id,
+    databases: "db_000000000000000000000000000",
+  };
+});
+afterAll(removeSites);
+
+const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id);
+const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
+const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.example });
+
+/** A credential that this operation takes. */
+async function credentialOf(row: Row, who: Person): Promise<Credential> {
+  if (row.access === "none") return null;
+  return row.access === "session" ? who.session : { key: (await who.newKey()).key };
+}
+
+function expectError(answer: Answer, status: number, error: string) {
+  expect([answer.status, answer.body["error"]]).toEqual([status, error]);
+  expect(answer.headers.get("X-Request-Id")).toMatch(/^[\w-]{8,}$/);
+}
+
+it("the document lists the endpoints of the spec", () => {
+  for (const name of [
+    "GET /sites",
+    "POST /sites",
+    "GET /sites/{id}",
+    "PATCH /sites/{id}",
+    "DELETE /sites/{id}",
+    "GET /databases",
+    "POST /databases",
+    "GET /databases/{id}",
+    "PATCH /databases/{id}",
+    "DELETE /databases/{id}",
+    "GET /credits",
+    "GET /credits/packages",
+    "POST /credits/purchase",
+    "POST /chat",
+    "POST /chat/stream",
+    "POST /auth/device",
+    "GET /auth/device-poll",
+    "POST /webhooks/deploy/{id}",
+  ])
+    expect(rows.map((row) => row.name)).toContain(name);
+});
+
+describe.each(rows.filter(({ access }) => access !== "none"))("$name", (row) => {
+  it("without a key or session: 401", async () => {
+    const answer = await send(null, row.method, urlOf(row, ownId(row)), sentOf(row));
+    expectError(answer, 401, "unauthorized");
+    expect(answer.headers.get("WWW-Authenticate")).toMatch(/^Bearer/);
+  });
+
+  it("with a forged, cut or strange key, or a forged session: 401", async () => {
+    const { key } = await owner.newKey();
+    const last = key.endsWith("A") ? "B" : "A";
+    for (const Authorization of [
+      `Bearer ${key.slice(0, -1)}${last}`,
+      `Bearer ${key.slice(0, -1)}`,
+      `Bearer sk_${"A".repeat(50)}`,
+      "Bearer ",
+      "Bearer \u00e9",
+      `Basic ${key}`,
+      `Bearer ${key} ${key}`,
+    ])
+      expectError(
+        await send(null, row.method, urlOf(row, ownId(row)), { ...sentOf(row), headers: { Authorization } }),
+        401,
+        "unauthorized",
+      );
+    const cookie = owner.session.cookie.replace(/=\w{8}/, "=AAAAAAAA");
+    expectError(await send({ cookie }, row.method, urlOf(row, ownId(row)), sentOf(row)), 401, "unauthorized");
+  });
+
+  it("with a revoked key: 401", async () => {
+    const { key, id } = await owner.newKey();
+    expect((await send({ key }, "GET", "/sites")).status).toBe(200);
+    await send(owner.session, "DELETE", `/keys/${id}`);
+    expectError(await send({ key }, row.method, urlOf(row, ownId(row)), sentOf(row)), 401, "unauthorized");
+  });
+
+  it("over the key's limit: 429, before the body or the id is looked at", async () => {
+    const answer = await send({ key: await spentKey() }, row.method, urlOf(row, "unknown"), {
+      ...(row.hasBody && { text: "{" }),
+    });
+    expectError(answer, 429, "rate_limited");
+    expect(answer.headers.get("Retry-After")).toMatch(/^[1-9]\d?$/);
+  });
+});
+
+/** A key that has made its 60 requests within the last 40 seconds. */
+async function spentKey(): Promise<string> {
+  if (spent === undefined || Date.now() - spent.at > 40_000) {
+    const { key } = await owner.newKey();
+    const at = Date.now();
+    await Promise.all(Array.from({ length: 60 }, () => send({ key }, "GET", "/sites?limit=1")));
+    spent = { key, at };
+  }
+  return spent.key;
+}
+
+/** Resources that exist already: those that are not built have no id anybody could own. */
+const withId = rows.filter(
+  ({ access, hasId, path }) => access !== "none" && hasId && !path.startsWith("/databases"),
+);
+
+describe.each(withId)("$name", (row) => {
+  it("with somebody else's id: 403", async () => {
+    const credential = await credentialOf(row, stranger);
+    expectError(await send(credential, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
+  });
+
+  it("with an unknown id: 404 Not found", async () => {
+    const credential = await credentialOf(row, owner);
+    const unknown = ownId(row).slice(0, -4) + "0000";
+    for (const id of [unknown, "unknown", "%00", "..%2f..", `${ownId(row)}'--`, "x".repeat(1000)])
+      expectError(await send(credential, row.method, urlOf(row, id), sentOf(row)), 404, "Not found");
+  });
+});
+
+describe.each(rows.filter(({ access }) => access === "session"))("$name", (row) => {
+  it("with a key: 403, keys are managed by a signed-in person", async () => {
+    const { key } = await owner.newKey();
+    expectError(await send({ key }, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
+  });
+});
+
+describe.each(rows.filter(({ access }) => access === "operator"))("$name", (row) => {
+  it("by somebody who is no operator: 403", async () => {
+    const credential = await credentialOf(row, owner);
+    expectError(await send(credential, row.method, urlOf(row, ""), sentOf(row)), 403, "forbidden");
+  });
+});
+
+describe.each(rows.filter(({ access, method }) => access !== "none" && method !== "GET"))("$name", (row) => {
+  it("by a session from another site's page: 403", async () => {
+    const { cookie } = owner.session;
+    for (const headers of [{ Origin: "https://evil.example" }, { Origin: "null" }])
+      expectError(
+        await send({ cookie }, row.method, urlOf(row, ownId(row)), { ...sentOf(row), headers }),
+        403,
+        "forbidden",
+      );
+  });
+});
+
+describe.each(rows.filter(({ hasBody }) => hasBody))("$name", (row) => {
+  const sendText = async (text: string, headers: Record<string, string> = {}) =>
+    send(await credentialOf(row, owner), row.method, urlOf(row, ownId(row)), {
+      text,
+      headers,
+      address: newAddress(),
+    });
+
+  it("with a malformed body: 400 and where it is wrong, before the id is looked at", async () => {
+    for (const text of ["{", "[]", "null", '"text"', "7", `{"__proto__":{"a":1},"unknownField":1}`]) {
+      const answer = await sendText(text);
+      expectError(answer, 400, "invalid_request");
+      const issues = answer.body["issues"] as unknown[];
+      expect(issues.length).toBeGreaterThan(0);
+      for (const issue of issues)
+        expect(issue).toEqual({ path: expect.any(String), message: expect.any(String) });
+    }
+    const unknown = await sendText(JSON.stringify({ ...(row.example as object), unknownField: 1 }));
+    expectError(unknown, 400, "invalid_request");
+    expectError(
+      await send(await credentialOf(row, owner), row.method, urlOf(row, "unknown"), {
+        text: "{",
+        address: newAddress(),
+      }),
+      400,
+      "invalid_request",
+    );
+  });
+
+  it("with another media type: 415", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"])
+      expectError(await sendText("{}", { "Content-Type": type }), 415, "unsupported_media_type");
+  });
+
+  it("with more than 1 MiB: 413", async () => {
+    const text = JSON.stringify({ ...(row.example as object), filler: "x".repeat(1024 * 1024) });
+    expectError(await sendText(text), 413, "payload_too_large");
+  });
+});
+
+describe.each(rows.filter(({ hasQuery }) => hasQuery))("$name", (row) => {
+  it("with a bad query: 400", async () => {
+    for (const search of ["?unknown=1", "?limit=0", "?limit=101x", "?limit=-1", "?code="])
+      expectError(
+        await send(await credentialOf(row, owner), row.method, urlOf(row, ownId(row)) + search, {
+          address: newAddress(),
+        }),
+        400,
+        "invalid_request",
+      );
+  });
+});
+
+describe.each(rows.filter(({ isBuilt, access }) => !isBuilt && access !== "none"))("$name", (row) => {
+  it("is not built: says so with 501, to its owner and with a valid request only", async () => {
+    const answer = await send(
+      await credentialOf(row, owner),
+      row.method,
+      urlOf(row, ownId(row)),
+      sentOf(row),
+    );
+    expectError(answer, 501, "not_implemented");
+    expect(answer.body["reason"]).toMatch(/cannot do that yet/);
+  });
+});
+
+describe("endpoints without credentials", () => {
+  const open = rows.filter(({ access }) => access === "none");
+
+  it.each(open)("$name asks for none", async (row) => {
+    const answer = await send(null, row.method, urlOf(row, "unknown"), {
+      ...sentOf(row),
+      address: newAddress(),
+    });
+    expect([401, 403, 500]).not.toContain(answer.status);
+  });
+
+  it("are limited per client address: 429", async () => {
+    const address = newAddress();
+    for (let round = 0; round < 30; round++)
+      await Promise.all(Array.from({ length: 40 }, () => send(null, "GET", "/packs", { address })));
+    for (const row of open.filter(({ path }) => path !== "/health")) {
+      const answer = await send(null, row.method, urlOf(row, "unknown"), { ...sentOf(row), address });
+      expect([row.name, answer.status, answer.body["error"]]).toEqual([row.name, 429, "rate_limited"]);
+      expect(answer.headers.get("Retry-After")).toMatch(/^[1-9]\d*$/);
+    }
+    expect((await send(null, "GET", "/packs", { address: newAddress() })).status).toBe(200);
+  });
+});
+
+it("every operation has its row in each part it belongs in", () => {
+  expect(rows.length).toBeGreaterThanOrEqual(30);
+  for (const row of rows) {
+    expect([row.name, row.access]).toEqual([
+      row.name,
+      expect.stringMatching(/^(none|key|session|operator)$/),
+    ]);
+    if (row.hasId && row.access !== "none")
+      expect([row.name, ownId(row)]).toEqual([row.name, expect.stringMatching(/_/)]);
+    if (row.operation.requestBody?.required)
+      expect([row.name, row.example]).toEqual([row.name, expect.any(Object)]);
+  }
+});

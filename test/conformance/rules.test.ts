@@ -1,0 +1,425 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  baseUrl,
+  createSite,
+  newAddress,
+  pay,
+  person,
+  removeSites,
+  send,
+  siteInput,
+  siteUrl,
+  until,
+  uniqueName,
+  type Created,
+  type Person,
+  type Site,
+} from "./service.ts";
+
+let owner: Person;
+beforeAll(async () => void (owner = await person()));
+afterAll(removeSites);
+
+const site = async (id: string) => (await send<Site>(owner.session, "GET", `/sites/${id}`)).body;
+const patch = (id: string, body: unknown) => send(owner.session, "PATCH", `/sites/${id}`, { body });
+const settled = (id: string) =>
+  until(
+    () => site(id),
+    ({ status }) => status !== "DEPLOYING" && status !== "PENDING",
+  );
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+describe("sites", () => {
+  it("POST creates a PENDING site and an unpaid invoice, and deploys nothing", async () => {
+    const { status, headers, body } = await send<Created>(owner.session, "POST", "/sites", {
+      body: siteInput(),
+    });
+    expect(status).toBe(201);
+    expect(headers.get("Location")).toContain(body.siteId);
+    expect(body).toEqual({
+      invoiceToken: expect.stringMatching(/^inv_\w{22,}$/),
+      invoiceId: expect.stringMatching(/^invoice_/),
+      siteId: expect.stringMatching(/^site_/),
+    });
+    expect(await site(body.siteId)).toMatchObject({
+      status: "PENDING",
+      latestDeployment: null,
+      currentDeployment: null,
+    });
+    const invoice = await send(owner.session, "GET", `/invoices/${body.invoiceId}`);
+    expect(invoice.body).toMatchObject({
+      status: "unpaid",
+      kind: "site",
+      token: body.invoiceToken,
+      resource: { id: body.siteId },
+    });
+    await send(owner.session, "DELETE", `/sites/${body.siteId}`);
+  });
+
+  it("are deployed by themselves once the invoice is paid, once, however often it is paid", async () => {
+    const { siteId, invoiceToken, invoiceId } = await createSite(owner.session);
+    const paid = await Promise.all(Array.from({ length: 5 }, () => pay(invoiceToken)));
+    for (const one of paid) expect([one.status, one.body["status"]]).toEqual([200, "paid"]);
+    expect(["DEPLOYING", "FAILED"]).toContain((await site(siteId)).status);
+    const deployments = await send<{ data: { trigger: string; number: number }[] }>(
+      owner.session,
+      "GET",
+      `/sites/${siteId}/deployments`,
+    );
+    expect(deployments.body.data).toEqual([expect.objectContaining({ trigger: "payment", number: 1 })]);
+    expect((await send(owner.session, "GET", `/invoices/${invoiceId}`)).body).toMatchObject({
+      status: "paid",
+      paidAt: expect.stringMatching(iso),
+    });
+    expect(await settled(siteId)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { status: "FAILED", error: expect.any(String) },
+    });
+  });
+
+  it("take exactly one of action, domain, envVariables and settings", async () => {
+    const { siteId } = await createSite(owner.session);
+    const both = { action: "stop", envVariables: [{ key: "A", value: "1" }] };
+    for (const body of [
+      {},
+      both,
+      { action: "delete" },
+      { action: "DEPLOY" },
+      { name: "x" },
+      { settings: {} },
+    ])
+      expect([body, (await patch(siteId, body)).status]).toEqual([body, 400]);
+  });
+
+  it("refuse actions their state does not allow: unpaid is 402 with the invoice, otherwise 409 with a reason", async () => {
+    const { siteId, invoiceToken } = await createSite(owner.session);
+    for (const action of ["start", "stop", "restart", "deploy"]) {
+      const answer = await patch(siteId, { action });
+      expect([answer.status, answer.body]).toEqual([402, { error: "payment_required", invoiceToken }]);
+    }
+    await pay(invoiceToken);
+    await settled(siteId);
+    const refused = await patch(siteId, { action: "restart" });
+    expect([refused.status, refused.body]).toEqual([409, { error: "conflict", reason: expect.any(String) }]);
+  });
+
+  it("are DEPLOYING as soon as deploy is asked for, by action or webhook, and requests collapse into one successor", async () => {
+    const { siteId, invoiceToken } = await createSite(owner.session);
+    await pay(invoiceToken);
+    await settled(siteId);
+    const { url } = (await send<{ url: string }>(owner.session, "GET", `/sites/${siteId}/webhook`)).body;
+    expect(url).toMatch(/\/webhooks\/deploy\/\S{22,}$/);
+    const hooked = await send(null, "POST", url, { address: newAddress() });
+    expect([hooked.status, hooked.body]).toEqual([
+      202,
+      { status: "DEPLOYING", deploymentId: expect.stringMatching(/^dep_/) },
+    ]);
+    const more = await Promise.all(Array.from({ length: 10 }, () => patch(siteId, { action: "deploy" })));
+    for (const { status, body } of more) expect([status, body["status"]]).toEqual([202, "DEPLOYING"]);
+    await settled(siteId);
+    const { data } = (
+      await send<{ data: { status: string }[] }>(
+        owner.session,
+        "GET",
+        `/sites/${siteId}/deployments?limit=100`,
+      )
+    ).body;
+    // The first by payment, the webhook's, and of ten requests at once one or two successors.
+    expect(data.length).toBeLessThanOrEqual(5);
+  });
+
+  it("keep secret variables to themselves", async () => {
+    const { siteId } = await createSite(owner.session);
+    const answer = await patch(siteId, {
+      envVariables: [
+        { key: "PLAIN", value: "seen" },
+        { key: "SECRET", value: "never-shown", encrypted: true },
+      ],
+    });
+    expect(answer.body).toEqual({
+      envVariables: [
+        { key: "PLAIN", value: "seen", encrypted: false, scope: "both" },
+        { key: "SECRET", value: null, encrypted: true, scope: "both" },
+      ],
+      restartRequired: false,
+    });
+    expect(JSON.stringify(await site(siteId))).not.toContain("never-shown");
+    await patch(siteId, { envVariables: [{ key: "PLAIN", value: null }] });
+    expect(JSON.stringify(await site(siteId))).not.toContain("seen");
+    expect((await patch(siteId, { envVariables: [{ key: "1A", value: "x" }] })).status).toBe(400);
+  });
+
+  it("show a custom domain's TXT record and where to point DNS", async () => {
+    const { siteId } = await createSite(owner.session);
+    const name = `${uniqueName("www")}.example.com`;
+    const { status, body } = await patch(siteId, { domain: name });
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({
+        domain: name,
+        status: "pending",
+        record: { type: "TXT", name: `_berth-challenge.${name}`, value: expect.any(String) },
+        target: expect.any(String),
+      }),
+    ]);
+    expect((await patch(siteId, { domain: { remove: name } })).body).toEqual({ domain: name, removed: true });
+  });
+
+  it("are gone for good after DELETE: DELETING, then 404", async () => {
+    const { siteId } = await createSite(owner.session);
+    const deleted = await send(owner.session, "DELETE", `/sites/${siteId}`);
+    expect([deleted.status, deleted.body]).toEqual([202, { id: siteId, status: "DELETING" }]);
+    await until(
+      async () => (await send(owner.session, "GET", `/sites/${siteId}`)).status,
+      (status) => status === 404,
+    );
+  });
+
+  it("need the fields of their kind of source, and a name of their own", async () => {
+    const { name } = siteInput();
+    const create = (body: object) => send<Created>(owner.session, "POST", "/sites", { body });
+    const wrong = [
+      { name },
+      { ...siteInput(), githubUrl: "https://github.com/a/b" },
+      { ...siteInput(), githubUrl: "user:pass@github.com/a/b" },
+      { ...siteInput(), port: 0 },
+      { ...siteInput(), port: "3000" },
+      { ...siteInput(), billingTerm: 2 },
+      { ...siteInput(), name: "Not A Name" },
+      { ...siteInput(), packId: "pack_unknown" },
+      { ...siteInput(), deployType: "zip" },
+      { name, deployType: "image", image: "Not An Image" },
+    ];
+    for (const body of wrong) expect([body, (await create(body)).status]).toEqual([body, 400]);
+    for (const body of [
+      { name: uniqueName("conf"), deployType: "image", image: "registry.invalid/a/b:1" },
+      { name: uniqueName("conf"), deployType: "dockerfile", dockerfile: "FROM scratch\n" },
+    ]) {
+      const { status, body: created } = await create(body);
+      expect(status).toBe(201);
+      expect((await create(body)).status).toBe(409);
+      await send(owner.session, "DELETE", `/sites/${created.siteId}`);
+    }
+  });
+});
+
+describe("the deploy webhook", () => {
+  it("is not found at another address, nor at its old one after it was rotated", async () => {
+    const { siteId, invoiceToken } = await createSite(owner.session);
+    const { url } = (await send<{ url: string }>(owner.session, "GET", `/sites/${siteId}/webhook`)).body;
+    const post = (to: string) => send(null, "POST", to, { address: newAddress() });
+    expect((await post(url)).status).toBe(402);
+    await pay(invoiceToken);
+    expect((await post(`${url}x`)).status).toBe(404);
+    const rotated = (await send<{ url: string }>(owner.session, "POST", `/sites/${siteId}/webhook/rotate`))
+      .body;
+    expect(rotated.url).not.toBe(url);
+    const gone = await post(url);
+    expect([gone.status, gone.body]).toEqual([404, { error: "Not found" }]);
+    expect((await post(rotated.url)).status).toBe(202);
+  });
+
+  it("ignores its body but a ping and pushes to other branches, and takes no more than 1 MiB", async () => {
+    const { siteId, invoiceToken } = await createSite(owner.session);
+    await pay(invoiceToken);
+    const { url } = (await send<{ url: string }>(owner.session, "GET", `/sites/${siteId}/webhook`)).body;
+    const post = (text: string, headers: Record<string, string> = {}) =>
+      send(null, "POST", url, { text, headers, address: newAddress() });
+    expect((await post("{ not json", { "Content-Type": "text/plain" })).status).toBe(202);
+    const ping = await post(`{"zen":"z"}`, { "X-GitHub-Event": "ping" });
+    expect([ping.status, ping.body["skipped"]]).toEqual([200, true]);
+    const other = await post(`{"ref":"refs/heads/other"}`, { "X-GitHub-Event": "push" });
+    expect([other.status, other.body["skipped"]]).toEqual([200, true]);
+    expect((await post(`{"ref":"refs/heads/main"}`, { "X-GitHub-Event": "push" })).status).toBe(202);
+    expect((await post("x".repeat(1024 * 1024 + 1))).status).toBe(413);
+  });
+});
+
+describe("device login", () => {
+  const start = async () =>
+    (
+      await send<{ device_code: string; user_code: string; verification_url: string }>(
+        null,
+        "POST",
+        "/auth/device",
+        {
+          body: { clientName: "Conformance" },
+          address: newAddress(),
+        },
+      )
+    ).body;
+  const poll = (code: string) =>
+    send<{ status: string; token?: string }>(
+      null,
+      "GET",
+      `/auth/device-poll?code=${encodeURIComponent(code)}`,
+      {
+        address: newAddress(),
+      },
+    );
+  const decide = (who: Person, code: string, decision: "approve" | "deny") =>
+    fetch(`${siteUrl}/device`, {
+      method: "POST",
+      redirect: "manual",
+      headers: { Cookie: who.session.cookie, Origin: siteUrl },
+      body: new URLSearchParams({ code, decision }),
+    });
+
+  it("starts with the three fields of the spec, and grants nothing by itself", async () => {
+    const started = await start();
+    expect(started).toMatchObject({
+      device_code: expect.any(String),
+      user_code: expect.stringMatching(/^[A-Z0-9]{4}-[A-Z0-9]{4}$/),
+      verification_url: `${siteUrl}/device?code=${started.user_code}`,
+      expires_in: 600,
+    });
+    expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
+    expect((await send({ key: started.device_code }, "GET", "/sites")).status).toBe(401);
+  });
+
+  it("gives a permanent key of the person who approves, to one poll of a hundred", async () => {
+    const started = await start();
+    const polls = Array.from({ length: 50 }, () => poll(started.device_code));
+    expect((await decide(owner, started.user_code, "approve")).status).toBe(200);
+    const answers = await Promise.all([
+      ...polls,
+      ...Array.from({ length: 50 }, () => poll(started.device_code)),
+    ]);
+    const tokens = answers.flatMap(({ body }) => body.token ?? []);
+    expect(tokens.length).toBe(1);
+    const [key = ""] = tokens;
+    expect(key).toMatch(/^sk_/);
+    expect((await send({ key }, "GET", "/sites")).status).toBe(200);
+    const { data } = (await send<{ data: { origin: string }[] }>(owner.session, "GET", "/keys")).body;
+    expect(data.filter(({ origin }) => origin === "device").length).toBe(1);
+  });
+
+  it("is not found once denied or consumed, nor for a code nobody started; no code is 400", async () => {
+    const denied = await start();
+    await decide(owner, denied.user_code, "deny");
+    for (const code of [denied.device_code, denied.user_code, "unknown"]) {
+      const { status, body } = await poll(code);
+      expect([code, status, body]).toEqual([code, 404, { error: "Not found" }]);
+    }
+    expect((await send(null, "GET", "/auth/device-poll", { address: newAddress() })).status).toBe(400);
+  });
+
+  it("limits the polls of one code to 60 a minute", async () => {
+    const { device_code } = await start();
+    const answers = await Promise.all(Array.from({ length: 61 }, () => poll(device_code)));
+    expect(answers.filter(({ status }) => status === 429).length).toBe(1);
+  });
+});
+
+describe("API keys", () => {
+  it("start with sk_, are shown once, and reach what their account may", async () => {
+    const { key, id } = await owner.newKey();
+    expect(key).toMatch(/^sk_[0-9A-Za-z]{40,}$/);
+    const listed = await send(owner.session, "GET", "/keys?limit=100");
+    expect(JSON.stringify(listed.body)).toContain(id);
+    expect(JSON.stringify(listed.body)).not.toContain(key);
+    const { siteId } = await createSite(owner.session);
+    expect((await send({ key }, "GET", `/sites/${siteId}`)).status).toBe(200);
+  });
+
+  it("admit exactly 60 of 1,000 requests made at once, and say what is left", async () => {
+    const { key } = await owner.newKey();
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, () => send({ key }, "GET", "/sites?limit=1")),
+    );
+    expect(answers.filter(({ status }) => status === 200).length).toBe(60);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBe(940);
+    for (const { body, headers } of refused) {
+      expect(body).toEqual({ error: "rate_limited" });
+      expect(headers.get("Retry-After")).toMatch(/^\d+$/);
+    }
+    const admitted = answers.filter(({ status }) => status === 200);
+    expect(new Set(admitted.map(({ headers }) => headers.get("RateLimit-Policy")))).toEqual(
+      new Set(['"key";q=60;w=60']),
+    );
+    const left = admitted.map(({ headers }) =>
+      Number(/^"key";r=(\d+);t=\d+$/.exec(headers.get("RateLimit") ?? "")?.[1]),
+    );
+    expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index));
+  });
+
+  it("are counted apart from each other and from the session", async () => {
+    const [first, second] = [await owner.newKey(), await owner.newKey()];
+    await Promise.all(Array.from({ length: 61 }, () => send(first, "GET", "/sites?limit=1")));
+    expect((await send(first, "GET", "/sites")).status).toBe(429);
+    expect((await send(second, "GET", "/sites")).status).toBe(200);
+    expect((await send(owner.session, "GET", "/sites")).status).toBe(200);
+  });
+});
+
+describe("conventions", () => {
+  it("GET /health and GET /packs ask for nothing", async () => {
+    expect((await send(null, "GET", `${siteUrl}/health`)).body).toEqual({
+      status: "ok",
+      version: expect.any(String),
+    });
+    const { body } = await send<{ data: { amountCents: number; kind: string }[] }>(null, "GET", "/packs");
+    const prices = body.data.filter(({ kind }) => kind === "site").map(({ amountCents }) => amountCents);
+    expect(prices.length).toBeGreaterThan(0);
+    expect(prices).toEqual(prices.toSorted((a, b) => a - b));
+  });
+
+  it("lists are newest first, in pages that lose and repeat nothing", async () => {
+    const who = await person();
+    const made: string[] = [];
+    for (let count = 0; count < 5; count++) made.unshift((await createSite(who.session)).siteId);
+    const seen: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      type Page = { data: { id: string }[]; nextCursor: string | null };
+      const search: string = cursor && `&cursor=${cursor}`;
+      const { body }: { body: Page } = await send<Page>(who.session, "GET", `/sites?limit=2${search}`);
+      expect(body.data.length).toBeLessThanOrEqual(2);
+      seen.push(...body.data.map(({ id }) => id));
+      cursor = body.nextCursor;
+    }
+    expect(seen).toEqual(made);
+  });
+
+  it("every answer carries a request id, and keeps a client's own", async () => {
+    const own = await send(null, "GET", "/packs", { headers: { "X-Request-Id": "client-made-1" } });
+    expect(own.headers.get("X-Request-Id")).toBe("client-made-1");
+    const strange = await send(null, "GET", "/packs", { headers: { "X-Request-Id": "a b\tc" } });
+    expect(strange.headers.get("X-Request-Id")).toMatch(/^[\w-]{8,64}$/);
+    const missing = await send(null, "GET", `${baseUrl}/nothing-here`);
+    expect([missing.status, missing.headers.get("X-Request-Id")]).toEqual([401, expect.any(String)]);
+  });
+
+  it("Idempotency-Key replays the first answer, runs concurrent ones once, and refuses another body", async () => {
+    const headers = { "Idempotency-Key": uniqueName("once") };
+    const body = siteInput();
+    const make = (sent: object) => send<Created>(owner.session, "POST", "/sites", { body: sent, headers });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => make(body)));
+    const first = answers.find(({ status, headers: h }) => status === 201 && !h.has("Idempotency-Replayed"));
+    expect(first).toBeDefined();
+    for (const { status } of answers) expect([201, 409]).toContain(status);
+    const replay = await make(body);
+    expect([replay.status, replay.body, replay.headers.get("Idempotency-Replayed")]).toEqual([
+      201,
+      first?.body,
+      "true",
+    ]);
+    const other = await make({ ...body, port: 4000 });
+    expect([other.status, other.body]).toEqual([422, { error: "idempotency_mismatch" }]);
+    await send(owner.session, "DELETE", `/sites/${first?.body.siteId ?? ""}`);
+  });
+
+  it("unknown addresses are 404 Not found", async () => {
+    const { status, body } = await send(owner.session, "GET", "/nothing-here");
+    expect([status, body]).toEqual([404, { error: "Not found" }]);
+  });
+
+  it("pages for people say no to browsers in HTML, and the reference is there", async () => {
+    const page = await fetch(`${siteUrl}/nothing-here`, { headers: { Accept: "text/html" } });
+    expect([page.status, page.headers.get("Content-Type")]).toEqual([
+      404,
+      expect.stringContaining("text/html"),
+    ]);
+    expect((await fetch(`${siteUrl}/docs`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,35 @@
+import { html } from "hono/html";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import { Layout } from "./layout.tsx";
+
+const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
+  not_found: [
+    "Not found",
+    "There is nothing at this address. It may have been removed, or the link is incomplete.",
+  ],
+  forbidden: [
+    "Not allowed",
+    "This page was sent from another site, or the thing is not yours. Go back and try again.",
+  ],
+  rate_limited: ["Too many attempts", "Wait a few minutes, then try again."],
+  conflict: ["That is not possible now", "The state has changed in the meantime. Go back and look again."],
+};
+
+/** A refusal for a person. */
+export function errorPage(code: ErrorCode, requestId: unknown) {
+  const [title, text] = said[code] ?? ["That did not work", "Go back and try again."];
+  return html`<!doctype html>${(
+      <Layout title={title}>
+        <h1>{title}</h1>
+        <p>{text}</p>
+        {typeof requestId === "string" && (
+          <p class="soft">
+            If it happens again, tell the operator: <code>{requestId}</code>
+          </p>
+        )}
+        <p class="links">
+          <a href="/">Back to the start</a>
+        </p>
+      </Layout>
+    )}`;
+}
