@@ -5,6 +5,7 @@ import type { AppEnv } from "./app-env.ts";
 import { authenticate } from "./middleware/authenticate.ts";
 import { limitBody, requireJson } from "./middleware/body.ts";
 import { actAs } from "./middleware/context.ts";
+import { httpsOnly } from "./middleware/https.ts";
 import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
@@ -60,7 +61,7 @@ const api = new Hono<AppEnv>()
   .route("/keys", keys);
 
 export const app = new Hono<AppEnv>()
-  .use(requestId({ limitLength: 64 }))
+  .use(requestId({ limitLength: 64 }), httpsOnly)
   .get("/health", (c) => c.json({ status: "ok", version }))
   .route("/api/v1", api)
   .route("/webhooks", webhooks)

@@ -4,21 +4,26 @@ import type { Ctx } from "../../context.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../jobs/finish.ts";
-import { deploymentOwnedBy } from "./owned.ts";
+import { requireOwned } from "../owned.ts";
+import { deploymentById, deploymentIdOf } from "./owned.ts";
 
 /** A waiting deployment ends at once; a running one when its host has stopped the work. */
 export async function cancelDeployment(ctx: Ctx, deploymentId: string): Promise<DeploymentCancelled> {
-  const { id, status } = await deploymentOwnedBy(ctx, deploymentId);
-  const [job] = await ctx.db
-    .select()
-    .from(jobs)
-    .where(
-      and(
-        eq(jobs.deploymentId, id),
-        eq(jobs.kind, "site.deploy"),
-        inArray(jobs.status, ["QUEUED", "LEASED"]),
+  const id = deploymentIdOf(deploymentId);
+  const [[found], [job]] = await ctx.db.batch([
+    deploymentById(ctx, id),
+    ctx.db
+      .select()
+      .from(jobs)
+      .where(
+        and(
+          eq(jobs.deploymentId, id),
+          eq(jobs.kind, "site.deploy"),
+          inArray(jobs.status, ["QUEUED", "LEASED"]),
+        ),
       ),
-    );
+  ]);
+  const { status } = requireOwned(ctx, found);
   if (job?.status === "QUEUED") {
     const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
     if (ended.recorded) return { id, status: "CANCELLED" };

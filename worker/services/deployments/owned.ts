@@ -1,15 +1,23 @@
 import { eq } from "drizzle-orm";
-import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
 import type { DeploymentRow } from "./view.ts";
 
-/** The only way to a deployment by id: not_found, then forbidden. */
+/** A text that came in as a deployment's id. @throws AppError not_found */
+export function deploymentIdOf(text: string): Id<"deployment"> {
+  if (!isId("deployment", text)) throw new AppError("not_found");
+  return text;
+}
+
+/** The query of a deployment, for a batch whose first answer goes through `requireOwned`. */
+export const deploymentById = (ctx: Ctx, id: Id<"deployment">) =>
+  ctx.db.select().from(deployments).where(eq(deployments.id, id));
+
+/** A deployment and nothing else: not_found, then forbidden. */
 export async function deploymentOwnedBy(ctx: Ctx, deploymentId: string): Promise<DeploymentRow> {
-  if (!isId("deployment", deploymentId)) throw new AppError("not_found");
-  const [row] = await ctx.db.select().from(deployments).where(eq(deployments.id, deploymentId));
-  if (!row) throw new AppError("not_found");
-  if (row.accountId !== accountOf(ctx)) throw new AppError("forbidden");
-  return row;
+  const [row] = await deploymentById(ctx, deploymentIdOf(deploymentId));
+  return requireOwned(ctx, row);
 }

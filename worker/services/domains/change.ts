@@ -1,9 +1,14 @@
+import { and, count, eq } from "drizzle-orm";
 import type { Domain, DomainChange } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
-import { siteOwnedBy } from "../sites/owned.ts";
+import { domains } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
 import { addDomain } from "./add.ts";
 import { removeDomain } from "./remove.ts";
 import { verifyDomain } from "./verify.ts";
+import { domainView } from "./view.ts";
 
 /** Add, remove or verify a site's own domain. */
 export async function changeDomain(
@@ -11,8 +16,18 @@ export async function changeDomain(
   siteId: string,
   change: DomainChange,
 ): Promise<Domain | { domain: string; removed: true }> {
-  const site = await siteOwnedBy(ctx, siteId);
-  if (typeof change === "string") return addDomain(ctx, site, change);
-  if ("verify" in change) return verifyDomain(ctx, site, change.verify);
-  return removeDomain(ctx, site, change.remove);
+  const id = siteIdOf(siteId);
+  const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;
+  const [[found], [row], [{ total } = { total: 0 }]] = await ctx.db.batch([
+    siteById(ctx, id),
+    ctx.db
+      .select()
+      .from(domains)
+      .where(and(eq(domains.siteId, id), eq(domains.name, name))),
+    ctx.db.select({ total: count() }).from(domains).where(eq(domains.siteId, id)),
+  ]);
+  const site = requireOwned(ctx, found);
+  if (typeof change === "string") return row ? domainView(ctx, site, row) : addDomain(ctx, site, name, total);
+  if (!row) throw new AppError("not_found");
+  return "verify" in change ? verifyDomain(ctx, site, row) : removeDomain(ctx, site, row);
 }

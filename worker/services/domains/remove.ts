@@ -1,24 +1,22 @@
-import { and, eq, sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import type { SiteRow } from "../sites/owned.ts";
+import type { DomainRow } from "./view.ts";
 import { queueRoutes } from "./queue-routes.ts";
 
 /** The name is free for others at once; the host stops answering it when it took the new routes. */
 export async function removeDomain(
   ctx: Ctx,
   site: SiteRow,
-  name: string,
+  row: DomainRow,
 ): Promise<{ domain: string; removed: true }> {
   const [[removed]] = await ctx.db.batch([
-    ctx.db
-      .delete(domains)
-      .where(and(eq(domains.siteId, site.id), eq(domains.name, name)))
-      .returning(),
+    ctx.db.delete(domains).where(eq(domains.id, row.id)).returning(),
     queueRoutes(ctx, site, sql`changes() > 0`),
   ]);
   if (!removed) throw new AppError("not_found");
   if (site.hostId) ctx.hosts.wake(site.hostId);
-  return { domain: name, removed: true };
+  return { domain: row.name, removed: true };
 }

@@ -2,18 +2,14 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Domain } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { domains } from "../../db/schema.ts";
-import { AppError, conflict } from "../../domain/app-error.ts";
+import { conflict } from "../../domain/app-error.ts";
 import type { SiteRow } from "../sites/owned.ts";
-import { challengeName, domainView } from "./view.ts";
+import { challengeName, domainView, type DomainRow } from "./view.ts";
 import { queueRoutes } from "./queue-routes.ts";
 
 /** Looks for the TXT record now. The first site that proves a name has it; it is served from then on. */
-export async function verifyDomain(ctx: Ctx, site: SiteRow, name: string): Promise<Domain> {
-  const [row] = await ctx.db
-    .select()
-    .from(domains)
-    .where(and(eq(domains.siteId, site.id), eq(domains.name, name)));
-  if (!row) throw new AppError("not_found");
+export async function verifyDomain(ctx: Ctx, site: SiteRow, row: DomainRow): Promise<Domain> {
+  const { name } = row;
   if (row.verifiedAt) return domainView(ctx, site, row);
   let records: string[];
   try {

@@ -1,28 +1,30 @@
 import { and, asc, desc, eq } from "drizzle-orm";
 import type { Site } from "../../../protocol/api/sites.ts";
-import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
-import { deployments, domains, siteEnvVersions, sites } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { deployments, domains, siteEnvVersions } from "../../db/schema.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf } from "./owned.ts";
 import { newestEnv, shownInRecord, siteView } from "./view.ts";
 
-/** One round trip: the site and the deployments its record names. */
+/** One round trip: the site and all that its record names. */
 export async function getSite(ctx: Ctx, siteId: string): Promise<Site> {
-  if (!isId("site", siteId)) throw new AppError("not_found");
-  const [[site], shown, [env], names] = await ctx.db.batch([
-    ctx.db.select().from(sites).where(eq(sites.id, siteId)),
+  const id = siteIdOf(siteId);
+  const [[site], shown, [env], names] = await ctx.db.batch([siteById(ctx, id), ...ofRecord(ctx, id)]);
+  return siteView(ctx, requireOwned(ctx, site), shown, env?.entries ?? [], names);
+}
+
+/** Queries for one batch: what the record of a site shows beside its own row. */
+export const ofRecord = (ctx: Ctx, id: Id<"site">) =>
+  [
     ctx.db
       .select()
       .from(deployments)
-      .where(and(eq(deployments.siteId, siteId), shownInRecord))
+      .where(and(eq(deployments.siteId, id), shownInRecord))
       .orderBy(desc(deployments.number)),
     ctx.db
       .select()
       .from(siteEnvVersions)
-      .where(and(eq(siteEnvVersions.siteId, siteId), newestEnv)),
-    ctx.db.select().from(domains).where(eq(domains.siteId, siteId)).orderBy(asc(domains.id)),
-  ]);
-  if (!site) throw new AppError("not_found");
-  if (site.accountId !== accountOf(ctx)) throw new AppError("forbidden");
-  return siteView(ctx, site, shown, env?.entries ?? [], names);
-}
+      .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
+    ctx.db.select().from(domains).where(eq(domains.siteId, id)).orderBy(asc(domains.id)),
+  ] as const;

@@ -1,11 +1,12 @@
-import { desc, eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { siteOwnedBy } from "./owned.ts";
-import { shownEnv } from "./view.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf } from "./owned.ts";
+import { newestEnv, shownEnv } from "./view.ts";
 
 const maxVariables = 500;
 
@@ -15,13 +16,15 @@ export async function setSiteEnv(
   siteId: string,
   changes: EnvVariable[],
 ): Promise<{ envVariables: EnvVariableShown[]; restartRequired: boolean }> {
-  const site = await siteOwnedBy(ctx, siteId);
-  const [newest] = await ctx.db
-    .select()
-    .from(siteEnvVersions)
-    .where(eq(siteEnvVersions.siteId, site.id))
-    .orderBy(desc(siteEnvVersions.version))
-    .limit(1);
+  const id = siteIdOf(siteId);
+  const [[found], [newest]] = await ctx.db.batch([
+    siteById(ctx, id),
+    ctx.db
+      .select()
+      .from(siteEnvVersions)
+      .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
+  ]);
+  const site = requireOwned(ctx, found);
   const entries = new Map<string, EnvEntry>((newest?.entries ?? []).map((entry) => [entry.key, entry]));
   for (const { key, value, encrypted, scope } of changes) {
     if (value === null) {

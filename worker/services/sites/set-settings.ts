@@ -3,8 +3,10 @@ import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
-import { getSite } from "./get.ts";
+import { requireOwned } from "../owned.ts";
+import { ofRecord } from "./get.ts";
 import { siteOwnedBy } from "./owned.ts";
+import { siteView } from "./view.ts";
 
 const ofSource = {
   github: ["githubUrl", "branch", "gitToken"],
@@ -21,9 +23,13 @@ export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSe
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
   const { gitToken, ...plain } = settings;
   const sealed = gitToken && ctx.secrets.seal(gitToken, `sites.git_token:${site.id}`);
-  await ctx.db
-    .update(sites)
-    .set({ ...plain, ...(gitToken !== undefined && { gitTokenSealed: sealed }), updatedAt: ctx.now() })
-    .where(eq(sites.id, site.id));
-  return getSite(ctx, site.id);
+  const [[changed], shown, [env], names] = await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({ ...plain, ...(gitToken !== undefined && { gitTokenSealed: sealed }), updatedAt: ctx.now() })
+      .where(eq(sites.id, site.id))
+      .returning(),
+    ...ofRecord(ctx, site.id),
+  ]);
+  return siteView(ctx, requireOwned(ctx, changed), shown, env?.entries ?? [], names);
 }

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { app } from "../../worker/app.ts";
+import { bindings, setupToken } from "./service.ts";
+
+const production = {
+  ...bindings,
+  SITE_URL: "https://berth.example",
+  WEBHOOK_HOST: "https://hooks.berth.example",
+};
+const send = (url: string, init: RequestInit = {}) =>
+  app.fetch(new Request(url, { redirect: "manual", ...init }), production, {
+    waitUntil: () => undefined,
+    passThroughOnException: () => undefined,
+  } as unknown as ExecutionContext);
+
+describe("in production", () => {
+  it("plain http is redirected for GET and refused for everything else, on every host", async () => {
+    for (const host of ["berth.example", "hooks.berth.example"]) {
+      const read = await send(`http://${host}/api/v1/packs?a=1`);
+      expect([read.status, read.headers.get("Location")]).toEqual([301, `https://${host}/api/v1/packs?a=1`]);
+      const write = await send(`http://${host}/webhooks/deploy/whk_x`, { method: "POST" });
+      expect([write.status, await write.json()]).toEqual([
+        403,
+        expect.objectContaining({ error: "forbidden" }),
+      ]);
+    }
+  });
+
+  it("https answers and tells browsers to stay there; the loopback address is exempt", async () => {
+    const secure = await send("https://berth.example/health");
+    expect([secure.status, secure.headers.get("Strict-Transport-Security")]).toEqual([
+      200,
+      expect.stringMatching(/^max-age=\d{8}/),
+    ]);
+    for (const host of ["127.0.0.1:8787", "localhost", "[::1]:1"])
+      expect((await send(`http://${host}/health`)).status).toBe(200);
+    expect((await send("http://127.0.0.1.evil.example/health")).status).toBe(301);
+  });
+
+  it("the session's cookie is Secure and HttpOnly", async () => {
+    await send("https://berth.example/setup", {
+      method: "POST",
+      headers: { Authorization: `Bearer ${setupToken}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ email: "operator@example.com", password: "correct horse battery", name: "O" }),
+    });
+    const signedIn = await send("https://berth.example/sign-in", {
+      method: "POST",
+      headers: { Origin: "https://berth.example" },
+      body: new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" }),
+    });
+    const cookie = signedIn.headers.getSetCookie().find((one) => one.includes("session")) ?? "";
+    expect([signedIn.status, cookie]).toEqual([
+      303,
+      expect.stringMatching(
+        /^__Secure-berth_session=.*HttpOnly.*Secure|^__Secure-berth_session=.*Secure.*HttpOnly/,
+      ),
+    ]);
+    const page = await send("https://berth.example/", { headers: { Cookie: cookie.split(";")[0] ?? "" } });
+    expect(page.status).toBe(200);
+  });
+});

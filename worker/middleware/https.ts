@@ -1,0 +1,24 @@
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../env.ts";
+import { AppError } from "../domain/app-error.ts";
+
+const isLoopback = (hostname: string): boolean =>
+  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+
+const twoYearsSeconds = 63_072_000;
+
+/** Where the service is reached by https, plain http is sent there (GET) or refused (others); the loopback is exempt. */
+export const httpsOnly = createMiddleware<AppEnv>(async (c, next) => {
+  if (!configOf(c.env).SITE_URL.startsWith("https:")) return next();
+  const url = new URL(c.req.url);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    if (c.req.method !== "GET" && c.req.method !== "HEAD")
+      throw new AppError("forbidden", { reason: "This service is reached by https only." });
+    url.protocol = "https:";
+    return c.redirect(url.href, 301);
+  }
+  await next();
+  // A WebSocket's upgrade carries no headers of ours.
+  if (c.res.status !== 101) c.header("Strict-Transport-Security", `max-age=${twoYearsSeconds}`);
+});
