@@ -1,10 +1,11 @@
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 
-/** bench/run.ts on a service started for it. */
+/** bench/requests.ts in a workerd of its own, then bench/deploys.ts on a service started for it. */
+await import("../bench/requests.ts");
 const service = await startEmbeddedService("bench");
 try {
   Object.assign(process.env, service.env);
-  await import("../bench/run.ts");
+  await import("../bench/deploys.ts");
 } finally {
   await service.stop();
 }

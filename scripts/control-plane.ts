@@ -1,8 +1,9 @@
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
 import { projectRoot } from "./lib/bundle.ts";
+import { migrate, type Database } from "./lib/migrate.ts";
 
 /**
  * The Worker in workerd on this machine, with the bindings that wrangler.toml names.
@@ -28,7 +29,7 @@ const miniflare = new Miniflare(
 );
 
 const db = (await miniflare.getD1Database("DB")) as unknown as Database;
-await migrate(db);
+await migrate(db, (name) => process.stdout.write(`applied ${name}\n`));
 await miniflare.ready;
 process.stdout.write("listening\n");
 
@@ -46,35 +47,3 @@ async function stop(): Promise<void> {
 process.once("SIGTERM", () => void stop());
 process.once("SIGINT", () => void stop());
 process.stdin.on("end", () => void stop()).resume();
-
-type Statement = {
-  bind(...values: unknown[]): Statement;
-  run(): Promise<unknown>;
-  all(): Promise<{ results: { name: string }[] }>;
-};
-type Database = { prepare(sql: string): Statement; batch(statements: Statement[]): Promise<unknown> };
-
-/** Applies drizzle/*.sql in order, each with its own record in one batch; the table is the one wrangler keeps. */
-async function migrate(db: Database): Promise<void> {
-  await db
-    .prepare(
-      "CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)",
-    )
-    .run();
-  const { results } = await db.prepare("SELECT name FROM d1_migrations").all();
-  const applied = new Set(results.map(({ name }) => name));
-  const folder = join(projectRoot, "drizzle");
-  for (const name of readdirSync(folder)
-    .filter((file) => file.endsWith(".sql"))
-    .toSorted()) {
-    if (applied.has(name)) continue;
-    const statements = readFileSync(join(folder, name), "utf8")
-      .split(/--> statement-breakpoint\n?/)
-      .filter((text) => text.trim());
-    await db.batch([
-      ...statements.map((text) => db.prepare(text)),
-      db.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
-    ]);
-    process.stdout.write(`applied ${name}\n`);
-  }
-}

@@ -60,7 +60,7 @@ export async function account(): Promise<string> {
   const schema = await import("../../worker/db/schema.ts");
   const ctx = contextOf(bindings, { type: "system" }, () => undefined);
   const id = ctx.newId("account");
-  const { key, row } = newApiKey(ctx, id, "test", "setup");
+  const { key, row } = await newApiKey(ctx, id, "test", "setup");
   const now = ctx.now();
   await ctx.db.batch([
     ctx.db

@@ -22,24 +22,33 @@ export type KeyPurpose =
   | "secret-box-authenticate";
 
 /** 32 bytes for one purpose from the installation's secret (HKDF-SHA-256, RFC 5869). */
-export const deriveKey = (secretKey: string, purpose: KeyPurpose): Uint8Array =>
+export const deriveKey = (secretKey: string, purpose: KeyPurpose): Uint8Array<ArrayBuffer> =>
   new Uint8Array(hkdfSync("sha256", Buffer.from(secretKey, "base64url"), "", `berth:${purpose}`, 32));
 
-const checkOf = (checkKey: Uint8Array, body: string): string =>
-  base62(createHmac("sha256", checkKey).update(body).digest().subarray(0, 5)).slice(0, 6);
+const signingKeys = new WeakMap<Uint8Array, ReturnType<typeof crypto.subtle.importKey>>();
+
+/** By Web Crypto with a key imported once: node:crypto's HMAC costs a third of a whole request in workerd. */
+async function checkOf(checkKey: Uint8Array<ArrayBuffer>, body: string): Promise<string> {
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  let key = signingKeys.get(checkKey);
+  if (!key)
+    signingKeys.set(checkKey, (key = crypto.subtle.importKey("raw", checkKey, algorithm, false, ["sign"])));
+  const tag = await crypto.subtle.sign("HMAC", await key, new TextEncoder().encode(body));
+  return base62(new Uint8Array(tag, 0, 5)).slice(0, 6);
+}
 
 /** `sk_` + shard + 256 random bits + a keyed check part. */
-export function mintApiKey(random32: Uint8Array, checkKey: Uint8Array): string {
+export async function mintApiKey(random32: Uint8Array, checkKey: Uint8Array<ArrayBuffer>): Promise<string> {
   const body = `sk_${defaultShard}${base62(random32)}`;
-  return body + checkOf(checkKey, body);
+  return body + (await checkOf(checkKey, body));
 }
 
 const apiKeyPattern = /^sk_[0-9a-z][0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
 
 /** Whether this installation minted the key: lets a forged or mistyped one be refused with no storage read. */
-export function isOwnApiKey(key: string, checkKey: Uint8Array): boolean {
+export async function isOwnApiKey(key: string, checkKey: Uint8Array<ArrayBuffer>): Promise<boolean> {
   if (!apiKeyPattern.test(key)) return false;
-  const expected = checkOf(checkKey, key.slice(0, -6));
+  const expected = await checkOf(checkKey, key.slice(0, -6));
   return timingSafeEqual(Buffer.from(expected), Buffer.from(key.slice(-6)));
 }
 

@@ -7,8 +7,8 @@ import { contextFor } from "./context.ts";
 import { takeFrom } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
-const checkKeys = new Map<string, Uint8Array>();
-function checkKeyOf(secretKey: string): Uint8Array {
+const checkKeys = new Map<string, Uint8Array<ArrayBuffer>>();
+function checkKeyOf(secretKey: string): Uint8Array<ArrayBuffer> {
   let key = checkKeys.get(secretKey);
   if (!key) checkKeys.set(secretKey, (key = deriveKey(secretKey, "api-key-check")));
   return key;
@@ -29,7 +29,7 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   }
   const [scheme, key, ...rest] = (c.req.header("Authorization") ?? "").split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
-  if (!isOwnApiKey(key, checkKeyOf(configOf(c.env).SECRET_KEY))) throw new AppError("unauthorized");
+  if (!(await isOwnApiKey(key, checkKeyOf(configOf(c.env).SECRET_KEY)))) throw new AppError("unauthorized");
   const hash = sha256Hex(key);
   const verdict = await c.env.KEY_GUARD.get(c.env.KEY_GUARD.idFromName(hash)).check(hash);
   if (!verdict.actor) throw new AppError("unauthorized");

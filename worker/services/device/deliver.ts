@@ -9,7 +9,7 @@ export async function deliverDeviceKey(
   accountId: Id<"account">,
   clientName: string,
 ): Promise<string> {
-  const { key, row } = newApiKey(ctx, accountId, clientName, "device");
+  const { key, row } = await newApiKey(ctx, accountId, clientName, "device");
   await ctx.db.insert(apiKeys).values(row);
   return key;
 }

@@ -4,10 +4,12 @@ import type { domains, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 export type DomainRow = typeof domains.$inferSelect;
+/** As much of a row as is shown. */
+type Shown = Pick<DomainRow, "name" | "challenge" | "verifiedAt" | "createdAt"> & { id: string };
 
 export const challengeName = (domain: string): string => `_berth-challenge.${domain}`;
 
-export const domainView = (ctx: Ctx, site: typeof sites.$inferSelect, row: DomainRow): Domain => ({
+export const domainView = (ctx: Ctx, site: Pick<typeof sites.$inferSelect, "slug">, row: Shown): Domain => ({
   id: row.id,
   domain: row.name,
   status: row.verifiedAt ? "verified" : "pending",

@@ -8,8 +8,8 @@ import { requireSession } from "./require-session.ts";
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
 /** The row to insert and the key to show once. */
-export function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, origin: Origin) {
-  const key = mintApiKey(ctx.random(32), deriveKey(ctx.config.SECRET_KEY, "api-key-check"));
+export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, origin: Origin) {
+  const key = await mintApiKey(ctx.random(32), deriveKey(ctx.config.SECRET_KEY, "api-key-check"));
   const row: typeof apiKeys.$inferInsert = {
     id: ctx.newId("key"),
     accountId,
@@ -25,7 +25,7 @@ export function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, orig
 /** A key of the signed-in account; the answer is the only place where it is ever shown. */
 export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated> {
   requireSession(ctx);
-  const { key, row } = newApiKey(ctx, accountOf(ctx), name, "dashboard");
+  const { key, row } = await newApiKey(ctx, accountOf(ctx), name, "dashboard");
   await ctx.db.insert(apiKeys).values(row);
   const { id, start, origin } = row;
   return { id, name, start, origin, createdAt: row.createdAt.toISOString(), lastUsedAt: null, key };

@@ -29,7 +29,7 @@ export async function runSetup(
   const password = await hashPassword(input.password, ctx.random(16));
   const now = ctx.now();
   const accountId = ctx.newId("account");
-  const { key, row } = newApiKey(ctx, accountId, "Set-up", "setup");
+  const { key, row } = await newApiKey(ctx, accountId, "Set-up", "setup");
   await ctx.db.batch([
     ctx.db.insert(accounts).values({
       id: accountId,

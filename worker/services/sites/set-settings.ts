@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-import { ofRecord } from "./get.ts";
+import { recordById } from "./get.ts";
 import { siteOwnedBy } from "./owned.ts";
 import { siteView } from "./view.ts";
 
@@ -23,13 +23,12 @@ export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSe
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
   const { gitToken, ...plain } = settings;
   const sealed = gitToken && ctx.secrets.seal(gitToken, `sites.git_token:${site.id}`);
-  const [[changed], shown, [env], names] = await ctx.db.batch([
+  const [, [changed]] = await ctx.db.batch([
     ctx.db
       .update(sites)
       .set({ ...plain, ...(gitToken !== undefined && { gitTokenSealed: sealed }), updatedAt: ctx.now() })
-      .where(eq(sites.id, site.id))
-      .returning(),
-    ...ofRecord(ctx, site.id),
+      .where(eq(sites.id, site.id)),
+    ctx.hot(recordById, { id: site.id }),
   ]);
-  return siteView(ctx, requireOwned(ctx, changed), shown, env?.entries ?? [], names);
+  return siteView(ctx, requireOwned(ctx, changed));
 }

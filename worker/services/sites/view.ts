@@ -1,16 +1,11 @@
-import { sql } from "drizzle-orm";
+import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariableShown, Site } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
-import { deployments, siteEnvVersions } from "../../db/schema.ts";
+import type { DeploymentStatus } from "../../../protocol/states.ts";
+import type { Ctx, Db } from "../../context.ts";
+import { siteEnvVersions, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
-import { domainView, type DomainRow } from "../domains/view.ts";
-import type { SiteRow } from "./owned.ts";
-
-type DeploymentRow = typeof deployments.$inferSelect;
-
-/** Of each site, the deployments its record names: the one in service and the newest. */
-export const shownInRecord = sql`(${deployments.status} = 'LIVE' OR ${deployments.number} = (SELECT max(n.number) FROM deployments n WHERE n.site_id = ${deployments.siteId}))`;
+import { domainView } from "../domains/view.ts";
 
 export const shownEnv = ({ key, value, secret, scope }: EnvEntry): EnvVariableShown => ({
   key,
@@ -22,19 +17,42 @@ export const shownEnv = ({ key, value, secret, scope }: EnvEntry): EnvVariableSh
 /** Of each site, its newest environment. */
 export const newestEnv = sql`${siteEnvVersions.version} = (SELECT max(n.version) FROM site_env_versions n WHERE n.site_id = ${siteEnvVersions.siteId})`;
 
-export const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
+/** A subquery's answer as JSON, parsed; null when it has none. */
+const json = <T>(query: ReturnType<typeof sql>, name: string) =>
+  sql<T>`${query}`.mapWith((text: string) => JSON.parse(text) as T).as(name);
 
-/** The public record. `shown` holds at least this site's rows chosen by `shownInRecord`, newest first. */
-export function siteView(
-  ctx: Ctx,
-  site: SiteRow,
-  shown: DeploymentRow[],
-  env: readonly EnvEntry[],
-  names: readonly DomainRow[],
-): Site {
-  const own = shown.filter((row) => row.siteId === site.id);
-  const current = own.find((row) => row.id === site.currentDeploymentId);
-  const latest = own[0];
+/** Sites with all that their public record shows, in one statement: rows of other tables come as JSON. */
+export const selectRecords = (db: Db) => db.select(recordFields).from(sites);
+
+const recordFields = {
+  ...getTableColumns(sites),
+  current: json<{ id: string; commit: string | null; finishedAt: number } | null>(
+    sql`(SELECT json_object('id', id, 'commit', commit_sha, 'finishedAt', coalesce(finished_at, created_at))
+      FROM deployments WHERE id = sites.current_deployment_id)`,
+    "current",
+  ),
+  latest: json<{ id: string; status: DeploymentStatus; error: string | null } | null>(
+    sql`(SELECT json_object('id', id, 'status', status, 'error', error)
+      FROM deployments WHERE site_id = sites.id ORDER BY number DESC LIMIT 1)`,
+    "latest",
+  ),
+  env: json<EnvEntry[] | null>(
+    sql`(SELECT entries FROM site_env_versions WHERE site_id = sites.id ORDER BY version DESC LIMIT 1)`,
+    "env",
+  ),
+  domains: json<
+    { id: string; name: string; challenge: string; verifiedAt: number | null; createdAt: number }[]
+  >(
+    sql`(SELECT json_group_array(json_object('id', id, 'name', name, 'challenge', challenge, 'verifiedAt', verified_at,
+      'createdAt', created_at)) FROM (SELECT * FROM domains WHERE site_id = sites.id ORDER BY id))`,
+    "domains",
+  ),
+};
+export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
+
+/** The public record. */
+export function siteView(ctx: Ctx, site: SiteRecord): Site {
+  const { current, latest } = site;
   return {
     id: site.id,
     name: site.name,
@@ -51,17 +69,17 @@ export function siteView(
     packId: site.packId,
     billingTerm: site.billingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
-    domains: names.filter((row) => row.siteId === site.id).map((row) => domainView(ctx, site, row)),
-    envVariables: env.map(shownEnv),
-    currentDeployment: current
-      ? {
-          id: current.id,
-          commit: current.commit,
-          finishedAt: (current.finishedAt ?? current.createdAt).toISOString(),
-        }
-      : null,
-    latestDeployment: latest ? { id: latest.id, status: latest.status, error: latest.error } : null,
-    paidUntil: iso(site.paidUntil),
+    domains: site.domains.map(({ verifiedAt, createdAt, ...row }) =>
+      domainView(ctx, site, {
+        ...row,
+        verifiedAt: verifiedAt === null ? null : new Date(verifiedAt),
+        createdAt: new Date(createdAt),
+      }),
+    ),
+    envVariables: (site.env ?? []).map(shownEnv),
+    currentDeployment: current && { ...current, finishedAt: new Date(current.finishedAt).toISOString() },
+    latestDeployment: latest,
+    paidUntil: site.paidUntil?.toISOString() ?? null,
     hostId: site.hostId,
     createdAt: site.createdAt.toISOString(),
     updatedAt: site.updatedAt.toISOString(),

@@ -1,0 +1,183 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { build } from "esbuild";
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
+import { formatId } from "../protocol/ids.ts";
+import { installPackages } from "../scripts/lib/docker-engine.ts";
+import { succeeds } from "../scripts/lib/command.ts";
+import { bundleWorker, projectRoot } from "../scripts/lib/bundle.ts";
+import { migrate, type Database } from "../scripts/lib/migrate.ts";
+import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
+
+/**
+ * Requests a second of `GET /sites/:id` with a key, against a bare Hono route with one Durable Object call and one
+ * indexed D1 read, by turns in the same workerd. Each key may make one request a second, so there are many.
+ */
+const keyCount = 1000;
+const seconds = 3;
+const rounds = 7;
+const connections = 32;
+
+if (!(await succeeds("wrk", ["--version"])) && !(await succeeds("sh", ["-c", "command -v wrk"])))
+  await installPackages(["wrk"]);
+
+// In memory where that is to be had: what is compared is the code, not this machine's disk.
+const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "berth-bench-"));
+const secretKey = randomBytes(32).toString("base64url");
+const [ours, bare] = [join(folder, "ours.js"), join(folder, "bare.js")];
+await bundleWorker(ours);
+await build({
+  entryPoints: [join(projectRoot, "bench", "baseline-worker.ts")],
+  outfile: bare,
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  external: ["cloudflare:*"],
+  logLevel: "error",
+});
+
+const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"));
+const moduleOf = (path: string) => [{ type: "ESModule", path, contents: readFileSync(path) }];
+const siteUrl = "http://127.0.0.1";
+const miniflare = new Miniflare(
+  convertV4MiniflareOptions({
+    host: "127.0.0.1",
+    port: 0,
+    telemetry: { enabled: false },
+    resourcePersistencePath: join(folder, "state"),
+    workers: [
+      {
+        ...(workerOptions as object),
+        name: "berth",
+        modules: moduleOf(ours),
+        modulesRoot: folder,
+        bindings: {
+          ...(workerOptions.bindings as Record<string, string>),
+          SITE_URL: siteUrl,
+          WEBHOOK_HOST: siteUrl,
+          SECRET_KEY: secretKey,
+        },
+        routes: ["berth.test/*"],
+      },
+      {
+        ...(workerOptions as object),
+        name: "bare",
+        modules: moduleOf(bare),
+        modulesRoot: folder,
+        bindings: {},
+        durableObjects: { BARE: { className: "Bare", useSQLite: true } },
+        routes: ["bare.test/*"],
+      },
+    ],
+  } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
+);
+
+try {
+  const db = (await miniflare.getD1Database("DB", "berth")) as unknown as Database;
+  await migrate(db);
+  const now = Date.now();
+  const [accountId, siteId] = [
+    formatId("account", now, randomBytes(10)),
+    formatId("site", now, randomBytes(10)),
+  ];
+  await db.batch([
+    db
+      .prepare(
+        "INSERT INTO accounts (id, name, email, created_at, updated_at) VALUES (?, 'Bench', 'bench@example.com', 0, 0)",
+      )
+      .bind(accountId),
+    db
+      .prepare(
+        "INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at) VALUES (?, ?, 'bench', 'RUNNING', 'image', 3000, 'pack_x', 1, 'bench', 'none', 0, 0)",
+      )
+      .bind(siteId, accountId),
+  ]);
+  const checkKey = deriveKey(secretKey, "api-key-check");
+  const keys = await Promise.all(
+    Array.from({ length: keyCount }, () => mintApiKey(randomBytes(32), checkKey)),
+  );
+  for (let at = 0; at < keys.length; at += 500)
+    await db.batch(
+      keys
+        .slice(at, at + 500)
+        .map((key) =>
+          db
+            .prepare(
+              "INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at) VALUES (?, ?, 'bench', ?, 'sk_', 'setup', 0)",
+            )
+            .bind(formatId("key", now, randomBytes(10)), accountId, sha256Hex(key)),
+        ),
+    );
+  // Each thread of wrk takes its own keys in turn, so that none goes over its limit.
+  mkdirSync(join(folder, "lua"));
+  writeFileSync(
+    join(folder, "lua", "keys.lua"),
+    `return {\n${keys.map((key) => `"${key}"`).join(",\n")}\n}\n`,
+  );
+  const script = join(folder, "lua", "requests.lua");
+  const port = (await miniflare.ready).port;
+  const run = (host: string, path: string): { requestsPerSecond: number; wrong: number } => {
+    writeFileSync(
+      script,
+      `local keys = dofile("${join(folder, "lua", "keys.lua")}")
+local at = 0
+wrong = 0
+function request()
+  at = at % #keys + 1
+  return wrk.format("GET", "${path}", { ["Host"] = "${host}", ["Authorization"] = "Bearer " .. keys[at] })
+end
+function response(status) if status ~= 200 then wrong = wrong + 1 end end
+local threads = {}
+function setup(thread) table.insert(threads, thread) end
+function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:get("wrong") .. "\\n") end end
+`,
+    );
+    const output = execFileSync(
+      "wrk",
+      ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", script, `http://127.0.0.1:${port}`],
+      { encoding: "utf8" },
+    );
+    return {
+      requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
+      wrong: Number(/wrong (\d+)/.exec(output)?.[1]),
+    };
+  };
+  const [oursRates, bareRates]: [number[], number[]] = [[], []];
+  let wrong = 0;
+  // Warm: the engine has compiled both, every key's guard has read its row from D1 and noted its first use.
+  run("bare.test", `/sites/${siteId}`);
+  for (let at = 0; at < keys.length; at += connections)
+    await Promise.all(
+      keys.slice(at, at + connections).map(async (key) => {
+        const headers = { Authorization: `Bearer ${key}` };
+        const response = await miniflare.dispatchFetch(`http://berth.test/api/v1/sites/${siteId}`, {
+          headers,
+        });
+        await response.text();
+      }),
+    );
+  const unused = db.prepare("SELECT id AS name FROM api_keys WHERE last_used_at IS NULL LIMIT 1");
+  while ((await unused.all()).results.length > 0) await delay(200);
+  for (let round = 0; round < rounds; round++) {
+    bareRates.push(run("bare.test", `/sites/${siteId}`).requestsPerSecond);
+    const own = run("berth.test", `/api/v1/sites/${siteId}`);
+    oursRates.push(own.requestsPerSecond);
+    wrong += own.wrong;
+  }
+  const median = (values: number[]) =>
+    values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+  const [own, base] = [median(oursRates), median(bareRates)];
+  console.log(
+    `\nRequests a second, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s\n`,
+  );
+  console.log("| bare route | GET /sites/:id | ratio | refused |\n|---|---|---|---|");
+  console.log(`| ${base.toFixed(0)} | ${own.toFixed(0)} | ${(own / base).toFixed(2)} | ${wrong} |`);
+} finally {
+  await miniflare.dispose();
+  rmSync(folder, { recursive: true, force: true });
+}

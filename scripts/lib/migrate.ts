@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectRoot } from "./bundle.ts";
+
+type Statement = {
+  bind(...values: unknown[]): Statement;
+  run(): Promise<unknown>;
+  all(): Promise<{ results: { name: string }[] }>;
+};
+/** As much of D1 as Miniflare hands to Node. */
+export type Database = { prepare(sql: string): Statement; batch(statements: Statement[]): Promise<unknown> };
+
+/** Applies drizzle/*.sql in order, each with its own record in one batch; the table is the one wrangler keeps. */
+export async function migrate(
+  db: Database,
+  onApplied: (name: string) => void = () => undefined,
+): Promise<void> {
+  await db
+    .prepare(
+      "CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)",
+    )
+    .run();
+  const { results } = await db.prepare("SELECT name FROM d1_migrations").all();
+  const applied = new Set(results.map(({ name }) => name));
+  const folder = join(projectRoot, "drizzle");
+  for (const name of readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .toSorted()) {
+    if (applied.has(name)) continue;
+    const statements = readFileSync(join(folder, name), "utf8")
+      .split(/--> statement-breakpoint\n?/)
+      .filter((text) => text.trim());
+    await db.batch([
+      ...statements.map((text) => db.prepare(text)),
+      db.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
+    ]);
+    onApplied(name);
+  }
+}
