@@ -94,7 +94,7 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
       source.type === "git" ? describeSource(source, folder, job.signal) : null,
       source.type === "dockerfile"
         ? packText(source.text, input, host.settings.buildCaFile)
-        : prepareBuild(folder, input, host.settings.buildCaFile),
+        : prepareBuild(folder, input, host.settings.buildCaFile, (image) => canHave(host, image, job.signal)),
     ]);
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
@@ -112,6 +112,18 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
     };
   } finally {
     await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Whether the engine has a base image, or gets it from a registry. */
+async function canHave(host: Host, image: string, signal: AbortSignal): Promise<boolean> {
+  if ((await host.engine.imageId(image)) !== null) return true;
+  try {
+    await host.engine.pullImage(image, signal);
+    return true;
+  } catch {
+    signal.throwIfAborted();
+    return false;
   }
 }
 
