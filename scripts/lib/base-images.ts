@@ -148,7 +148,11 @@ function buildGo() {
 
 function buildPhp() {
   const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.2-${name}`);
-  return buildFromPackages("php:8-cli", ["php8.2-cli", ...modules], ["WORKDIR /app", 'CMD ["php", "-a"]']);
+  return buildFromPackages(
+    "php:8-cli",
+    ["php8.2-cli", ...modules],
+    ["WORKDIR /var/www/html", 'CMD ["php", "-a"]'],
+  );
 }
 
 function buildComposer() {

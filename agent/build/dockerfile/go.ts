@@ -28,12 +28,12 @@ export function goDockerfile(
     ...installAndCopy({ ...plan, needsSource: false }, download, copySource(plan)),
     ...buildStep(plan.buildCommand ?? compile, variables, caches),
     `FROM ${images.debian}`,
-    "WORKDIR /app",
     "ENV PORT=3000 HOME=/app",
     // The slim image has no certificates of its own.
     "COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/",
     // Templates and files that the program reads.
     `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
     ...(plan.main === null ? [] : [`COPY --from=build ${goProgram} ${goProgram}`]),
     `USER ${appUser}`,
     starts(plan.startCommand),

@@ -86,11 +86,12 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
       ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
       : []),
     `FROM ${images.node}`,
-    "WORKDIR /app",
     `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
+    // Before WORKDIR, which would make the folder root's.
     "COPY --from=build --chown=node:node /app /app",
+    "WORKDIR /app",
     "USER node",
     starts(plan.startCommand),
   ];

@@ -40,9 +40,9 @@ export function phpDockerfile(
     plan.composer ? "COPY --from=packages /app/ ./" : copySource(plan),
     ...buildStep(plan.buildCommand, variables),
     `FROM ${images.php}`,
-    "WORKDIR /app",
     "ENV PORT=3000 HOME=/app PHP_CLI_SERVER_WORKERS=4",
     `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];

@@ -57,11 +57,11 @@ export function pythonDockerfile(
     ...(package_ === undefined ? [] : [runs(package_, caches)]),
     ...buildStep(plan.buildCommand, variables),
     `FROM ${images.python}`,
-    "WORKDIR /app",
     ...installDebian(plan.packages.run),
     `ENV PORT=3000 HOME=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1${plan.sourceFolder ? " PYTHONPATH=/app/src" : ""} VIRTUAL_ENV=${environment} PATH=${environment}/bin:$PATH`,
     `COPY --from=build ${environment} ${environment}`,
     `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];

@@ -33,11 +33,11 @@ export function rubyDockerfile(
     ...installAndCopy(plan, plan.hasGems ? [runs("bundle install", caches)] : [], copy),
     ...buildStep(plan.buildCommand, variables),
     `FROM ${images.ruby}`,
-    "WORKDIR /app",
     ...installDebian(plan.packages.run),
     `${environment} HOME=/app`,
     `COPY --from=build ${gems} ${gems}`,
     `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];
