@@ -3,7 +3,15 @@ import { textOf, type Sources } from "./sources.ts";
 export const defaultNode = 24;
 /** Long-term support first, newest first. */
 const majors = [defaultNode, 22, 20, 18, 16, 14, 26, 28, 25, 23, 21, 19, 17];
-const codenames: Record<string, number> = { krypton: 24, jod: 22, iron: 20, hydrogen: 18, gallium: 16 };
+const names: Record<string, number> = {
+  node: defaultNode,
+  "*": defaultNode,
+  krypton: 24,
+  jod: 22,
+  iron: 20,
+  hydrogen: 18,
+  gallium: 16,
+};
 
 /** The major version of Node asked for: a version file's, or the first that `engines.node` allows. */
 export function nodeMajor(sources: Sources, engines: unknown): number {
@@ -17,7 +25,7 @@ export function nodeMajor(sources: Sources, engines: unknown): number {
 function fromVersionFile(text: string): number | null {
   const version = text.trim().toLowerCase();
   const digits = /^v?(\d{2})(?:\.|$)/.exec(version)?.[1];
-  return digits === undefined ? (codenames[version.replace(/^lts\//, "")] ?? null) : Number(digits);
+  return digits === undefined ? (names[version.replace(/^lts\//, "")] ?? null) : Number(digits);
 }
 
 /** Whether a semver range allows some release of a major version. */

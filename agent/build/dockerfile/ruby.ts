@@ -13,6 +13,7 @@ import {
   type BuildVariables,
 } from "./instructions.ts";
 
+/** The image's GEM_HOME. */
 const gems = "/usr/local/bundle";
 
 export function rubyDockerfile(
@@ -21,8 +22,8 @@ export function rubyDockerfile(
   images: BaseImages,
 ): string[] {
   const caches = [cache(variables, "gems", "/root/.bundle/cache")];
-  const mode = `BUNDLE_WITHOUT=development:test${plan.locked ? " BUNDLE_DEPLOYMENT=1" : ""}`;
-  const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 BUNDLE_PATH=${gems} ${mode}`;
+  const mode = `BUNDLE_WITHOUT=development:test${plan.locked ? " BUNDLE_FROZEN=1" : ""}`;
+  const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
   const copy = copySource(plan);
   return [
     `FROM ${images.ruby} AS build`,
