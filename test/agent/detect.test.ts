@@ -112,6 +112,7 @@ describe("a Node app", () => {
     const last = text.slice(text.lastIndexOf("FROM "));
     expect(last).toContain("COPY --from=build /opt/corepack /opt/corepack");
     expect(last).toContain("COREPACK_HOME=/opt/corepack");
+    expect(text).toMatch(/COREPACK_HOME=\/opt\/corepack[^]*"pnpm --version"[^]*FROM/);
   });
 
   it("is what has a start script, whatever else lies in the repository", () => {
@@ -293,7 +294,7 @@ describe("a PHP app", () => {
 
 describe("a Ruby app", () => {
   it.each<[string, Files, string]>([
-    ["Rails", rails, "bin/rails server -b 0.0.0.0 -p $PORT"],
+    ["Rails", rails, "rm -f tmp/pids/server.pid; exec bin/rails server -b 0.0.0.0 -p $PORT"],
     ["Rack", { Gemfile: 'gem "rackup"', "config.ru": "" }, "bundle exec rackup -o 0.0.0.0 -p $PORT"],
     ["Rack and Puma", { ...rails, "bin/rails": "", Procfile: "web: bundle exec puma" }, "bundle exec puma"],
     ["Puma", { Gemfile: 'gem "puma"', "config.ru": "" }, "bundle exec puma -b tcp://0.0.0.0:$PORT"],

@@ -47,7 +47,8 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
 }
 
 function startOf(sources: Sources, rails: boolean): string | null {
-  if (rails) return "bin/rails server -b 0.0.0.0 -p $PORT";
+  // A container that is started again still has the file, and a process of that number.
+  if (rails) return "rm -f tmp/pids/server.pid; exec bin/rails server -b 0.0.0.0 -p $PORT";
   if (!sources.files.has("config.ru")) return null;
   return uses(sources, "puma")
     ? "bundle exec puma -b tcp://0.0.0.0:$PORT"

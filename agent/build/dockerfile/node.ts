@@ -1,4 +1,4 @@
-import type { NodeBuild, NodePlan, PackageManager } from "../detect/node.ts";
+import { programOf, type NodeBuild, type NodePlan, type PackageManager } from "../detect/node.ts";
 import {
   buildStep,
   cache,
@@ -66,13 +66,20 @@ export function nodeBuildStage(
   const usesCorepack = plan.packageManager !== "npm";
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
-  const install = plan.hasDependencies ? [runs(plan.locked ? tool.locked : tool.loose, mounts)] : [];
+  const install = [plan.locked ? tool.locked : tool.loose];
+  // Without an install, the package manager itself is still to be fetched.
+  const fetch = usesCorepack ? [`${programOf(plan.packageManager)} --version`] : [];
+  const first = plan.hasDependencies ? install : fetch;
   return [
     `FROM ${images.node} AS ${stage}`,
     "WORKDIR /app",
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
-    ...installAndCopy(plan, install, `COPY ${sourceFolder}/ ./`),
+    ...installAndCopy(
+      plan,
+      first.map((command) => runs(command, mounts)),
+      `COPY ${sourceFolder}/ ./`,
+    ),
     ...buildStep(plan.buildCommand, variables),
   ];
 }
