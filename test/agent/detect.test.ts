@@ -107,6 +107,18 @@ describe("a Node app", () => {
     expect(text.indexOf("COPY source/ ./")).toBeLessThan(text.indexOf("npm install"));
   });
 
+  it.each<[string, string, string]>([
+    ["nuxt", "nuxt build", "node .output/server/index.mjs"],
+    ["@sveltejs/adapter-node", "vite build", "node build"],
+    ["@astrojs/node", "astro build", "HOST=0.0.0.0 node dist/server/entry.mjs"],
+    ["next", "next build", "node_modules/.bin/next start"],
+  ])("that is a server of %s is started without a script that says so", (dependency, build, startCommand) =>
+    expect(node({ scripts: { build }, dependencies: { [dependency]: "1", vite: "7" } })).toMatchObject({
+      kind: "node",
+      startCommand,
+    }),
+  );
+
   it("of pnpm or Yarn needs no network when it starts", () => {
     const text = dockerfile({ "package.json": JSON.stringify(start), "pnpm-lock.yaml": "" });
     const last = text.slice(text.lastIndexOf("FROM "));
@@ -160,6 +172,12 @@ describe("a site that a framework builds", () => {
       outputs: ["out"],
     });
   });
+
+  it("is Nuxt's, too, when it is generated", () =>
+    expect(node({ scripts: { build: "nuxt generate" }, dependencies: { nuxt: "4" } })).toMatchObject({
+      kind: "site",
+      outputs: [".output/public", "dist"],
+    }));
 
   it("answers unknown paths with its page only when there is one page", () => {
     expect(node(vite, { "index.html": "" })).toMatchObject({ singlePage: true });

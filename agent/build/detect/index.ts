@@ -1,4 +1,5 @@
 import { JobError } from "../../host.ts";
+import { frameworkServer } from "./framework-server.ts";
 import { detectGo, type GoPlan } from "./go.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
@@ -19,7 +20,7 @@ const nothingFound =
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
   const manifest = readPackageJson(sources);
-  if (manifest !== null && startScript(manifest) !== null && !isStaticExport(sources, manifest))
+  if (manifest !== null && isServer(manifest) && !isStaticExport(sources, manifest))
     return detectNode(sources, manifest, overrides);
   const backend = detectBackend(sources, manifest, overrides);
   if (backend !== null) return backend;
@@ -27,6 +28,9 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
   if (sources.files.has("index.html")) return { kind: "static" };
   throw new JobError(nothingFound);
 }
+
+const isServer = (manifest: PackageJson): boolean =>
+  startScript(manifest) !== null || frameworkServer(manifest) !== null;
 
 /**
  * An app of another language, whose package.json, if any, is there for its assets. Where nothing starts such an app, a

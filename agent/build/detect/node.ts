@@ -1,4 +1,5 @@
 import { JobError } from "../../host.ts";
+import { frameworkServer } from "./framework-server.ts";
 import { nodeMajor } from "./node-version.ts";
 import { scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
@@ -38,6 +39,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     overrides.startCommand ??
     procfileWeb(sources) ??
     (startScript(manifest) === null ? null : `${programOf(build.packageManager)} start`) ??
+    frameworkServer(manifest) ??
     entryCommand(sources, manifest);
   if (startCommand === null)
     throw new JobError(
