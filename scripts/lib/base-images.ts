@@ -146,12 +146,34 @@ function buildGo() {
   );
 }
 
+/** The official image compiles extensions by this command; Debian has them as packages, or built in. */
+const installExtensions = [
+  "#!/bin/sh",
+  "set -e",
+  "apt-get update",
+  'for name in "$@"; do',
+  "case $name in",
+  "pdo_mysql|mysqli) package=mysql ;;",
+  "pdo_pgsql|pgsql) package=pgsql ;;",
+  "calendar|exif|gettext|pcntl|sockets) continue ;;",
+  "*) package=$name ;;",
+  "esac",
+  "apt-get install --yes --no-install-recommends php8.2-$package",
+  "done",
+  "rm -rf /var/lib/apt/lists/*",
+];
+
 function buildPhp() {
   const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.2-${name}`);
+  const script = "/usr/local/bin/docker-php-ext-install";
   return buildFromPackages(
     "php:8-cli",
     ["php8.2-cli", ...modules],
-    ["WORKDIR /var/www/html", 'CMD ["php", "-a"]'],
+    [
+      `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
+      "WORKDIR /var/www/html",
+      'CMD ["php", "-a"]',
+    ],
   );
 }
 

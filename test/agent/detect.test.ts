@@ -291,10 +291,13 @@ describe("a Go app", () => {
 
 describe("a PHP app", () => {
   it("is served from public/ where its page lies there", () => {
-    expect(plan(laravel)).toMatchObject({ startCommand: "php -S 0.0.0.0:$PORT -t public", composer: true });
+    expect(plan(laravel)).toMatchObject({
+      startCommand: "php -S 0.0.0.0:$PORT -t public",
+      composer: "install",
+    });
     expect(plan({ "index.php": "" })).toMatchObject({
       startCommand: "php -S 0.0.0.0:$PORT -t .",
-      composer: false,
+      composer: null,
     });
   });
 
@@ -304,6 +307,14 @@ describe("a PHP app", () => {
     expect(dockerfile(laravel)).toMatch(
       /COPY source\/composer\.json source\/composer\.lock \.\/\nRUN .*composer install/,
     );
+  });
+
+  it("has the extensions that composer.json requires and the image lacks", () => {
+    const require = { "ext-pdo_pgsql": "*", "ext-json": "*", "ext-$(id)": "*" };
+    const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
+    expect(text).toMatch(/libpq-dev[^]*docker-php-ext-install pdo_pgsql"/);
+    expect(text).not.toContain("$(id)");
+    expect(dockerfile({ "index.php": "" })).not.toContain("docker-php-ext-install");
   });
 
   it("says in its Dockerfile that PHP's own server serves it", () =>
