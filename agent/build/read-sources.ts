@@ -2,14 +2,15 @@ import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Sources } from "./detect/sources.ts";
 
-const mostFiles = 5000;
-const mostTexts = 200;
+const mostFolders = 500;
+const mostBelow = 5000;
+const mostCode = 200;
 const mostBytes = 512 * 1024;
 const deepest = 3;
 const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
 
 /** The files whose text detection reads. */
-const read = new RegExp(
+const manifest = new RegExp(
   `^(?:${[
     "package\\.json",
     "yarn\\.lock",
@@ -24,34 +25,37 @@ const read = new RegExp(
     "go\\.mod",
     "composer\\.json",
     "Gemfile(?:\\.lock)?",
-    "[\\w.-]+\\.config\\.[cm]?[jt]s",
+    "(?:astro|next|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
-    "[\\w.-]+\\.go",
-    "cmd/[\\w.-]+/[\\w.-]+\\.go",
-    "(?:\\w+/)?\\w+\\.py",
+    "manage\\.py",
   ].join("|")})$`,
 );
+const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:\w+\/)?\w+\.py)$/;
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {
   const files = await listFiles(root);
-  const wanted = [...files].filter((file) => read.test(file)).slice(0, mostTexts);
+  const wanted = [
+    ...files.filter((file) => manifest.test(file)),
+    ...files.filter((file) => code.test(file)).slice(0, mostCode),
+  ];
   const texts = await Promise.all(
     wanted.map(async (file) => [file, await readStart(join(root, file))] as const),
   );
   return { files: new Set(files), texts: new Map(texts) };
 }
 
-/** Regular files, and folders with a slash at the end, those near the root first. */
+/** Regular files, and folders with a slash at the end: all at the root, and some below it. */
 async function listFiles(root: string): Promise<string[]> {
-  const files: string[] = [];
-  let folders = [""];
-  for (let depth = 0; depth < deepest && files.length < mostFiles; depth++) {
-    const found = await Promise.all(folders.map((folder) => listFolder(root, folder)));
-    files.push(...found.flat());
-    folders = found.flat().filter((name) => name.endsWith("/") && !passedOver.test(name));
+  const files = await listFolder(root, "");
+  let found = files;
+  for (let depth = 1; depth < deepest; depth++) {
+    const folders = found.filter((name) => name.endsWith("/") && !passedOver.test(name));
+    const below = await Promise.all(folders.slice(0, mostFolders).map((folder) => listFolder(root, folder)));
+    found = below.flat().slice(0, mostBelow);
+    files.push(...found);
   }
-  return files.slice(0, mostFiles);
+  return files;
 }
 
 async function listFolder(root: string, folder: string): Promise<string[]> {

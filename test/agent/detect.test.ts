@@ -407,6 +407,17 @@ describe("an app of any language", () => {
   });
 });
 
+it("no number of files hides what is at the root of a repository", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
+  try {
+    for (let number = 0; number < 6000; number++) writeFileSync(join(folder, `a${number}.py`), "");
+    writeFileSync(join(folder, "requirements.txt"), "flask");
+    expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 it("what a repository says is read without following links out of it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
   try {
