@@ -5,7 +5,8 @@ import type { Sources } from "./detect/sources.ts";
 const mostFolders = 500;
 const mostBelow = 5000;
 const mostCode = 200;
-const mostBytes = 512 * 1024;
+const manifestBytes = 512 * 1024;
+const codeBytes = 64 * 1024;
 const deepest = 3;
 const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
 
@@ -35,13 +36,15 @@ const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:\w+\/)
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {
   const files = await listFiles(root);
-  const wanted = [
-    ...files.filter((file) => manifest.test(file)),
-    ...files.filter((file) => code.test(file)).slice(0, mostCode),
-  ];
-  const texts = await Promise.all(
-    wanted.map(async (file) => [file, await readStart(join(root, file))] as const),
-  );
+  const read = (bytes: number) => async (file: string) =>
+    [file, await readStart(join(root, file), bytes)] as const;
+  const texts = await Promise.all([
+    ...files.filter((file) => manifest.test(file)).map(read(manifestBytes)),
+    ...files
+      .filter((file) => code.test(file))
+      .slice(0, mostCode)
+      .map(read(codeBytes)),
+  ]);
   return { files: new Set(files), texts: new Map(texts) };
 }
 
@@ -65,10 +68,10 @@ async function listFolder(root: string, folder: string): Promise<string[]> {
     .map((entry) => `${folder}${entry.name}${entry.isDirectory() ? "/" : ""}`);
 }
 
-async function readStart(path: string): Promise<string> {
+async function readStart(path: string, bytes: number): Promise<string> {
   const file = await open(path);
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(mostBytes), 0, mostBytes, 0);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
     return buffer.toString("utf8", 0, bytesRead);
   } finally {
     await file.close();

@@ -407,10 +407,76 @@ describe("an app of any language", () => {
   });
 });
 
+describe("no text of a repository keeps the agent busy", () => {
+  const long = 400_000;
+  const texts: [string, string][] = [
+    ["empty lines", "\n".repeat(long)],
+    ["spaces", `a: ${" ".repeat(long)}`],
+    ["one word", "a".repeat(long)],
+    ["slashes", `outDir: "${"/".repeat(long)}a"\n x --outDir ${"/".repeat(long)}a`],
+    ["quotes", `"' `.repeat(long / 3)],
+    ["lines", "output: x =\n".repeat(long / 12)],
+    ["assignments", "a:b=".repeat(long / 4)],
+    ["at signs", "a @ ".repeat(long / 4)],
+  ];
+  const names = [
+    "main.py",
+    "requirements.txt",
+    "pyproject.toml",
+    "Pipfile",
+    "Gemfile",
+    "Gemfile.lock",
+    "go.mod",
+  ];
+  const others = [
+    "main.go",
+    "next.config.js",
+    "vite.config.js",
+    ".nvmrc",
+    "runtime.txt",
+    ".yarnrc.yml",
+    "Procfile",
+  ];
+  it.each(texts)(
+    "of %s",
+    (_, text) => {
+      const files = Object.fromEntries(
+        [...names, ...others, "manage.py", "yarn.lock"].map((name) => [name, text]),
+      );
+      const manifest = {
+        scripts: { build: text },
+        engines: { node: text },
+        main: text,
+        packageManager: text,
+      };
+      const kinds: Files[] = [
+        { ...files },
+        { Gemfile: text, "Gemfile.lock": text, "config.ru": "" },
+        { "go.mod": text, "main.go": text },
+        { "requirements.txt": text, "main.py": text, "pyproject.toml": text },
+        { ...files, "package.json": JSON.stringify({ ...manifest, dependencies: { next: "1" } }) },
+        {
+          "vite.config.js": text,
+          "package.json": JSON.stringify({ ...manifest, dependencies: { vite: text } }),
+        },
+      ];
+      const started = performance.now();
+      for (const kind of kinds)
+        try {
+          plan(kind);
+        } catch (error) {
+          expect(error).toBeInstanceOf(JobError);
+        }
+      expect(performance.now() - started).toBeLessThan(1500);
+    },
+    30_000,
+  );
+});
+
 it("no number of files hides what is at the root of a repository", async () => {
   const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
   try {
-    for (let number = 0; number < 6000; number++) writeFileSync(join(folder, `a${number}.py`), "");
+    for (let number = 0; number < 500; number++) writeFileSync(join(folder, `a${number}.py`), "");
     writeFileSync(join(folder, "requirements.txt"), "flask");
     expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
   } finally {

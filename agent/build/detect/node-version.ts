@@ -19,7 +19,9 @@ export function nodeMajor(sources: Sources, engines: unknown): number {
     const major = fromVersionFile(textOf(sources, file));
     if (major !== null) return major;
   }
-  return (typeof engines === "string" && majors.find((major) => allows(engines, major))) || defaultNode;
+  // A range is short; what is long is only slow to read.
+  const range = typeof engines === "string" && engines.length <= 100 ? engines : null;
+  return (range !== null && majors.find((major) => allows(range, major))) || defaultNode;
 }
 
 function fromVersionFile(text: string): number | null {

@@ -77,13 +77,13 @@ function versionOf(sources: Sources): string | null {
 
 /** Lines that name a file or a folder of the repository. */
 const readsOtherFiles = (requirements: string): boolean =>
-  /^\s*(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.|[\w-]+\/|.*@\s*file:|\S+\.(?:whl|tar\.gz|zip)\b)/m.test(
+  /^[ \t]*(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.|[\w-]+\/|.*@\s*file:|\S+\.(?:whl|tar\.gz|zip)\b)/m.test(
     requirements,
   );
 
 /** Whether the manifests name a package as a direct dependency. */
 function dependsOn(sources: Sources, name: string): boolean {
-  const written = new RegExp(`(?:^|["'])\\s*["']?${name.replace("-", "[-_]")}(?![\\w-])`, "im");
+  const written = new RegExp(`(?:^|["'])[ \\t]*["']?${name.replace("-", "[-_]")}(?![\\w-])`, "im");
   return ["requirements.txt", "pyproject.toml", "Pipfile"].some((file) =>
     written.test(textOf(sources, file)),
   );
@@ -111,9 +111,9 @@ const collectStatic = (sources: Sources): string | null =>
 
 function startOf(sources: Sources): string | null {
   if (sources.files.has("manage.py")) return startDjango(sources);
-  const asgi = findApp(sources, /^(\w+)(?::[^=\n]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette)\(/m);
+  const asgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m);
   if (asgi !== null) return startAsgi(sources, asgi);
-  const wsgi = findApp(sources, /^(\w+)(?::[^=\n]+)?\s*=\s*(?:\w+\.)?Flask\(/m);
+  const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
   if (wsgi !== null) return startFlask(sources, wsgi, wsgi);
   const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
   if (factory !== null) return startFlask(sources, factory, `'${factory}()'`);

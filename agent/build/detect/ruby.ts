@@ -38,7 +38,7 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     needsSource:
       /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) || sources.files.has("vendor/cache/"),
     locked: sources.files.has("Gemfile.lock"),
-    hasGems: /^\s*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
+    hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
     rails,
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? (rails ? precompile(sources) : null),
@@ -56,14 +56,14 @@ function startOf(sources: Sources, rails: boolean): string | null {
 }
 
 function versionOf(sources: Sources): string | null {
-  const inGemfile = /^\s*ruby\s+["']\D{0,3}(\d\.\d+)/m.exec(textOf(sources, "Gemfile"))?.[1];
+  const inGemfile = /^[ \t]*ruby[ \t]+["']\D{0,3}(\d\.\d+)/m.exec(textOf(sources, "Gemfile"))?.[1];
   const file = /^\s*(?:ruby-)?(\d\.\d+)/.exec(textOf(sources, ".ruby-version"))?.[1];
   return file ?? inGemfile ?? null;
 }
 
 const uses = (sources: Sources, gem: string): boolean =>
   new RegExp(`^ {4}${gem} \\(`, "m").test(textOf(sources, "Gemfile.lock")) ||
-  new RegExp(`^\\s*gem ["']${gem}["']`, "m").test(textOf(sources, "Gemfile"));
+  new RegExp(`^[ \\t]*gem ["']${gem}["']`, "m").test(textOf(sources, "Gemfile"));
 
 /** The dummy key serves while assets are made; what is bundled by Node was made before. */
 const precompile = (sources: Sources): string | null =>

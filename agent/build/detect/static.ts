@@ -24,7 +24,7 @@ type Framework = {
 
 const scripts = ["js", "mjs", "cjs", "ts", "mts"];
 const config = (name: string): string[] => scripts.map((ending) => `${name}.config.${ending}`);
-const outDir = /\boutDir:\s*["'`]([^"'`]+)["'`]/;
+const outDir = /\boutDir:\s*["'`]([^"'`]{1,200})["'`]/;
 const onlyIndex = ({ files }: Sources): boolean =>
   files.has("index.html") && [...files].filter((file) => /^[^/]+\.html$/.test(file)).length === 1;
 const noErrorPage = ({ files }: Sources): boolean => !files.has("public/404.html");
@@ -40,13 +40,13 @@ const frameworks: Framework[] = [
     dependency: "@11ty/eleventy",
     outputs: ["_site"],
     configs: [".eleventy.js", ...config("eleventy")],
-    setting: /\boutput:\s*["'`]([^"'`]+)["'`]/,
+    setting: /\boutput:\s*["'`]([^"'`]{1,200})["'`]/,
   },
   {
     dependency: "next",
     outputs: ["out"],
     configs: config("next"),
-    setting: /\bdistDir:\s*["'`]([^"'`]+)["'`]/,
+    setting: /\bdistDir:\s*["'`]([^"'`]{1,200})["'`]/,
   },
   { dependency: "nuxt", outputs: [".output/public", "dist"] },
   { dependency: "@sveltejs/kit", outputs: ["build"] },
@@ -61,7 +61,7 @@ const frameworks: Framework[] = [
     dependency: "@vue/cli-service",
     outputs: ["dist"],
     configs: config("vue"),
-    setting: /\boutputDir:\s*["'`]([^"'`]+)["'`]/,
+    setting: /\boutputDir:\s*["'`]([^"'`]{1,200})["'`]/,
     singlePage: noErrorPage,
   },
   {
@@ -84,7 +84,7 @@ export const hasFramework = (manifest: PackageJson): boolean => frameworkOf(mani
 /** Next.js writes files instead of being a server. */
 export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "next") &&
-  config("next").some((file) => /^[^/]*\boutput:\s*["'`]export["'`]/m.test(textOf(sources, file)));
+  config("next").some((file) => /^[^/\n]*\boutput:\s*["'`]export["'`]/m.test(textOf(sources, file)));
 
 /** A site that a build script makes, or null when there is none. */
 export function detectSite(sources: Sources, manifest: PackageJson, overrides: Overrides): SitePlan | null {
@@ -105,7 +105,7 @@ function namedOutput(
   manifest: PackageJson,
   { configs = [], setting }: Framework,
 ): string[] {
-  const option = /\s--(?:outDir|out-dir|dist-dir|dest|output)[= ]["']?([^\s"']+)/.exec(
+  const option = /\s--(?:outDir|out-dir|dist-dir|dest|output)[= ]["']?([^\s"']{1,200})/.exec(
     scriptOf(manifest, "build") ?? "",
   )?.[1];
   const texts = present(sources, configs).map((file) => textOf(sources, file));
