@@ -1,5 +1,5 @@
 import dockerignore from "@balena/dockerignore";
-import { lstat, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join, sep } from "node:path";
 import type { Readable } from "node:stream";
 import tar from "tar-fs";
@@ -48,15 +48,4 @@ export function packFile(name: string, text: string): Readable {
   pack.entry({ name }, text);
   pack.finalize();
   return pack;
-}
-
-/** Names at the root of a folder, and package.json's text, without following links out of it. */
-export async function readSources(
-  folder: string,
-  names: string[],
-): Promise<{ files: Set<string>; packageJson: string | null }> {
-  const files = new Set(names);
-  const manifest = join(folder, "package.json");
-  const isFile = files.has("package.json") && (await lstat(manifest)).isFile();
-  return { files, packageJson: isFile ? await readFile(manifest, "utf8") : null };
 }

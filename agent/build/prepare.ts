@@ -3,9 +3,12 @@ import { join, sep } from "node:path";
 import type { Readable } from "node:stream";
 import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
 import { JobError } from "../host.ts";
-import { packContext, packFile, readSources } from "./context.ts";
-import { detect } from "./detect.ts";
-import { baseImages, generateDockerfile, sourceFolder } from "./dockerfile.ts";
+import { chooseBaseImages } from "./base-image.ts";
+import { packContext, packFile } from "./context.ts";
+import { detect } from "./detect/index.ts";
+import { generateDockerfile } from "./dockerfile/index.ts";
+import { sourceFolder } from "./dockerfile/instructions.ts";
+import { readSources } from "./read-sources.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
 
 export type Prepared = {
@@ -34,11 +37,15 @@ async function variablesOf(env: readonly EnvEntry[], buildCaFile: string | null)
   return { buildArgs, secrets, plain: Object.keys(buildArgs), secret: secret.map(({ key }) => key) };
 }
 
-/** From a fetched repository to what the engine builds. The repository's own Dockerfile wins over detection. */
+/**
+ * From a fetched repository to what the engine builds. The repository's own Dockerfile wins over detection.
+ * `canHave` tells whether the engine has a base image or gets it.
+ */
 export async function prepareBuild(
   folder: string,
   input: Input,
   buildCaFile: string | null,
+  canHave: (image: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<Prepared> {
   const root = await folderInside(folder, input.rootDir);
   const names = await readdir(root);
@@ -55,8 +62,14 @@ export async function prepareBuild(
       generated: null,
     };
   }
-  const plan = detect(await readSources(root, names), input);
-  const text = generateDockerfile(plan, { plain, secret, cacheId: `${input.siteId}-packages` }, baseImages);
+  const plan = detect(await readSources(root), input);
+  const { images, notes } = await chooseBaseImages(plan, canHave);
+  const text = generateDockerfile(
+    plan,
+    { plain, secret, cacheId: `${input.siteId}-packages` },
+    images,
+    notes,
+  );
   const dockerfile = { name: "Dockerfile", text: trusted(text) };
   return {
     ...variables,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
+import { startLine } from "../build/start-line.ts";
 import type { ContainerSpec } from "./engine.ts";
 
 export const networkName = (accountId: string): string => `berth-${accountId}`;
@@ -25,7 +26,7 @@ export function siteContainer(
   const spec = {
     Image: image,
     Env: [...env.filter((entry) => !entry.startsWith("PORT=")), `PORT=${run.port}`],
-    ...(run.startCommand !== null && { Cmd: ["sh", "-c", `exec ${run.startCommand}`], Entrypoint: [] }),
+    ...(run.startCommand !== null && { Cmd: ["sh", "-c", startLine(run.startCommand)], Entrypoint: [] }),
     HostConfig: {
       Init: true,
       NetworkMode: networkName(run.accountId),

@@ -94,7 +94,7 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
       source.type === "git" ? describeSource(source, folder, job.signal) : null,
       source.type === "dockerfile"
         ? packText(source.text, input, host.settings.buildCaFile)
-        : prepareBuild(folder, input, host.settings.buildCaFile),
+        : prepareBuild(folder, input, host.settings.buildCaFile, (image) => canHave(host, image, job)),
     ]);
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
@@ -112,6 +112,19 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
     };
   } finally {
     await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Whether the engine has a base image, or gets it from a registry. */
+async function canHave(host: Host, image: string, job: JobRun): Promise<boolean> {
+  if ((await host.engine.imageId(image)) !== null) return true;
+  job.log(`Pulling ${image}.`);
+  try {
+    await host.engine.pullImage(image, job.signal);
+    return true;
+  } catch {
+    job.signal.throwIfAborted();
+    return false;
   }
 }
 

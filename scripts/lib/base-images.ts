@@ -14,8 +14,20 @@ import { installPackages } from "./docker-engine.ts";
 import { pipe, run, step, succeeds } from "./command.ts";
 
 const debian = "debian:bookworm-slim";
-/** The images that generated Dockerfiles and the ingress are made of. */
+/** The images that every host needs at once: the ingress is one, and most sites are built on the other. */
 export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
+
+/** What is built where no registry is in reach, under the name of the official image. */
+const standIns: Record<string, () => Promise<unknown>> = {
+  [debian]: buildDebian,
+  "node:24-bookworm-slim": buildNode,
+  "caddy:2": buildCaddy,
+  "python:3-slim-bookworm": buildPython,
+  "golang:1-bookworm": buildGo,
+  "php:8-cli": buildPhp,
+  "composer:2": buildComposer,
+  "ruby:3-slim-bookworm": buildRuby,
+};
 
 const present = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
 
@@ -23,16 +35,23 @@ const present = (image: string): Promise<boolean> => succeeds("docker", ["image"
 const pull = (image: string): Promise<boolean> =>
   step(`Pulling ${image}`, () => succeeds("docker", ["pull", "--quiet", image], 10 * 60_000));
 
+export const ensureBaseImages = (): Promise<void> => ensureImages(baseImages);
+
 /** Pulls the official images, or builds stand-ins of the same names from Debian's packages where none can be pulled. */
-export async function ensureBaseImages(): Promise<void> {
+export async function ensureImages(names: readonly string[]): Promise<void> {
   const missing: string[] = [];
-  for (const image of baseImages)
+  for (const image of names)
     if (!(await present(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
   if (missing.length === 0) return;
   console.log("No container registry is in reach: building base images from Debian's packages, once.");
-  if (!(await present(debian))) await buildDebian();
-  if (missing.includes("node:24-bookworm-slim")) await buildNode();
-  if (missing.includes("caddy:2")) await buildCaddy();
+  for (const image of missing) await buildStandIn(image);
+}
+
+async function buildStandIn(image: string): Promise<void> {
+  const make = standIns[image];
+  if (make === undefined) throw new Error(`${image} cannot be pulled, and there is no stand-in for it.`);
+  if (image !== debian && !(await present(debian))) await buildDebian();
+  await make();
 }
 
 async function buildDebian(): Promise<void> {
@@ -98,8 +117,81 @@ async function inFolder(work: (folder: string) => Promise<unknown>): Promise<voi
   }
 }
 
-const buildNode = () =>
-  step("Building node:24-bookworm-slim (the Node of this project, npm and corepack)", () =>
+/** A stand-in that is Debian's packages and a few lines more. */
+const buildFromPackages = (image: string, packages: string[], lines: string[]) =>
+  step(`Building ${image} (Debian's packages)`, () =>
+    inFolder(async (folder) => {
+      const install = `apt-get update && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
+      writeFileSync(
+        join(folder, "Dockerfile"),
+        [`FROM ${debian}`, `RUN ${install} && rm -rf /var/lib/apt/lists/*`, ...lines, ""].join("\n"),
+      );
+      await build(folder, image);
+    }),
+  );
+
+function buildPython() {
+  return buildFromPackages(
+    "python:3-slim-bookworm",
+    ["python3", "python3-venv", "python3-pip"],
+    ["RUN ln -s python3 /usr/bin/python", 'CMD ["python3"]'],
+  );
+}
+
+function buildGo() {
+  return buildFromPackages(
+    "golang:1-bookworm",
+    ["golang-go", "git"],
+    ["ENV GOPATH=/go PATH=/go/bin:$PATH", "WORKDIR /go", 'CMD ["bash"]'],
+  );
+}
+
+/** The official image compiles extensions by this command; Debian has them as packages, or built in. */
+const installExtensions = [
+  "#!/bin/sh",
+  "set -e",
+  "apt-get update",
+  'for name in "$@"; do',
+  "case $name in",
+  "pdo_mysql|mysqli) package=mysql ;;",
+  "pdo_pgsql|pgsql) package=pgsql ;;",
+  "calendar|exif|gettext|pcntl|sockets) continue ;;",
+  "*) package=$name ;;",
+  "esac",
+  "apt-get install --yes --no-install-recommends php8.2-$package",
+  "done",
+  "rm -rf /var/lib/apt/lists/*",
+];
+
+function buildPhp() {
+  const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.2-${name}`);
+  const script = "/usr/local/bin/docker-php-ext-install";
+  return buildFromPackages(
+    "php:8-cli",
+    ["php8.2-cli", ...modules],
+    [
+      `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
+      "WORKDIR /var/www/html",
+      'CMD ["php", "-a"]',
+    ],
+  );
+}
+
+function buildComposer() {
+  const packages = ["composer", "git", "unzip", "php8.2-mbstring", "php8.2-curl"];
+  return buildFromPackages("composer:2", packages, ["WORKDIR /app", 'CMD ["composer"]']);
+}
+
+function buildRuby() {
+  return buildFromPackages(
+    "ruby:3-slim-bookworm",
+    ["ruby", "ruby-dev", "bundler"],
+    ["ENV GEM_HOME=/usr/local/bundle PATH=/usr/local/bundle/bin:$PATH", 'CMD ["irb"]'],
+  );
+}
+
+function buildNode() {
+  return step("Building node:24-bookworm-slim (the Node of this project, npm and corepack)", () =>
     inFolder(async (folder) => {
       const local = join(folder, "local");
       mkdirSync(join(local, "bin"), { recursive: true });
@@ -127,21 +219,17 @@ const buildNode = () =>
       await build(folder, "node:24-bookworm-slim");
     }),
   );
+}
 
-const buildCaddy = () =>
-  step("Building caddy:2 (Debian's package)", () =>
-    inFolder(async (folder) => {
-      writeFileSync(
-        join(folder, "Dockerfile"),
-        [
-          `FROM ${debian}`,
-          "RUN apt-get update && apt-get install --yes --no-install-recommends caddy && rm -rf /var/lib/apt/lists/* && mkdir -p /srv /config /data",
-          "ENV XDG_CONFIG_HOME=/config XDG_DATA_HOME=/data",
-          "WORKDIR /srv",
-          'CMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile", "--adapter", "caddyfile"]',
-          "",
-        ].join("\n"),
-      );
-      await build(folder, "caddy:2");
-    }),
+function buildCaddy() {
+  return buildFromPackages(
+    "caddy:2",
+    ["caddy"],
+    [
+      "RUN mkdir -p /srv /config /data",
+      "ENV XDG_CONFIG_HOME=/config XDG_DATA_HOME=/data",
+      "WORKDIR /srv",
+      'CMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile", "--adapter", "caddyfile"]',
+    ],
   );
+}

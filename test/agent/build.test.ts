@@ -1,19 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, publicAddressOf } from "../../agent/build/address.ts";
-import { detect } from "../../agent/build/detect.ts";
-import { generateDockerfile } from "../../agent/build/dockerfile.ts";
+import { detect } from "../../agent/build/detect/index.ts";
+import type { Overrides } from "../../agent/build/detect/sources.ts";
+import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
+import { startLine } from "../../agent/build/start-line.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
 import { parseListeners } from "../../agent/docker/listening.ts";
 import { siteContainer } from "../../agent/docker/specs.ts";
 import { JobError } from "../../agent/host.ts";
+import { sourcesOf } from "../support/sources.ts";
 
 const none = { buildCommand: null, startCommand: null };
-const node = (
-  files: string[],
-  manifest: object,
-  overrides: { buildCommand: string | null; startCommand: string | null } = none,
-) => detect({ files: new Set(["package.json", ...files]), packageJson: JSON.stringify(manifest) }, overrides);
+const node = (files: string[], manifest: object, overrides: Overrides = none) =>
+  detect(
+    sourcesOf({
+      ...Object.fromEntries(files.map((name) => [name, ""])),
+      "package.json": JSON.stringify(manifest),
+    }),
+    overrides,
+  );
 
 describe("detection", () => {
   it("tells the package manager by its lock file, then by packageManager, then npm", () => {
@@ -24,8 +30,12 @@ describe("detection", () => {
       startCommand: "pnpm start",
     });
     expect(node(["package-lock.json"], manifest)).toMatchObject({ packageManager: "npm" });
-    expect(node([], manifest)).toMatchObject({ packageManager: "yarn", locked: false });
-    expect(node([], { main: "app.js" })).toMatchObject({
+    expect(node([], manifest)).toMatchObject({
+      packageManager: "berry",
+      locked: false,
+      startCommand: "yarn start",
+    });
+    expect(node(["app.js"], { main: "app.js" })).toMatchObject({
       packageManager: "npm",
       startCommand: "node app.js",
     });
@@ -40,17 +50,14 @@ describe("detection", () => {
   });
 
   it("takes a folder with an index.html as a static site", () => {
-    expect(detect({ files: new Set(["index.html"]), packageJson: null }, none)).toEqual({
+    expect(detect(sourcesOf({ "index.html": "" }), none)).toEqual({
       kind: "static",
-      buildCommand: null,
     });
   });
 
   it("says what to do when nothing can be told", () => {
-    expect(() => detect({ files: new Set(["a.txt"]), packageJson: null }, none)).toThrow(
-      /Dockerfile.*package\.json.*index\.html/,
-    );
-    expect(() => detect({ files: new Set(["package.json"]), packageJson: "{oops" }, none)).toThrow(
+    expect(() => detect(sourcesOf({ "a.txt": "" }), none)).toThrow(/Dockerfile.*package\.json.*index\.html/);
+    expect(() => detect(sourcesOf({ "package.json": "{oops" }), none)).toThrow(
       "package.json is not valid JSON",
     );
     expect(() => node([], {})).toThrow(/start/);
@@ -90,7 +97,13 @@ describe("a generated Dockerfile", () => {
     const run = instructions.find(({ keyword, text }) => keyword === "RUN" && text.includes("echo"));
     expect(JSON.parse(run?.text.replace(/^RUN /, "") ?? "")).toEqual(["sh", "-c", command]);
     const last = instructions.at(-1);
-    expect(JSON.parse(last?.text.replace(/^CMD /, "") ?? "")).toEqual(["sh", "-c", `exec ${command}`]);
+    expect(JSON.parse(last?.text.replace(/^CMD /, "") ?? "")).toEqual(["sh", "-c", command]);
+  });
+
+  it("lets a simple start command take the shell's place, and runs all of a compound one", () => {
+    expect(startLine("node server.js --port $PORT")).toBe("exec node server.js --port $PORT");
+    for (const command of ["migrate && serve", "cd app; serve", "MODE=prod serve", "a | b"])
+      expect(startLine(command)).toBe(command);
   });
 
   it("uses nothing that an engine of 2020 does not know", () => {

@@ -1,0 +1,15 @@
+import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
+
+/** What a framework's build makes where it makes a server: templates often name no script that starts it. */
+const servers = [
+  { dependency: "@astrojs/node", startCommand: "HOST=0.0.0.0 node dist/server/entry.mjs" },
+  { dependency: "@sveltejs/adapter-node", startCommand: "node build" },
+  { dependency: "nuxt", startCommand: "node .output/server/index.mjs" },
+  { dependency: "next", startCommand: "node_modules/.bin/next start" },
+];
+
+export function frameworkServer(manifest: PackageJson): string | null {
+  const build = scriptOf(manifest, "build");
+  if (build === null || /\bnuxt(?:i)? generate\b/.test(build)) return null;
+  return servers.find(({ dependency }) => dependsOn(manifest, dependency))?.startCommand ?? null;
+}

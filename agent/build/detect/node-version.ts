@@ -1,0 +1,54 @@
+import { textOf, type Sources } from "./sources.ts";
+
+export const defaultNode = 24;
+/** Long-term support first, newest first. */
+const majors = [defaultNode, 22, 20, 18, 16, 14, 26, 28, 25, 23, 21, 19, 17];
+const names: Record<string, number> = {
+  node: defaultNode,
+  "*": defaultNode,
+  krypton: 24,
+  jod: 22,
+  iron: 20,
+  hydrogen: 18,
+  gallium: 16,
+};
+
+/** The major version of Node asked for: a version file's, or the first that `engines.node` allows. */
+export function nodeMajor(sources: Sources, engines: unknown): number {
+  for (const file of [".nvmrc", ".node-version"]) {
+    const major = fromVersionFile(textOf(sources, file));
+    if (major !== null) return major;
+  }
+  // A range is short; what is long is only slow to read.
+  const range = typeof engines === "string" && engines.length <= 100 ? engines : null;
+  return (range !== null && majors.find((major) => allows(range, major))) || defaultNode;
+}
+
+function fromVersionFile(text: string): number | null {
+  const version = text.trim().toLowerCase();
+  const digits = /^v?(\d{2})(?:\.|$)/.exec(version)?.[1];
+  return digits === undefined ? (names[version.replace(/^lts\//, "")] ?? null) : Number(digits);
+}
+
+/** Whether a semver range allows some release of a major version. */
+export function allows(range: string, major: number): boolean {
+  return range.split("||").some((alternative) =>
+    alternative
+      .replace(/(\S+)\s+-\s+(\S+)/g, ">=$1 <=$2")
+      .replace(/([<>=~^])\s+/g, "$1")
+      .trim()
+      .split(/\s+/)
+      .every((comparator) => compare(comparator, major)),
+  );
+}
+
+function compare(comparator: string, major: number): boolean {
+  const parts = /^([<>]=?|=|\^|~)?v?(\d+|[x*])?(\.(?!0\b|x\b|\*)\S*)?/i.exec(comparator);
+  if (parts?.[2] === undefined || !/\d/.test(parts[2])) return true;
+  const asked = Number(parts[2]);
+  if (parts[1] === ">=") return major >= asked;
+  if (parts[1] === "<=") return major <= asked;
+  if (parts[1] === ">") return parts[3] === undefined ? major > asked : major >= asked;
+  if (parts[1] === "<") return parts[3] === undefined ? major < asked : major <= asked;
+  return major === asked;
+}

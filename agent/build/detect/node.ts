@@ -1,0 +1,128 @@
+import { JobError } from "../../host.ts";
+import { frameworkServer } from "./framework-server.ts";
+import { nodeMajor } from "./node-version.ts";
+import { scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+
+/** `yarn` is the classic one; `berry` is Yarn 2 and later. */
+export type PackageManager = "npm" | "pnpm" | "yarn" | "berry";
+
+/** How the dependencies are installed and the build script is run. */
+export type NodeBuild = {
+  major: number;
+  packageManager: PackageManager;
+  /** The release of the package manager that understands the lock file, where package.json names none. */
+  release: string | null;
+  /** Manifest files copied before the install, so that it is cached while they stay the same. */
+  manifests: string[];
+  /** The install reads more than the manifests: the whole source is copied before it. */
+  needsSource: boolean;
+  /** Dependencies are loaded from Yarn's cache, without node_modules. */
+  plugAndPlay: boolean;
+  locked: boolean;
+  hasDependencies: boolean;
+  hasDevDependencies: boolean;
+  buildCommand: string | null;
+};
+export type NodePlan = NodeBuild & { kind: "node"; startCommand: string };
+
+const lockFiles: Record<PackageManager, string[]> = {
+  pnpm: ["pnpm-lock.yaml"],
+  yarn: ["yarn.lock"],
+  berry: ["yarn.lock"],
+  npm: ["package-lock.json", "npm-shrinkwrap.json"],
+};
+
+export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
+  const build = nodeBuild(sources, manifest, overrides);
+  const startCommand =
+    overrides.startCommand ??
+    procfileWeb(sources) ??
+    (startScript(manifest) === null ? null : `${programOf(build.packageManager)} start`) ??
+    frameworkServer(manifest) ??
+    entryCommand(sources, manifest);
+  if (startCommand === null)
+    throw new JobError(
+      'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.',
+    );
+  return { kind: "node", ...build, startCommand };
+}
+
+export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
+  const packageManager = packageManagerOf(sources, manifest);
+  const locks = present(sources, lockFiles[packageManager]);
+  const script = scriptOf(manifest, "build") === null ? null : `${programOf(packageManager)} run build`;
+  return {
+    major: nodeMajor(sources, manifest.engines?.node),
+    packageManager,
+    release: typeof manifest.packageManager === "string" ? null : releaseOf(sources, packageManager),
+    manifests: [
+      "package.json",
+      ...locks,
+      ...present(sources, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml"]),
+    ],
+    needsSource: installNeedsSource(sources, manifest),
+    plugAndPlay: packageManager === "berry" && usesPlugAndPlay(sources),
+    locked: locks.length > 0,
+    hasDependencies:
+      isFilled(manifest.dependencies) || isFilled(manifest.devDependencies) || isFilled(manifest.workspaces),
+    hasDevDependencies: isFilled(manifest.devDependencies),
+    buildCommand: overrides.buildCommand ?? script,
+  };
+}
+
+export const programOf = (manager: PackageManager): "npm" | "pnpm" | "yarn" =>
+  manager === "berry" ? "yarn" : manager;
+
+function packageManagerOf(sources: Sources, { packageManager }: PackageJson): PackageManager {
+  const [named, version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
+  const berry =
+    textOf(sources, "yarn.lock").includes("__metadata:") ||
+    sources.files.has(".yarnrc.yml") ||
+    /^[2-9]/.test(version);
+  const managers = ["pnpm", berry ? "berry" : "yarn", "npm"] as const;
+  return (
+    managers.find((manager) => present(sources, lockFiles[manager]).length > 0) ??
+    managers.find((manager) => programOf(manager) === named) ??
+    "npm"
+  );
+}
+
+/** Corepack's own default does not read lock files of older releases. */
+function releaseOf(sources: Sources, manager: PackageManager): string | null {
+  const pnpm = /^lockfileVersion: '?(\d)/m.exec(textOf(sources, "pnpm-lock.yaml"))?.[1];
+  if (manager === "pnpm") return { "5": "pnpm@7", "6": "pnpm@8", "9": "pnpm@10" }[pnpm ?? ""] ?? null;
+  if (manager !== "berry" || /^yarnPath:/m.test(textOf(sources, ".yarnrc.yml"))) return null;
+  const yarn = /^__metadata:\s+version: (\d)/m.exec(textOf(sources, "yarn.lock"))?.[1];
+  return yarn === "4" ? "yarn@2" : yarn === "5" || yarn === "6" ? "yarn@3" : "yarn@4";
+}
+
+const usesPlugAndPlay = (sources: Sources): boolean =>
+  sources.files.has(".pnp.cjs") || /^nodeLinker: ["']?pnp\b/m.test(textOf(sources, ".yarnrc.yml"));
+
+const installScripts = ["preinstall", "install", "postinstall", "prepare"];
+
+function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
+  const wanted = [manifest.dependencies, manifest.devDependencies].flatMap((list) =>
+    Object.values(list ?? {}),
+  );
+  return (
+    isFilled(manifest.workspaces) ||
+    present(sources, ["pnpm-workspace.yaml", ".yarn/", "patches/"]).length > 0 ||
+    installScripts.some((name) => scriptOf(manifest, name) !== null) ||
+    wanted.some(
+      (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),
+    )
+  );
+}
+
+/** `main` may also be what the build makes. */
+export function entryCommand(sources: Sources, { main }: PackageJson): string | null {
+  const path = typeof main === "string" ? main.replace(/^\.\//, "") : "";
+  const named = /^[\w.][\w./-]*$/.test(path) && (path.includes("/") || sources.files.has(path)) ? path : null;
+  const usual = present(sources, ["server.js", "index.js", "app.js", "src/index.js"])[0];
+  const entry = named ?? usual ?? null;
+  return entry === null ? null : `node ${entry}`;
+}
+
+const isFilled = (list: unknown): boolean => Object.keys(list ?? {}).length > 0;

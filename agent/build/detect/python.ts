@@ -1,0 +1,164 @@
+import { JobError } from "../../host.ts";
+import {
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type Sources,
+  type SystemPackages,
+} from "./sources.ts";
+
+export type PythonInstaller = "uv" | "poetry" | "pip" | "pipenv" | "pyproject";
+export type PythonPlan = {
+  kind: "python";
+  /** Such as 3.12; null when any will do. */
+  version: string | null;
+  installer: PythonInstaller | null;
+  manifests: string[];
+  needsSource: boolean;
+  /** The repository is a package, which is installed as well. */
+  isPackage: boolean;
+  sourceFolder: boolean;
+  packages: SystemPackages;
+  buildCommand: string | null;
+  startCommand: string;
+};
+
+const manifests: Record<PythonInstaller, string[]> = {
+  uv: ["pyproject.toml", "uv.lock"],
+  poetry: ["pyproject.toml", "poetry.lock"],
+  pip: ["requirements.txt"],
+  pipenv: ["Pipfile", "Pipfile.lock"],
+  pyproject: ["pyproject.toml"],
+};
+const signs = [...Object.values(manifests).flat(), "manage.py"];
+const entries = ["main.py", "app.py", "server.py"];
+
+export function detectPython(sources: Sources, overrides: Overrides): PythonPlan | null {
+  const { files } = sources;
+  const alone = !files.has("package.json") && !files.has("index.html");
+  if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
+  const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources);
+  if (startCommand === null)
+    throw new JobError(
+      "Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py. Add one, or set startCommand.",
+    );
+  const installer = installerOf(sources);
+  return {
+    kind: "python",
+    version: versionOf(sources),
+    installer,
+    manifests: installer === null ? [] : present(sources, manifests[installer]),
+    needsSource: installer === "pip" && readsOtherFiles(textOf(sources, "requirements.txt")),
+    isPackage:
+      (installer === "uv" || installer === "pyproject") &&
+      /^\[build-system\]/m.test(textOf(sources, "pyproject.toml")),
+    sourceFolder: files.has("src/"),
+    packages: systemPackages(sources),
+    buildCommand: overrides.buildCommand ?? collectStatic(sources),
+    startCommand,
+  };
+}
+
+function installerOf(sources: Sources): PythonInstaller | null {
+  const pyproject = textOf(sources, "pyproject.toml");
+  if (sources.files.has("uv.lock")) return "uv";
+  if (sources.files.has("poetry.lock")) return "poetry";
+  if (sources.files.has("requirements.txt")) return "pip";
+  if (sources.files.has("Pipfile")) return "pipenv";
+  if (/^\[project\]/m.test(pyproject)) return "pyproject";
+  return /^\[tool\.poetry\]/m.test(pyproject) ? "poetry" : null;
+}
+
+function versionOf(sources: Sources): string | null {
+  const text = textOf(sources, ".python-version") || textOf(sources, "runtime.txt");
+  return /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1] ?? null;
+}
+
+/** Lines that name a file or a folder of the repository. */
+const readsOtherFiles = (requirements: string): boolean =>
+  /^[ \t]*(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.|[\w-]+\/|.*@\s*file:|\S+\.(?:whl|tar\.gz|zip)\b)/m.test(
+    requirements,
+  );
+
+/** Whether the manifests name a package as a direct dependency. */
+function dependsOn(sources: Sources, name: string): boolean {
+  const written = new RegExp(`(?:^|["'])[ \\t]*["']?${name.replace("-", "[-_]")}(?![\\w-])`, "im");
+  return ["requirements.txt", "pyproject.toml", "Pipfile"].some((file) =>
+    written.test(textOf(sources, file)),
+  );
+}
+
+function systemPackages(sources: Sources): SystemPackages {
+  const compiled = [
+    { name: "psycopg2", build: ["gcc", "libc6-dev", "libpq-dev"], run: ["libpq5"] },
+    {
+      name: "mysqlclient",
+      build: ["gcc", "libc6-dev", "pkg-config", "default-libmysqlclient-dev"],
+      run: ["libmariadb3"],
+    },
+  ].filter(({ name }) => dependsOn(sources, name));
+  return {
+    build: [...new Set(compiled.flatMap(({ build }) => build))],
+    run: compiled.flatMap(({ run }) => run),
+  };
+}
+
+const collectStatic = (sources: Sources): string | null =>
+  sources.files.has("manage.py") && dependsOn(sources, "whitenoise")
+    ? "python manage.py collectstatic --noinput"
+    : null;
+
+function startOf(sources: Sources): string | null {
+  if (sources.files.has("manage.py")) return startDjango(sources);
+  const asgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m);
+  if (asgi !== null) return startAsgi(sources, asgi);
+  const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
+  if (wsgi !== null) return startFlask(sources, wsgi, wsgi);
+  const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
+  if (factory !== null) return startFlask(sources, factory, `'${factory}()'`);
+  const entry = present(sources, entries)[0];
+  return entry === undefined ? null : `python ${entry}`;
+}
+
+function startDjango(sources: Sources): string {
+  const settings = /DJANGO_SETTINGS_MODULE["']\s*,\s*["'](\w+)/.exec(textOf(sources, "manage.py"))?.[1];
+  const found = [...sources.files].map((file) => /^(\w+)\/wsgi\.py$/.exec(file)?.[1]).find(Boolean);
+  const project = settings !== undefined && sources.files.has(`${settings}/wsgi.py`) ? settings : found;
+  return project !== undefined && dependsOn(sources, "gunicorn")
+    ? `gunicorn ${project}.wsgi --bind 0.0.0.0:$PORT`
+    : "python manage.py runserver 0.0.0.0:$PORT";
+}
+
+/** FastAPI's own extras bring Uvicorn along. */
+function startAsgi(sources: Sources, app: string): string {
+  const brought = /fastapi(?:-cli)?\[(?:standard|all)/i;
+  const files = ["requirements.txt", "pyproject.toml", "Pipfile"];
+  if (!dependsOn(sources, "uvicorn") && !files.some((file) => brought.test(textOf(sources, file))))
+    throw new JobError(
+      `Found the app ${app}, but no server for it: add uvicorn to the dependencies, or set startCommand.`,
+    );
+  return `uvicorn ${app} --host 0.0.0.0 --port $PORT`;
+}
+
+const startFlask = (sources: Sources, app: string, callable: string): string =>
+  dependsOn(sources, "gunicorn")
+    ? `gunicorn ${callable} --bind 0.0.0.0:$PORT`
+    : `flask --app ${app} run --host 0.0.0.0 --port $PORT`;
+
+/** `module:name` of what a pattern finds, in the usual files first. */
+function findApp(sources: Sources, pattern: RegExp): string | null {
+  const usual = ["main.py", "app.py", "app/main.py", "wsgi.py", "asgi.py", "server.py"];
+  const modules = [...sources.texts.keys()].filter((file) => /^(?:\w+\/)?\w+\.py$/.test(file)).sort();
+  for (const file of [...present(sources, usual), ...modules]) {
+    const name = pattern.exec(textOf(sources, file))?.[1];
+    if (name !== undefined) return `${moduleOf(file)}:${name}`;
+  }
+  return null;
+}
+
+const moduleOf = (file: string): string =>
+  file
+    .replace(/^src\//, "")
+    .replace(/(?:\/__init__)?\.py$/, "")
+    .replaceAll("/", ".");

@@ -1,0 +1,83 @@
+import { JobError } from "../../host.ts";
+import {
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type Sources,
+  type SystemPackages,
+} from "./sources.ts";
+
+export type RubyPlan = {
+  kind: "ruby";
+  /** Such as 3.3; null when any will do. */
+  version: string | null;
+  manifests: string[];
+  needsSource: boolean;
+  locked: boolean;
+  hasGems: boolean;
+  rails: boolean;
+  packages: SystemPackages;
+  buildCommand: string | null;
+  startCommand: string;
+};
+
+export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | null {
+  if (!sources.files.has("Gemfile")) return null;
+  const gemfile = textOf(sources, "Gemfile");
+  const rails = sources.files.has("bin/rails");
+  const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails);
+  if (startCommand === null)
+    throw new JobError(
+      "Found a Gemfile, but not what starts the app: no Procfile, bin/rails or config.ru. Add one, or set startCommand.",
+    );
+  return {
+    kind: "ruby",
+    version: versionOf(sources),
+    manifests: present(sources, ["Gemfile", "Gemfile.lock", ".ruby-version", ".tool-versions"]),
+    needsSource:
+      /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) || sources.files.has("vendor/cache/"),
+    locked: sources.files.has("Gemfile.lock"),
+    hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
+    rails,
+    packages: systemPackages(sources),
+    buildCommand: overrides.buildCommand ?? (rails ? precompile(sources) : null),
+    startCommand,
+  };
+}
+
+function startOf(sources: Sources, rails: boolean): string | null {
+  // A container that is started again still has the file, and a process of that number.
+  if (rails) return "rm -f tmp/pids/server.pid; exec bin/rails server -b 0.0.0.0 -p $PORT";
+  if (!sources.files.has("config.ru")) return null;
+  return uses(sources, "puma")
+    ? "bundle exec puma -b tcp://0.0.0.0:$PORT"
+    : "bundle exec rackup -o 0.0.0.0 -p $PORT";
+}
+
+function versionOf(sources: Sources): string | null {
+  const inGemfile = /^[ \t]*ruby[ \t]+["']\D{0,3}(\d\.\d+)/m.exec(textOf(sources, "Gemfile"))?.[1];
+  const file = /^\s*(?:ruby-)?(\d\.\d+)/.exec(textOf(sources, ".ruby-version"))?.[1];
+  return file ?? inGemfile ?? null;
+}
+
+const uses = (sources: Sources, gem: string): boolean =>
+  new RegExp(`^ {4}${gem} \\(`, "m").test(textOf(sources, "Gemfile.lock")) ||
+  new RegExp(`^[ \\t]*gem ["']${gem}["']`, "m").test(textOf(sources, "Gemfile"));
+
+/** The dummy key serves while assets are made; what is bundled by Node was made before. */
+const precompile = (sources: Sources): string | null =>
+  uses(sources, "sprockets-rails") || uses(sources, "propshaft")
+    ? "SECRET_KEY_BASE_DUMMY=1 SKIP_JS_BUILD=1 SKIP_CSS_BUILD=1 bundle exec rails assets:precompile"
+    : null;
+
+function systemPackages(sources: Sources): SystemPackages {
+  const compiled = [
+    { gem: "pg", build: ["libpq-dev"], run: ["libpq5"] },
+    { gem: "mysql2", build: ["default-libmysqlclient-dev"], run: ["libmariadb3"] },
+  ].filter(({ gem }) => uses(sources, gem));
+  return {
+    build: ["build-essential", "git", "libyaml-dev", "pkg-config", ...compiled.flatMap(({ build }) => build)],
+    run: compiled.flatMap(({ run }) => run),
+  };
+}

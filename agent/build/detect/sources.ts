@@ -1,0 +1,19 @@
+/**
+ * What detection looks at: paths below the root of the app, folders with a slash at the end, and the text of the files
+ * that say how it is built. Written by strangers.
+ */
+export type Sources = { files: ReadonlySet<string>; texts: ReadonlyMap<string, string> };
+export type Overrides = { buildCommand: string | null; startCommand: string | null };
+
+export const textOf = ({ texts }: Sources, name: string): string => texts.get(name) ?? "";
+
+/** Those of the names that are there, in their order. */
+export const present = ({ files }: Sources, names: readonly string[]): string[] =>
+  names.filter((name) => files.has(name));
+
+/** The command of the `web` process of a Procfile. */
+export const procfileWeb = (sources: Sources): string | null =>
+  /^web:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
+
+/** Debian packages: `build` are installed where dependencies are compiled, `run` where the app runs. */
+export type SystemPackages = { build: string[]; run: string[] };

@@ -1,0 +1,41 @@
+import { goProgram, type GoPlan } from "../detect/go.ts";
+import type { BackendPlan } from "../detect/index.ts";
+import {
+  appUser,
+  buildStep,
+  cache,
+  copySource,
+  installAndCopy,
+  runs,
+  starts,
+  type BaseImages,
+  type BuildVariables,
+} from "./instructions.ts";
+
+export function goDockerfile(
+  plan: GoPlan & BackendPlan,
+  variables: BuildVariables,
+  images: BaseImages,
+): string[] {
+  const modules = cache(variables, "go-modules", "/go/pkg/mod");
+  const caches = [modules, cache(variables, "go-build", "/root/.cache/go-build")];
+  const download = plan.downloads ? [runs("go mod download", [modules])] : [];
+  const compile = `go build -trimpath -ldflags='-s -w' -o ${goProgram} ${plan.main}`;
+  return [
+    `FROM ${images.go} AS build`,
+    "WORKDIR /app",
+    `ENV CGO_ENABLED=0${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
+    ...installAndCopy({ ...plan, needsSource: false }, download, copySource(plan)),
+    ...buildStep(plan.buildCommand ?? compile, variables, caches),
+    `FROM ${images.debian}`,
+    "ENV PORT=3000 HOME=/app",
+    // The slim image has no certificates of its own.
+    "COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/",
+    // Templates and files that the program reads.
+    `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
+    ...(plan.main === null ? [] : [`COPY --from=build ${goProgram} ${goProgram}`]),
+    `USER ${appUser}`,
+    starts(plan.startCommand),
+  ];
+}

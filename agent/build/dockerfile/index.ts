@@ -1,0 +1,39 @@
+import type { Plan } from "../detect/index.ts";
+import { goDockerfile } from "./go.ts";
+import { baseImages, type BaseImages, type BuildVariables } from "./instructions.ts";
+import { assetsStage, nodeDockerfile } from "./node.ts";
+import { phpDockerfile } from "./php.ts";
+import { pythonDockerfile } from "./python.ts";
+import { rubyDockerfile } from "./ruby.ts";
+import { siteDockerfile, staticDockerfile } from "./static.ts";
+
+/** The Dockerfile for a plan: install cached while the manifests stay, a slim last stage, not run as root. */
+export function generateDockerfile(
+  plan: Plan,
+  variables: BuildVariables,
+  images: BaseImages = baseImages,
+  notes: readonly string[] = [],
+): string {
+  const assets = "assets" in plan && plan.assets !== null ? assetsStage(plan.assets, variables, images) : [];
+  const lines = [...notes.map((note) => `# ${note}`), ...assets, ...stages(plan, variables, images)];
+  return [...lines, ""].join("\n");
+}
+
+function stages(plan: Plan, variables: BuildVariables, images: BaseImages): string[] {
+  switch (plan.kind) {
+    case "node":
+      return nodeDockerfile(plan, variables, images);
+    case "static":
+      return staticDockerfile(images);
+    case "site":
+      return siteDockerfile(plan, variables, images);
+    case "python":
+      return pythonDockerfile(plan, variables, images);
+    case "go":
+      return goDockerfile(plan, variables, images);
+    case "php":
+      return phpDockerfile(plan, variables, images);
+    case "ruby":
+      return rubyDockerfile(plan, variables, images);
+  }
+}

@@ -1,0 +1,83 @@
+import type { SystemPackages } from "../detect/sources.ts";
+import { startLine } from "../start-line.ts";
+
+/** Base images by role; an operator's mirror may name others. */
+export const baseImages = {
+  node: "node:24-bookworm-slim",
+  caddy: "caddy:2",
+  python: "python:3-slim-bookworm",
+  go: "golang:1-bookworm",
+  debian: "debian:bookworm-slim",
+  php: "php:8-cli",
+  composer: "composer:2",
+  ruby: "ruby:3-slim-bookworm",
+};
+export type BaseImages = typeof baseImages;
+
+/** Where the source lies in a context whose Dockerfile is ours, so that the Dockerfile itself is never part of the app. */
+export const sourceFolder = "source";
+
+export type BuildVariables = {
+  /** Names of plain build-time variables: handed over as build arguments. */
+  plain: readonly string[];
+  /** Names of secret ones: mounted into the build step only. */
+  secret: readonly string[];
+  /** Caches are shared between builds of one tenant, never between tenants. */
+  cacheId: string;
+};
+
+/** A JSON-form instruction: the command is one argument of `sh -c`, whatever characters it holds. */
+const shell = (command: string): string => JSON.stringify(["sh", "-c", command]);
+
+export const runs = (command: string, mounts: readonly string[] = []): string =>
+  ["RUN", ...mounts, shell(command)].join(" ");
+
+export const starts = (command: string): string => `CMD ${shell(startLine(command))}`;
+
+/** A package manager's cache, kept between builds. */
+export const cache = ({ cacheId }: BuildVariables, name: string, target: string): string =>
+  `--mount=type=cache,id=${cacheId}-${name},target=${target}`;
+
+export const copyManifests = (manifests: readonly string[]): string[] =>
+  manifests.length === 0 ? [] : [`COPY ${manifests.map((file) => `${sourceFolder}/${file}`).join(" ")} ./`];
+
+/**
+ * The owner's build command or the language's, with the build variables. Secret ones are files while the step runs:
+ * exported from there, they reach no layer.
+ */
+export function buildStep(
+  command: string | null,
+  { plain, secret }: BuildVariables,
+  caches: readonly string[] = [],
+): string[] {
+  if (command === null) return [];
+  const mounts = secret.map((name) => `--mount=type=secret,id=env_${name}`);
+  const exports = secret.map((name) => `export ${name}="$(cat /run/secrets/env_${name})"; `).join("");
+  return [...plain.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
+}
+
+/** The install before the source is copied, so that it stays cached while the manifests do; after it where it reads more. */
+export function installAndCopy(
+  { manifests, needsSource }: { manifests: readonly string[]; needsSource: boolean },
+  install: readonly string[],
+  copySource: string,
+): string[] {
+  if (install.length === 0) return [copySource];
+  return needsSource ? [copySource, ...install] : [...copyManifests(manifests), ...install, copySource];
+}
+
+export const installDebian = (names: SystemPackages["build"]): string[] =>
+  names.length === 0
+    ? []
+    : [
+        runs(
+          `apt-get update && apt-get install --yes --no-install-recommends ${names.join(" ")} && rm -rf /var/lib/apt/lists/*`,
+        ),
+      ];
+
+/** The source, with what Node made of it where a package.json builds assets. */
+export const copySource = (plan: { assets: object | null }): string =>
+  plan.assets === null ? `COPY ${sourceFolder}/ ./` : "COPY --from=assets /app/ ./";
+
+/** No image but Node's has a user for apps. */
+export const appUser = "1000:1000";

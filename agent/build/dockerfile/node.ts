@@ -1,0 +1,111 @@
+import { programOf, type NodeBuild, type NodePlan, type PackageManager } from "../detect/node.ts";
+import {
+  buildStep,
+  cache,
+  installAndCopy,
+  runs,
+  sourceFolder,
+  starts,
+  type BaseImages,
+  type BuildVariables,
+} from "./instructions.ts";
+
+type Tool = { locked: string; loose: string; prune: string; cache: string; env: string };
+const corepackHome = "/opt/corepack";
+const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0`;
+
+const tools: Record<PackageManager, Tool> = {
+  npm: {
+    locked: "npm ci",
+    loose: "npm install",
+    prune: "npm prune --omit=dev",
+    cache: "/root/.npm",
+    env: "NPM_CONFIG_UPDATE_NOTIFIER=false NPM_CONFIG_FUND=false NPM_CONFIG_AUDIT=false",
+  },
+  pnpm: {
+    locked: "pnpm install --frozen-lockfile",
+    loose: "pnpm install",
+    prune: "pnpm prune --prod",
+    cache: "/root/.local/share/pnpm/store",
+    env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false`,
+  },
+  yarn: {
+    locked: "yarn install --frozen-lockfile",
+    loose: "yarn install",
+    prune: "yarn install --production --ignore-scripts --prefer-offline",
+    cache: "/usr/local/share/.cache/yarn",
+    env: corepack,
+  },
+  berry: {
+    locked: "yarn install --immutable",
+    loose: "yarn install",
+    prune: "yarn workspaces focus --all --production",
+    cache: "/root/.yarn/berry/cache",
+    env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
+  },
+};
+/** The cache is part of the app. */
+const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
+
+const toolOf = (plan: NodeBuild): Tool => ({
+  ...tools[plan.packageManager],
+  ...(plan.plugAndPlay && { env: plugAndPlay }),
+});
+
+/** From Node 25 on, the image has no Corepack; Yarn is in the way of its package. */
+const enableCorepack = "corepack enable || { npm install --global --force corepack && corepack enable; }";
+
+/** A stage in which the dependencies are installed and the build script has run, in /app. */
+export function nodeBuildStage(
+  plan: NodeBuild,
+  stage: string,
+  variables: BuildVariables,
+  images: BaseImages,
+): string[] {
+  const tool = toolOf(plan);
+  const usesCorepack = plan.packageManager !== "npm";
+  const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
+  const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
+  const install = [plan.locked ? tool.locked : tool.loose];
+  // Without an install, the package manager itself is still to be fetched.
+  const fetch = usesCorepack ? [`${programOf(plan.packageManager)} --version`] : [];
+  const first = plan.hasDependencies ? install : fetch;
+  return [
+    `FROM ${images.node} AS ${stage}`,
+    "WORKDIR /app",
+    `ENV ${tool.env}`,
+    ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
+    ...installAndCopy(
+      plan,
+      first.map((command) => runs(command, mounts)),
+      `COPY ${sourceFolder}/ ./`,
+    ),
+    ...buildStep(plan.buildCommand, variables),
+  ];
+}
+
+export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
+  const tool = toolOf(plan);
+  const usesCorepack = plan.packageManager !== "npm";
+  return [
+    ...nodeBuildStage(plan, "build", variables, images),
+    ...(plan.hasDevDependencies && !plan.plugAndPlay
+      ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
+      : []),
+    `FROM ${images.node}`,
+    `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
+    // The release that installed the dependencies: nothing is downloaded when the app starts.
+    ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
+    // Before WORKDIR, which would make the folder root's.
+    "COPY --from=build --chown=node:node /app /app",
+    "WORKDIR /app",
+    "USER node",
+    starts(plan.startCommand),
+  ];
+}
+
+/** Assets for an app of another language: what only Node needs stays behind. */
+export const assetsStage = (plan: NodeBuild, variables: BuildVariables, images: BaseImages): string[] => [
+  ...nodeBuildStage(plan, "assets", variables, images),
+  runs("rm -rf node_modules"),
+];

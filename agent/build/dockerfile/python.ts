@@ -1,0 +1,68 @@
+import type { BackendPlan } from "../detect/index.ts";
+import type { PythonInstaller, PythonPlan } from "../detect/python.ts";
+import {
+  appUser,
+  buildStep,
+  cache,
+  copySource,
+  installAndCopy,
+  installDebian,
+  runs,
+  starts,
+  type BaseImages,
+  type BuildVariables,
+} from "./instructions.ts";
+
+const environment = "/opt/venv";
+const tools = "/opt/tools";
+
+const readPyproject =
+  'import sys\ntry: import tomllib\nexcept ImportError: from pip._vendor import tomli as tomllib\nwith open("pyproject.toml", "rb") as file: print("\\n".join(tomllib.load(file)["project"].get("dependencies", [])))';
+
+/** Into the environment that is active. */
+const dependencies: Record<PythonInstaller, (plan: PythonPlan) => string> = {
+  pip: () => "pip install -r requirements.txt",
+  pyproject: () =>
+    `python -c '${readPyproject}' > /tmp/requirements.txt && pip install -r /tmp/requirements.txt`,
+  uv: () => `${tools}/bin/uv sync --frozen --no-dev --no-install-project`,
+  poetry: () => `${tools}/bin/poetry install --only main --no-root --no-interaction`,
+  pipenv: ({ manifests }) =>
+    `${tools}/bin/pipenv ${manifests.includes("Pipfile.lock") ? "sync" : "install --skip-lock"}`,
+};
+const itself: Partial<Record<PythonInstaller, string>> = {
+  pyproject: "pip install --no-deps .",
+  uv: `${tools}/bin/uv sync --frozen --no-dev`,
+};
+
+export function pythonDockerfile(
+  plan: PythonPlan & BackendPlan,
+  variables: BuildVariables,
+  images: BaseImages,
+): string[] {
+  const { installer } = plan;
+  const caches = [cache(variables, "python", "/root/.cache")];
+  const ownTool = installer === "uv" || installer === "poetry" || installer === "pipenv";
+  const install = installer === null ? [] : [runs(dependencies[installer](plan), caches)];
+  const package_ = plan.isPackage && installer !== null ? itself[installer] : undefined;
+  const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
+  return [
+    `FROM ${images.python} AS build`,
+    "WORKDIR /app",
+    "ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never POETRY_VIRTUALENVS_CREATE=false PIPENV_VERBOSITY=-1",
+    ...installDebian(plan.packages.build),
+    runs(`python3 -m venv ${environment}`),
+    ...(ownTool ? [runs(`python3 -m venv ${tools} && ${tools}/bin/pip install ${installer}`, caches)] : []),
+    `ENV ${paths}`,
+    ...installAndCopy(plan, install, copySource(plan)),
+    ...(package_ === undefined ? [] : [runs(package_, caches)]),
+    ...buildStep(plan.buildCommand, variables),
+    `FROM ${images.python}`,
+    ...installDebian(plan.packages.run),
+    `ENV PORT=3000 HOME=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1${plan.sourceFolder ? " PYTHONPATH=/app/src" : ""} VIRTUAL_ENV=${environment} PATH=${environment}/bin:$PATH`,
+    `COPY --from=build ${environment} ${environment}`,
+    `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
+    `USER ${appUser}`,
+    starts(plan.startCommand),
+  ];
+}

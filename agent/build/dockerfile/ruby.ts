@@ -1,0 +1,45 @@
+import type { BackendPlan } from "../detect/index.ts";
+import type { RubyPlan } from "../detect/ruby.ts";
+import {
+  appUser,
+  buildStep,
+  cache,
+  copySource,
+  installAndCopy,
+  installDebian,
+  runs,
+  starts,
+  type BaseImages,
+  type BuildVariables,
+} from "./instructions.ts";
+
+/** The image's GEM_HOME. */
+const gems = "/usr/local/bundle";
+
+export function rubyDockerfile(
+  plan: RubyPlan & BackendPlan,
+  variables: BuildVariables,
+  images: BaseImages,
+): string[] {
+  const caches = [cache(variables, "gems", "/root/.bundle/cache")];
+  const mode = `BUNDLE_WITHOUT=development:test${plan.locked ? " BUNDLE_FROZEN=1" : ""}`;
+  const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
+  const copy = copySource(plan);
+  return [
+    `FROM ${images.ruby} AS build`,
+    "WORKDIR /app",
+    `${environment} BUNDLE_GLOBAL_GEM_CACHE=true`,
+    ...(plan.hasGems ? installDebian(plan.packages.build) : []),
+    runs(`mkdir -p ${gems}`),
+    ...installAndCopy(plan, plan.hasGems ? [runs("bundle install", caches)] : [], copy),
+    ...buildStep(plan.buildCommand, variables),
+    `FROM ${images.ruby}`,
+    ...installDebian(plan.packages.run),
+    `${environment} HOME=/app`,
+    `COPY --from=build ${gems} ${gems}`,
+    `COPY --from=build --chown=${appUser} /app /app`,
+    "WORKDIR /app",
+    `USER ${appUser}`,
+    starts(plan.startCommand),
+  ];
+}

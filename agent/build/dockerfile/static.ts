@@ -1,0 +1,51 @@
+import type { SitePlan } from "../detect/static.ts";
+import { appUser, runs, sourceFolder, starts, type BaseImages, type BuildVariables } from "./instructions.ts";
+import { nodeBuildStage } from "./node.ts";
+
+const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
+
+export const staticDockerfile = (images: BaseImages): string[] => [
+  `FROM ${images.caddy}`,
+  `COPY ${sourceFolder}/ /srv/`,
+  environment,
+  `USER ${appUser}`,
+  starts('caddy file-server --root /srv --listen ":$PORT"'),
+];
+
+/** /about is about.html where that is there; frameworks write their own page for what is not found. */
+const caddyfile = (singlePage: boolean): string[] => [
+  "{",
+  "admin off",
+  "}",
+  ":{$PORT}",
+  "root * /srv",
+  "encode gzip",
+  `try_files {path} {path}.html${singlePage ? " /index.html" : ""}`,
+  "file_server",
+  "handle_errors {",
+  "@missing expression {http.error.status_code} == 404",
+  "rewrite @missing /404.html",
+  "file_server @missing",
+  "}",
+];
+
+export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
+  ...nodeBuildStage(plan, "build", variables, images),
+  runs(takeOutput(plan.outputs)),
+  `FROM ${images.caddy}`,
+  runs(
+    `mkdir -p /etc/caddy && printf '%s\\n' ${caddyfile(plan.singlePage)
+      .map((line) => `'${line}'`)
+      .join(" ")} > /etc/caddy/Caddyfile`,
+  ),
+  "COPY --from=build /output/ /srv/",
+  environment,
+  `USER ${appUser}`,
+  starts("caddy run --config /etc/caddy/Caddyfile --adapter caddyfile"),
+];
+
+/** The first of the folders that holds an index.html becomes the site. */
+function takeOutput(outputs: readonly string[]): string {
+  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, or set startCommand.`;
+  return `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; fi; done; echo '${problem}' >&2; exit 1`;
+}

@@ -1,0 +1,79 @@
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Sources } from "./detect/sources.ts";
+
+const mostFolders = 500;
+const mostBelow = 5000;
+const mostCode = 200;
+const manifestBytes = 512 * 1024;
+const codeBytes = 64 * 1024;
+const deepest = 3;
+const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
+
+/** The files whose text detection reads. */
+const manifest = new RegExp(
+  `^(?:${[
+    "package\\.json",
+    "yarn\\.lock",
+    "pnpm-lock\\.yaml",
+    "\\.yarnrc\\.yml",
+    "Procfile",
+    "\\.(?:nvmrc|node-version|python-version|ruby-version)",
+    "runtime\\.txt",
+    "requirements\\.txt",
+    "pyproject\\.toml",
+    "Pipfile",
+    "go\\.mod",
+    "composer\\.json",
+    "Gemfile(?:\\.lock)?",
+    "(?:astro|next|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
+    "\\.eleventy\\.js",
+    "manage\\.py",
+  ].join("|")})$`,
+);
+const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:\w+\/)?\w+\.py)$/;
+
+/** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
+export async function readSources(root: string): Promise<Sources> {
+  const files = await listFiles(root);
+  const read = (bytes: number) => async (file: string) =>
+    [file, await readStart(join(root, file), bytes)] as const;
+  const texts = await Promise.all([
+    ...files.filter((file) => manifest.test(file)).map(read(manifestBytes)),
+    ...files
+      .filter((file) => code.test(file))
+      .slice(0, mostCode)
+      .map(read(codeBytes)),
+  ]);
+  return { files: new Set(files), texts: new Map(texts) };
+}
+
+/** Regular files, and folders with a slash at the end: all at the root, and some below it. */
+async function listFiles(root: string): Promise<string[]> {
+  const files = await listFolder(root, "");
+  let found = files;
+  for (let depth = 1; depth < deepest; depth++) {
+    const folders = found.filter((name) => name.endsWith("/") && !passedOver.test(name));
+    const below = await Promise.all(folders.slice(0, mostFolders).map((folder) => listFolder(root, folder)));
+    found = below.flat().slice(0, mostBelow);
+    files.push(...found);
+  }
+  return files;
+}
+
+async function listFolder(root: string, folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() || entry.isDirectory())
+    .map((entry) => `${folder}${entry.name}${entry.isDirectory() ? "/" : ""}`);
+}
+
+async function readStart(path: string, bytes: number): Promise<string> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

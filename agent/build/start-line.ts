@@ -1,0 +1,7 @@
+const notSimple = /[;&|\n()`]|^\s*(?:\w+=|(?:cd|export|set|source|\.|if|for|while|until|case|exec|\{|!)\s)/;
+
+/**
+ * A start command for `sh -c`: the app takes the shell's place, so that it gets the signals. Only a simple command can;
+ * of others, the first part would run and nothing after it.
+ */
+export const startLine = (command: string): string => (notSimple.test(command) ? command : `exec ${command}`);

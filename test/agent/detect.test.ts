@@ -1,0 +1,511 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { chooseBaseImages } from "../../agent/build/base-image.ts";
+import { detect } from "../../agent/build/detect/index.ts";
+import type { Overrides } from "../../agent/build/detect/sources.ts";
+import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
+import { parseInstructions } from "../../agent/build/instructions.ts";
+import { readSources } from "../../agent/build/read-sources.ts";
+import { JobError } from "../../agent/host.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+type Files = Record<string, string>;
+const none: Overrides = { buildCommand: null, startCommand: null };
+const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
+  detect(sourcesOf(files), { ...none, ...overrides });
+const node = (manifest: object, files: Files = {}, overrides: Partial<Overrides> = {}) =>
+  plan({ "package.json": JSON.stringify(manifest), ...files }, overrides);
+const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
+const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
+  generateDockerfile(plan(files, overrides), variables);
+const start = { scripts: { start: "node ." } };
+
+const django = { "manage.py": 'setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")', "shop/wsgi.py": "" };
+const gin = { "go.mod": "module a", "go.sum": "x", "main.go": "package main\n" };
+const laravel = {
+  "composer.json": JSON.stringify({ require: { php: "^8.2", "laravel/framework": "^12" } }),
+  "composer.lock": "{}",
+  "public/index.php": "",
+  artisan: "",
+};
+const rails = {
+  Gemfile: 'source "https://rubygems.org"\nruby "3.3.1"\ngem "rails"\ngem "pg"\n',
+  "Gemfile.lock": "GEM\n  specs:\n    pg (1.5.0)\n    propshaft (1.0.0)\n    puma (6.0.0)\n",
+  "bin/rails": "",
+  "config.ru": "",
+};
+const vite = { scripts: { dev: "vite", build: "vite build" }, devDependencies: { vite: "7" } };
+
+describe("the version of Node", () => {
+  it.each([
+    ["20.x", 20],
+    ["^18.17.0", 18],
+    [">=18", 24],
+    [">= 18.0.0 < 23", 22],
+    ["18 || 20", 20],
+    ["<21.5", 20],
+    ["16 - 18", 18],
+    ["v22", 22],
+    ["*", 24],
+    ["latest", 24],
+    [">=90", 24],
+  ])("is the first that engines.node %s allows", (range, major) =>
+    expect(node({ ...start, engines: { node: range } })).toMatchObject({ major }),
+  );
+
+  it.each([
+    ["v20.11.1\n", 20],
+    ["22", 22],
+    ["lts/iron", 20],
+    ["lts/*", 24],
+    ["node", 24],
+    ["$(id)", 18],
+  ])("is that of a version file first: %j", (text, major) =>
+    expect(node({ ...start, engines: { node: "18" } }, { ".nvmrc": text })).toMatchObject({ major }),
+  );
+
+  it("that cannot be had here is replaced by the usual one, and the Dockerfile says so", async () => {
+    const old = node(start, { ".nvmrc": "20" });
+    const offline = await chooseBaseImages(old, () => Promise.resolve(false));
+    const text = generateDockerfile(old, variables, offline.images, offline.notes);
+    expect(text).toMatch(/^# This host cannot get node:20-bookworm-slim: node:24-bookworm-slim is used/);
+    expect(text).toContain("FROM node:24-bookworm-slim");
+    const online = await chooseBaseImages(old, () => Promise.resolve(true));
+    expect(generateDockerfile(old, variables, online.images, online.notes)).toContain(
+      "FROM node:20-bookworm-slim",
+    );
+  });
+});
+
+describe("a Node app", () => {
+  it("with Yarn's lock file is told apart by what the file says", () => {
+    expect(node(start, { "yarn.lock": "# yarn lockfile v1\n" })).toMatchObject({ packageManager: "yarn" });
+    expect(node(start, { "yarn.lock": "__metadata:\n  version: 6\n" })).toMatchObject({
+      packageManager: "berry",
+      release: "yarn@3",
+    });
+  });
+
+  it("is installed by the release that wrote the lock file, unless package.json names one", () => {
+    const lock = { "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
+    expect(node(start, lock)).toMatchObject({ release: "pnpm@8" });
+    expect(node({ ...start, packageManager: "pnpm@9.1.0" }, lock)).toMatchObject({ release: null });
+  });
+
+  it.each<[string, object, Files]>([
+    ["workspaces", { workspaces: ["packages/*"] }, {}],
+    ["a postinstall script", { scripts: { start: "node .", postinstall: "prisma generate" } }, {}],
+    ["a dependency in the repository", { dependencies: { a: "file:./a" } }, {}],
+    ["Yarn's own folder", {}, { ".yarn/releases/yarn.cjs": "" }],
+  ])("with %s has its whole source when it is installed", (_, manifest, files) => {
+    const text = generateDockerfile(
+      node({ ...start, dependencies: { b: "1" }, ...manifest }, files),
+      variables,
+    );
+    expect(text.indexOf("COPY source/ ./")).toBeLessThan(text.indexOf("npm install"));
+  });
+
+  it.each<[string, string, string]>([
+    ["nuxt", "nuxt build", "node .output/server/index.mjs"],
+    ["@sveltejs/adapter-node", "vite build", "node build"],
+    ["@astrojs/node", "astro build", "HOST=0.0.0.0 node dist/server/entry.mjs"],
+    ["next", "next build", "node_modules/.bin/next start"],
+  ])("that is a server of %s is started without a script that says so", (dependency, build, startCommand) =>
+    expect(node({ scripts: { build }, dependencies: { [dependency]: "1", vite: "7" } })).toMatchObject({
+      kind: "node",
+      startCommand,
+    }),
+  );
+
+  it("of pnpm or Yarn needs no network when it starts", () => {
+    const text = dockerfile({ "package.json": JSON.stringify(start), "pnpm-lock.yaml": "" });
+    const last = text.slice(text.lastIndexOf("FROM "));
+    expect(last).toContain("COPY --from=build /opt/corepack /opt/corepack");
+    expect(last).toContain("COREPACK_HOME=/opt/corepack");
+    expect(text).toMatch(/COREPACK_HOME=\/opt\/corepack[^]*"pnpm --version"[^]*FROM/);
+  });
+
+  it("is what has a start script, whatever else lies in the repository", () => {
+    expect(node(start, { "requirements.txt": "", "main.py": "" })).toMatchObject({ kind: "node" });
+    expect(node({ ...vite, scripts: { ...vite.scripts, start: "node server.js" } })).toMatchObject({
+      kind: "node",
+    });
+  });
+});
+
+describe("a site that a framework builds", () => {
+  it.each<[string, object, string[]]>([
+    ["vite", { scripts: { build: "vite build" } }, ["dist"]],
+    ["astro", { scripts: { start: "astro dev", build: "astro build" } }, ["dist"]],
+    ["react-scripts", { scripts: { start: "react-scripts start", build: "react-scripts build" } }, ["build"]],
+    ["@vue/cli-service", { scripts: { build: "vue-cli-service build" } }, ["dist"]],
+    ["gatsby", { scripts: { start: "gatsby develop", build: "gatsby build" } }, ["public"]],
+    ["@docusaurus/core", { scripts: { start: "docusaurus start", build: "docusaurus build" } }, ["build"]],
+    ["@11ty/eleventy", { scripts: { start: "eleventy --serve", build: "eleventy" } }, ["_site"]],
+    ["@11ty/eleventy", { scripts: { build: "eleventy --output=www" } }, ["www", "_site"]],
+    [
+      "parcel",
+      { scripts: { start: "parcel index.html", build: "parcel build --dist-dir out" } },
+      ["out", "dist"],
+    ],
+  ])("with %s is served from where it is built: %j", (dependency, manifest, outputs) =>
+    expect(node({ ...manifest, devDependencies: { [dependency]: "1" } })).toMatchObject({
+      kind: "site",
+      outputs,
+    }),
+  );
+
+  it("is looked for where the framework's configuration puts it, inside the repository", () => {
+    const outputs = (text: string) => node(vite, { "vite.config.ts": text });
+    expect(outputs('build: { outDir: "./www/" }')).toMatchObject({ outputs: ["www", "dist"] });
+    for (const hostile of ["../../etc", "/etc", "a; id", "$(id)", "-rf", "."])
+      expect(outputs(`outDir: "${hostile}"`)).toMatchObject({ outputs: ["dist"] });
+  });
+
+  it("is Next.js's, too, when it is exported", () => {
+    const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "15" } };
+    expect(node(next)).toMatchObject({ kind: "node" });
+    expect(node(next, { "next.config.js": 'module.exports = {\n  output: "export",\n}' })).toMatchObject({
+      kind: "site",
+      outputs: ["out"],
+    });
+  });
+
+  it("is Nuxt's, too, when it is generated", () =>
+    expect(node({ scripts: { build: "nuxt generate" }, dependencies: { nuxt: "4" } })).toMatchObject({
+      kind: "site",
+      outputs: [".output/public", "dist"],
+    }));
+
+  it("answers unknown paths with its page only when there is one page", () => {
+    expect(node(vite, { "index.html": "" })).toMatchObject({ singlePage: true });
+    expect(node(vite, { "index.html": "", "admin.html": "" })).toMatchObject({ singlePage: false });
+    expect(node(vite, { "index.html": "", "public/404.html": "" })).toMatchObject({ singlePage: false });
+    const astro = { scripts: vite.scripts, dependencies: { astro: "5", vite: "7" } };
+    expect(node(astro, { "index.html": "" })).toMatchObject({ singlePage: false });
+  });
+
+  it("may be of no framework we know, when nothing is there to start", () => {
+    expect(node({ scripts: { build: "node build.js" } })).toMatchObject({ kind: "site" });
+    expect(node({ scripts: { build: "tsc" }, main: "dist/index.js" })).toMatchObject({
+      kind: "node",
+      startCommand: "node dist/index.js",
+    });
+  });
+
+  it("is an app when it is given a start command", () => {
+    expect(node(vite, {}, { startCommand: "node x.js" })).toMatchObject({ kind: "node" });
+    expect(node(vite, { Procfile: "web: node x.js" })).toMatchObject({ startCommand: "node x.js" });
+  });
+});
+
+describe("a Python app", () => {
+  it.each<[string, Files, string]>([
+    ["a Procfile", { ...django, Procfile: "release: x\nweb: ./serve\n" }, "./serve"],
+    ["Django", django, "python manage.py runserver 0.0.0.0:$PORT"],
+    [
+      "Django and gunicorn",
+      { ...django, "requirements.txt": "Django==5.0\ngunicorn>=22" },
+      "gunicorn shop.wsgi --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "FastAPI",
+      { "requirements.txt": "fastapi\nuvicorn[standard]", "app/main.py": "api = FastAPI(title='x')" },
+      "uvicorn app.main:api --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "FastAPI with its extras",
+      {
+        "pyproject.toml": '[project]\ndependencies = ["fastapi[standard]>=0.1"]',
+        "main.py": "app = FastAPI()",
+      },
+      "uvicorn main:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "Flask",
+      { "requirements.txt": "flask", "app.py": "app = Flask(__name__)" },
+      "flask --app app:app run --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "Flask and gunicorn",
+      { "pyproject.toml": "[tool.poetry.dependencies]\ngunicorn = '*'", "web.py": "site = Flask(__name__)" },
+      "gunicorn web:site --bind 0.0.0.0:$PORT",
+    ],
+    ["one file", { "main.py": "" }, "python main.py"],
+  ])("of %s is started as such ones are", (_, files, startCommand) =>
+    expect(plan(files)).toMatchObject({ kind: "python", startCommand }),
+  );
+
+  it.each<[Files, string | null]>([
+    [{ "uv.lock": "", "pyproject.toml": "[project]", "requirements.txt": "" }, "uv"],
+    [{ "poetry.lock": "", "pyproject.toml": "", "requirements.txt": "" }, "poetry"],
+    [{ "requirements.txt": "", Pipfile: "" }, "pip"],
+    [{ Pipfile: "" }, "pipenv"],
+    [{ "pyproject.toml": "[project]\nname = 'x'" }, "pyproject"],
+    [{ "pyproject.toml": "[tool.ruff]" }, null],
+  ])("is installed by what its files are of: %j", (files, installer) =>
+    expect(plan({ ...files, "main.py": "" })).toMatchObject({ installer }),
+  );
+
+  it("says which version it needs, if it does", () => {
+    expect(plan({ "main.py": "", ".python-version": "3.12.1\n" })).toMatchObject({ version: "3.12" });
+    expect(plan({ "main.py": "", "runtime.txt": "python-3.11.4" })).toMatchObject({ version: "3.11" });
+    expect(plan({ "main.py": "", ".python-version": "3.12;id" })).toMatchObject({ version: null });
+  });
+
+  it("whose requirements name files of the repository has them when they are installed", () => {
+    for (const line of ["-r base.txt", "-e .", "--find-links wheels", "./a.whl", "x @ file:./x"])
+      expect(plan({ "main.py": "", "requirements.txt": `flask\n${line}\n` })).toMatchObject({
+        needsSource: true,
+      });
+    expect(plan({ "main.py": "", "requirements.txt": "flask==3.0 # -r\nrequests" })).toMatchObject({
+      needsSource: false,
+    });
+  });
+});
+
+describe("a Go app", () => {
+  it("is the program at the root, or the only one of cmd/", () => {
+    expect(plan(gin)).toMatchObject({ kind: "go", main: "./" });
+    expect(
+      plan({ "go.mod": "", "lib.go": "package lib\n", "cmd/web/main.go": "package main\n" }),
+    ).toMatchObject({ main: "./cmd/web" });
+  });
+
+  it("with several programs, or none, says what to set", () => {
+    const cmd = { "cmd/a/main.go": "package main\n", "cmd/b/main.go": "package main\n" };
+    expect(() => plan({ "go.mod": "", ...cmd })).toThrow(/more than one program.*buildCommand/);
+    expect(() => plan({ "go.mod": "", "lib.go": "package lib\n" })).toThrow(/no program/);
+    expect(() => plan({ "go.mod": "", ...cmd }, { buildCommand: "go build" })).toThrow(/startCommand/);
+  });
+
+  it("is one static program, built from vendor/ where that is there", () => {
+    expect(dockerfile(gin)).toMatch(/CGO_ENABLED=0\n[^]*go mod download[^]*COPY source\/ \.\//);
+    const vendored = dockerfile({ ...gin, "vendor/modules.txt": "" });
+    expect(vendored).toContain("GOFLAGS=-mod=vendor");
+    expect(vendored).not.toContain("go mod download");
+  });
+});
+
+describe("a PHP app", () => {
+  it("is served from public/ where its page lies there", () => {
+    expect(plan(laravel)).toMatchObject({
+      startCommand: "php -S 0.0.0.0:$PORT -t public",
+      composer: "install",
+    });
+    expect(plan({ "index.php": "" })).toMatchObject({
+      startCommand: "php -S 0.0.0.0:$PORT -t .",
+      composer: null,
+    });
+  });
+
+  it("asks Composer for packages only, not for PHP and its extensions", () => {
+    const composer = JSON.stringify({ require: { php: "^8", "ext-json": "*" } });
+    expect(dockerfile({ "index.php": "", "composer.json": composer })).not.toContain("composer install");
+    expect(dockerfile(laravel)).toMatch(
+      /COPY source\/composer\.json source\/composer\.lock \.\/\nRUN .*composer install/,
+    );
+  });
+
+  it("has the extensions that composer.json requires and the image lacks", () => {
+    const require = { "ext-pdo_pgsql": "*", "ext-json": "*", "ext-$(id)": "*" };
+    const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
+    expect(text).toMatch(/libpq-dev[^]*docker-php-ext-install pdo_pgsql"/);
+    expect(text).not.toContain("$(id)");
+    expect(dockerfile({ "index.php": "" })).not.toContain("docker-php-ext-install");
+  });
+
+  it("says in its Dockerfile that PHP's own server serves it", () =>
+    expect(dockerfile(laravel)).toMatch(/^# PHP's own server/));
+});
+
+describe("a Ruby app", () => {
+  it.each<[string, Files, string]>([
+    ["Rails", rails, "rm -f tmp/pids/server.pid; exec bin/rails server -b 0.0.0.0 -p $PORT"],
+    ["Rack", { Gemfile: 'gem "rackup"', "config.ru": "" }, "bundle exec rackup -o 0.0.0.0 -p $PORT"],
+    ["Rack and Puma", { ...rails, "bin/rails": "", Procfile: "web: bundle exec puma" }, "bundle exec puma"],
+    ["Puma", { Gemfile: 'gem "puma"', "config.ru": "" }, "bundle exec puma -b tcp://0.0.0.0:$PORT"],
+  ])("of %s is started as such ones are", (_, files, startCommand) =>
+    expect(plan(files)).toMatchObject({ kind: "ruby", startCommand }),
+  );
+
+  it("of Rails has its assets made, and the libraries that its gems need", () => {
+    const text = dockerfile(rails);
+    expect(text).toContain("assets:precompile");
+    const [build, last] = [text.slice(0, text.lastIndexOf("FROM ")), text.slice(text.lastIndexOf("FROM "))];
+    expect(build).toContain("libpq-dev");
+    expect(last).toContain("libpq5");
+    expect(last).not.toContain("build-essential");
+    expect(plan(rails)).toMatchObject({ version: "3.3" });
+  });
+});
+
+describe("an app of any language", () => {
+  const samples: [string, Files][] = [
+    ["Node", { "package.json": JSON.stringify(start) }],
+    ["site", { "package.json": JSON.stringify(vite), "package-lock.json": "" }],
+    ["static", { "index.html": "" }],
+    ["Python", { "requirements.txt": "flask", "main.py": "" }],
+    ["Go", gin],
+    ["PHP", laravel],
+    ["Ruby", rails],
+  ];
+  const instructions = (text: string) => parseInstructions(text).instructions;
+
+  it.each(samples)("is built by a %s Dockerfile that is not run as root and listens on PORT", (_, files) => {
+    const text = dockerfile(files);
+    const last = text.slice(text.lastIndexOf("FROM "));
+    expect(last).toMatch(/^USER (1000:1000|node)$/m);
+    expect(last).toMatch(/^ENV .*\bPORT=3000\b/m);
+    expect(text).not.toMatch(/# ?syntax|<</);
+    for (const { keyword, text: line } of instructions(text))
+      if (keyword === "RUN" || keyword === "CMD")
+        expect(JSON.parse(line.slice(line.indexOf("[")))).toHaveLength(3);
+  });
+
+  it.each(samples.filter(([name]) => name !== "static"))(
+    "of %s keeps package caches of one tenant apart from another's, and secrets out of the image",
+    (_, files) => {
+      const text = dockerfile(files, { buildCommand: "make", startCommand: "./serve" });
+      for (const [, id] of text.matchAll(/type=cache,id=([^,]+)/g)) expect(id).toMatch(/^site_x-packages-/);
+      const last = text.slice(text.lastIndexOf("FROM "));
+      expect(last).not.toContain("TOKEN");
+      expect(text).not.toMatch(/(ARG|ENV) TOKEN/);
+    },
+  );
+
+  it.each(samples.filter(([name]) => name !== "static"))(
+    "of %s is built and started by the owner's commands",
+    (_, files) => {
+      const command = `echo "a 'b' $HOME \\ && # x" ; cat /etc/hosts`;
+      const found = instructions(dockerfile(files, { buildCommand: command, startCommand: command }));
+      const run = found.find(({ text }) => text.startsWith("RUN") && text.includes("/etc/hosts"));
+      expect(JSON.parse(run?.text.slice(run.text.indexOf("[")) ?? "")[2]).toMatch(/cat \/etc\/hosts$/);
+      expect(JSON.parse(found.at(-1)?.text.replace("CMD ", "") ?? "")).toEqual(["sh", "-c", command]);
+    },
+  );
+
+  it("has its assets built by Node where a package.json builds them", () => {
+    const assets = { "package.json": JSON.stringify(vite), "package-lock.json": "" };
+    for (const files of [laravel, rails, django, gin]) {
+      const text = dockerfile({ ...files, ...assets });
+      expect(text).toMatch(/FROM node:24-bookworm-slim AS assets\n[^]*npm ci[^]*npm run build/);
+      expect(text).toContain("COPY --from=assets /app/ ./");
+      expect(text.slice(text.lastIndexOf("FROM "))).not.toContain("node");
+    }
+  });
+
+  it("without anything that starts it fails with what to set", () => {
+    for (const files of [{ "requirements.txt": "" }, { Gemfile: "" }, { "composer.json": "{}" }])
+      expect(() => plan(files as Files)).toThrow(/set startCommand/);
+    expect(() => plan({ "main.py": "app = FastAPI()" })).toThrow(JobError);
+    expect(plan({ "requirements.txt": "" }, { startCommand: "python -m x" })).toMatchObject({
+      startCommand: "python -m x",
+    });
+  });
+});
+
+describe("no text of a repository keeps the agent busy", () => {
+  const long = 400_000;
+  const texts: [string, string][] = [
+    ["empty lines", "\n".repeat(long)],
+    ["spaces", `a: ${" ".repeat(long)}`],
+    ["one word", "a".repeat(long)],
+    ["slashes", `outDir: "${"/".repeat(long)}a"\n x --outDir ${"/".repeat(long)}a`],
+    ["quotes", `"' `.repeat(long / 3)],
+    ["lines", "output: x =\n".repeat(long / 12)],
+    ["assignments", "a:b=".repeat(long / 4)],
+    ["at signs", "a @ ".repeat(long / 4)],
+  ];
+  const names = [
+    "main.py",
+    "requirements.txt",
+    "pyproject.toml",
+    "Pipfile",
+    "Gemfile",
+    "Gemfile.lock",
+    "go.mod",
+  ];
+  const others = [
+    "main.go",
+    "next.config.js",
+    "vite.config.js",
+    ".nvmrc",
+    "runtime.txt",
+    ".yarnrc.yml",
+    "Procfile",
+  ];
+  it.each(texts)(
+    "of %s",
+    (_, text) => {
+      const files = Object.fromEntries(
+        [...names, ...others, "manage.py", "yarn.lock"].map((name) => [name, text]),
+      );
+      const manifest = {
+        scripts: { build: text },
+        engines: { node: text },
+        main: text,
+        packageManager: text,
+      };
+      const kinds: Files[] = [
+        { ...files },
+        { Gemfile: text, "Gemfile.lock": text, "config.ru": "" },
+        { "go.mod": text, "main.go": text },
+        { "requirements.txt": text, "main.py": text, "pyproject.toml": text },
+        { ...files, "package.json": JSON.stringify({ ...manifest, dependencies: { next: "1" } }) },
+        {
+          "vite.config.js": text,
+          "package.json": JSON.stringify({ ...manifest, dependencies: { vite: text } }),
+        },
+      ];
+      const started = performance.now();
+      for (const kind of kinds)
+        try {
+          plan(kind);
+        } catch (error) {
+          expect(error).toBeInstanceOf(JobError);
+        }
+      expect(performance.now() - started).toBeLessThan(1500);
+    },
+    30_000,
+  );
+});
+
+it("no number of files hides what is at the root of a repository", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
+  try {
+    for (let number = 0; number < 500; number++) writeFileSync(join(folder, `a${number}.py`), "");
+    writeFileSync(join(folder, "requirements.txt"), "flask");
+    expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it("what a repository says is read without following links out of it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
+  try {
+    mkdirSync(join(folder, "cmd", "web"), { recursive: true });
+    mkdirSync(join(folder, "node_modules", "a"), { recursive: true });
+    writeFileSync(join(folder, "cmd", "web", "main.go"), "package main");
+    writeFileSync(join(folder, "node_modules", "a", "package.json"), "{}");
+    writeFileSync(join(folder, "requirements.txt"), "x".repeat(2_000_000));
+    symlinkSync("/etc/passwd", join(folder, "Procfile"));
+    symlinkSync("/etc", join(folder, "public"));
+    const { files, texts } = await readSources(folder);
+    expect([...files].sort()).toEqual([
+      "cmd/",
+      "cmd/web/",
+      "cmd/web/main.go",
+      "node_modules/",
+      "requirements.txt",
+    ]);
+    expect(texts.get("cmd/web/main.go")).toBe("package main");
+    expect(texts.get("requirements.txt")!.length).toBeLessThan(1_000_000);
+    expect(texts.has("Procfile")).toBe(false);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,114 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { prepareBuild } from "../../agent/build/prepare.ts";
+import { createEngine } from "../../agent/docker/engine.ts";
+import { ensureImages } from "../../scripts/lib/base-images.ts";
+
+const engine = createEngine({
+  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+});
+const samples = fileURLToPath(new URL("../fixtures/languages/", import.meta.url));
+const run = `berth-test-${process.pid}`;
+const folders: string[] = [];
+const images: string[] = [];
+const containers: string[] = [];
+const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
+
+beforeAll(
+  () =>
+    ensureImages([
+      "node:24-bookworm-slim",
+      "caddy:2",
+      "debian:bookworm-slim",
+      "python:3-slim-bookworm",
+      "golang:1-bookworm",
+      "php:8-cli",
+      "composer:2",
+      "ruby:3-slim-bookworm",
+    ]),
+  15 * 60_000,
+);
+afterAll(async () => {
+  for (const id of containers) await engine.removeContainer(id);
+  for (const image of images) await engine.removeImage(image);
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** Builds a sample and starts it with the rights that a site has; answers the address it listens on. */
+async function deploy(sample: string): Promise<{ address: string; container: string }> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-languages-"));
+  folders.push(folder);
+  cpSync(join(samples, sample), folder, { recursive: true });
+  // No step after the source is copied comes from an earlier run's cache.
+  writeFileSync(join(folder, "run.txt"), `${run} ${Date.now()}`);
+  const input = {
+    siteId: "site_languages_test",
+    rootDir: null,
+    dockerfilePath: null,
+    buildCommand: null,
+    startCommand: null,
+    env: [],
+  };
+  const prepared = await prepareBuild(folder, input, null);
+  const tag = `berth-test/languages:${sample}-${process.pid}`;
+  const lines: string[] = [];
+  const building = engine.build({
+    ...prepared,
+    tag,
+    labels: { "berth.test": "true" },
+    signal: new AbortController().signal,
+    onLine: (text) => lines.push(text),
+  });
+  await building.catch((error: unknown) => {
+    throw new Error(lines.slice(-30).join("\n"), { cause: error });
+  });
+  images.push(tag);
+  const rights = ["--init", "--cap-drop=ALL", "--security-opt=no-new-privileges"];
+  const container = docker("run", "--detach", ...rights, "--env", "PORT=4321", tag);
+  containers.push(container);
+  const ip = docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", container);
+  return { address: `http://${ip}:4321`, container };
+}
+
+/** The first answer, once the app listens. */
+async function get(address: string, container: string): Promise<{ status: number; text: string }> {
+  for (const end = Date.now() + 20_000; ;)
+    try {
+      const response = await fetch(address, { signal: AbortSignal.timeout(2000) });
+      return { status: response.status, text: await response.text() };
+    } catch (error) {
+      if (Date.now() > end)
+        throw new Error((await engine.lastLines(container, 30)).join("\n"), { cause: error });
+      await new Promise((resume) => setTimeout(resume, 100));
+    }
+}
+
+it.each([
+  ["python", "hello from python"],
+  ["python-wheels", "hello from a wheel"],
+  ["go", "hello from go"],
+  ["php", "hello from php"],
+  ["ruby", "hello from ruby"],
+])(
+  "a %s repository without a Dockerfile is built, started and answers on PORT, not as root",
+  async (sample, text) => {
+    const { address, container } = await deploy(sample);
+    expect(await get(address, container)).toEqual({ status: 200, text });
+    expect(docker("exec", container, "id", "-u")).toBe("1000");
+    // As apps do that keep a file beside their code.
+    docker("exec", container, "touch", "/app/written");
+  },
+);
+
+it("a site that a framework builds is served from its output folder, each route by its one page", async () => {
+  const { address, container } = await deploy("site");
+  const index = await get(address, container);
+  expect(index).toMatchObject({ status: 200, text: expect.stringContaining("hello from a build") });
+  expect((await get(`${address}/assets/app.js`, container)).text).toContain("Started");
+  expect(await get(`${address}/some/route`, container)).toEqual(index);
+  expect(docker("exec", container, "ls", "/srv").split("\n")).toEqual(["assets", "index.html"]);
+});
