@@ -1,6 +1,7 @@
 import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
 import type { Engine } from "./docker/engine.ts";
+import type { Isolation } from "./isolation/isolation.ts";
 
 /** What one run of a job may use to be stopped and to say how it goes. */
 export type JobRun = {
@@ -36,6 +37,7 @@ export type Host = {
   agentId: string;
   engine: Engine;
   ingress: Ingress;
+  isolation: Isolation;
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;

@@ -11,6 +11,7 @@ import type { Host } from "./host.ts";
 import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
+import { openIsolation } from "./isolation/isolation.ts";
 import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
@@ -24,9 +25,11 @@ mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 const engine = createEngine({ socketPath: config.dockerSocket });
 await untilAnswers(engine);
 
+const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
 const host: Host = {
   agentId: config.agentId,
   engine,
+  isolation,
   workDirectory,
   settings: config.settings,
   imageRepository: config.imageRepository,
@@ -36,17 +39,25 @@ const host: Host = {
   ),
 };
 
+const stopping = new AbortController();
+await isolation.refresh();
+isolation.watch(stopping.signal);
 await ensureIngress();
 await sweep(host);
 
-const stopping = new AbortController();
 // A container that Docker restarted by itself may have another address.
-engine.watchStarts({ "berth.agent": config.agentId }, stopping.signal, ({ "berth.site": siteId }) => {
-  if (siteId !== undefined)
-    reviveSite(host, siteId).catch((error) =>
-      log("error", "A restarted container was not routed", { error }),
-    );
-});
+engine.watchStarts(
+  { "berth.agent": config.agentId },
+  stopping.signal,
+  ({ "berth.site": siteId }) => {
+    if (siteId !== undefined)
+      reviveSite(host, siteId).catch((error) =>
+        log("error", "A restarted container was not routed", { error }),
+      );
+  },
+  // An engine that was restarted has written its own rules anew.
+  () => void isolation.refresh(),
+);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots });

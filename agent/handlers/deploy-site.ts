@@ -122,6 +122,7 @@ async function buildWithin(
   reference: string,
   job: JobRun,
 ): Promise<void> {
+  await host.isolation.demand();
   const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
   try {
     await host.engine.build({

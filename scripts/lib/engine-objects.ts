@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { run, succeeds } from "./command.ts";
 
 /** The agent's name on the engine's labels; agent/config.ts derives it the same way. */
@@ -27,7 +28,7 @@ export async function removeIngress(hostToken: string): Promise<void> {
   if (ids.length > 0) await run("docker", ["rm", "--force", ...ids]);
 }
 
-/** Containers, networks and images of this host's sites. */
+/** Containers, networks, firewall rules and images of this host's sites. */
 export async function removeSites(hostToken: string): Promise<void> {
   const found = await lines(
     "ps",
@@ -41,6 +42,7 @@ export async function removeSites(hostToken: string): Promise<void> {
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
   for (const account of new Set(found.map((line) => line.split(" ")[1] ?? "")))
     await succeeds("docker", ["network", "rm", `berth-${account}`]);
+  await removeFirewall(agentIdOf(hostToken)).catch(() => undefined);
   // An image's label names its site, and only this host's token makes the repository's name of it.
   const images = await lines(
     "images",
