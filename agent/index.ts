@@ -11,6 +11,7 @@ import type { Host } from "./host.ts";
 import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
+import { openBuildRoom } from "./isolation/build-room.ts";
 import { openIsolation } from "./isolation/isolation.ts";
 import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
@@ -30,6 +31,7 @@ const host: Host = {
   agentId: config.agentId,
   engine,
   isolation,
+  buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
   workDirectory,
   settings: config.settings,
   imageRepository: config.imageRepository,

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import { liftBuildLimits } from "../../agent/isolation/build-limits.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { run, succeeds } from "./command.ts";
 
@@ -42,6 +43,7 @@ export async function removeSites(hostToken: string): Promise<void> {
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
   for (const account of new Set(found.map((line) => line.split(" ")[1] ?? "")))
     await succeeds("docker", ["network", "rm", `berth-${account}`]);
+  await liftBuildLimits();
   await removeFirewall(agentIdOf(hostToken)).catch(() => undefined);
   // An image's label names its site, and only this host's token makes the repository's name of it.
   const images = await lines(

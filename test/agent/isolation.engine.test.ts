@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -9,6 +9,7 @@ import { packText } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { parseDestination } from "../../agent/isolation/addresses.ts";
+import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
 import { bridgeName, siteBridgePattern } from "../../agent/isolation/rules.ts";
 
@@ -191,32 +192,68 @@ it("setting the rules again changes nothing, and puts back what was lost", async
   expect(await reach(site, gateway, ports.gateway)).toBe("EHOSTUNREACH");
 });
 
-it("a build step reaches packages, and neither the host, nor metadata, nor a site", async () => {
-  const targets: [string, number][] = [
-    [gateway, ports.gateway],
-    [main, ports.main],
-    ["169.254.169.254", 80],
-    [site.address, 3000],
-    [registry.hostname, registryPort],
-  ];
-  const steps = targets.map(([host, port]) => `RUN echo "answer $(node -e '${probe(host, port)}')"`);
-  // Never cached.
-  const text = ["FROM node:24-bookworm-slim", `RUN echo ${agentId}`, ...steps, ""].join("\n");
+/** Builds as the agent does; lines of RUN steps, in order. Never cached. */
+async function build(steps: string[], cacheNamespace = agentId): Promise<string[]> {
+  const text = ["FROM node:24-bookworm-slim", `RUN echo ${randomUUID()}`, ...steps, ""].join("\n");
   const input = { siteId: "site_test", rootDir: null, dockerfilePath: null, buildCommand: null };
   const prepared = await packText(text, { ...input, startCommand: null, env: [] }, null);
-  const tag = `berth-test/isolation:${agentId}`;
-  images.push(tag);
+  const tag = `berth-test/isolation:${randomUUID()}`;
   const lines: string[] = [];
   await engine.build({
     ...prepared,
     tag,
     labels: { "berth.test": "true" },
+    cacheNamespace,
     signal: new AbortController().signal,
     onLine: (line, stream) => void (stream === "stdout" && lines.push(line)),
   });
-  const answers = lines.filter((line) => line.startsWith("answer "));
-  const no = "answer EHOSTUNREACH";
-  expect(answers).toEqual([no, no, no, no, "answer open"]);
+  images.push(tag);
+  return lines.slice(1);
+}
+
+describe("a build step", () => {
+  it("reaches packages, and neither the host, nor metadata, nor a site", async () => {
+    const targets: [string, number][] = [
+      [gateway, ports.gateway],
+      [main, ports.main],
+      ["169.254.169.254", 80],
+      [site.address, 3000],
+      [registry.hostname, registryPort],
+    ];
+    const steps = targets.map(([host, port]) => `RUN node -e '${probe(host, port)}'`);
+    const no = "EHOSTUNREACH";
+    expect(await build(steps)).toEqual([no, no, no, no, "open"]);
+  });
+
+  it("gets neither the host's network nor its privileges", async () => {
+    await expect(build(["RUN --network=host true"])).rejects.toThrow(/not allowed|Unknown flag/);
+    await expect(build(["RUN --security=insecure true"])).rejects.toThrow(/not allowed|Unknown flag/);
+  });
+
+  it("that uses too much memory or too many processes is ended, and nothing else is", async () => {
+    const { cgroupDriver } = await engine.facts();
+    expect(cgroupDriver).toBe("cgroupfs");
+    await limitBuilds(cgroupDriver, { memoryMb: 2048, cpus: 2, pids: 600 }, 1);
+    try {
+      const hog = "const all = []; for (;;) all.push(Buffer.alloc(8388608, 1))";
+      await expect(build([`RUN node -e '${hog}'`])).rejects.toThrow("exit code: 137");
+      const [forks] = await build([
+        "RUN (while true; do sleep 60 & done) 2>&1 | head -1; ls -d /proc/[0-9]* | wc -l",
+      ]);
+      expect(forks).toMatch(/fork/i);
+      expect(await hostReaches(site)).toBe("open");
+    } finally {
+      await liftBuildLimits();
+    }
+  });
+
+  it("finds nothing in its cache that another site's build put there", async () => {
+    const step = "RUN --mount=type=cache,target=/cache cat /cache/kept || true; echo kept > /cache/kept";
+    const [own, other] = [randomUUID(), randomUUID()];
+    expect(await build([step], own)).toEqual([]);
+    expect(await build([step], other)).toEqual([]);
+    expect(await build([step], own)).toEqual(["kept"]);
+  });
 });
 
 it("a site's container passes section 5 of the CIS Docker Benchmark", async () => {
