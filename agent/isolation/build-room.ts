@@ -1,4 +1,4 @@
-import type { Engine } from "../docker/engine.ts";
+import type { Engine, EngineFacts } from "../docker/engine.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
 import { demandDisk, watchDisk } from "./disk.ts";
 
@@ -19,14 +19,17 @@ export function openBuildRoom(options: {
   minFreeDiskMb: number | null;
 }): BuildRoom {
   const { engine, workDirectory, limits, slots, minFreeDiskMb } = options;
+  // An engine keeps these for as long as it runs, and asking takes a while.
+  let known: EngineFacts | undefined;
+  const facts = async () => (known ??= await engine.facts());
   return {
     memoryMb: limits.memoryMb,
     async demandDisk() {
-      const { rootDirectory } = await engine.facts();
+      const { rootDirectory } = await facts();
       await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
     },
     async enter() {
-      const { rootDirectory, cgroupDriver } = await engine.facts();
+      const { rootDirectory, cgroupDriver } = await facts();
       await limitBuilds(cgroupDriver, limits, slots);
       return watchDisk(rootDirectory, minFreeDiskMb);
     },

@@ -29,7 +29,13 @@ export async function removeIngress(hostToken: string): Promise<void> {
   if (ids.length > 0) await run("docker", ["rm", "--force", ...ids]);
 }
 
-/** Containers, networks, firewall rules and images of this host's sites. */
+/** What kept tenants in bounds, once none of their containers runs: other uses of the engine are free again. */
+export async function removeIsolation(hostToken: string): Promise<void> {
+  await liftBuildLimits();
+  await removeFirewall(agentIdOf(hostToken));
+}
+
+/** Containers, networks and images of this host's sites. */
 export async function removeSites(hostToken: string): Promise<void> {
   const found = await lines(
     "ps",
@@ -43,8 +49,6 @@ export async function removeSites(hostToken: string): Promise<void> {
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
   for (const account of new Set(found.map((line) => line.split(" ")[1] ?? "")))
     await succeeds("docker", ["network", "rm", `berth-${account}`]);
-  await liftBuildLimits();
-  await removeFirewall(agentIdOf(hostToken)).catch(() => undefined);
   // An image's label names its site, and only this host's token makes the repository's name of it.
   const images = await lines(
     "images",

@@ -177,6 +177,14 @@ it("the host, and so the ingress, reaches into every site", async () => {
   for (const each of [site, sibling, stranger]) expect(await hostReaches(each)).toBe("open");
 });
 
+it("IPv6 is refused as well, should the engine ever give any", () => {
+  const listing = execFileSync("ip6tables", ["-w", "-S"], { encoding: "utf8" });
+  const chain = `BERTH-${agentId.slice(0, 4)}`;
+  expect(listing).toContain(`-A INPUT -j ${chain}-INPUT`);
+  expect(listing).toContain(`-A ${chain}-HOST -j REJECT --reject-with icmp6-adm-prohibited`);
+  expect(listing).toMatch(new RegExp(`^-A (?:FORWARD|DOCKER-USER) -j ${chain}-FORWARD$`, "m"));
+});
+
 it("setting the rules again changes nothing, and puts back what was lost", async () => {
   const listing = () => execFileSync("iptables", ["-w", "-S"], { encoding: "utf8" });
   const ours = () =>
