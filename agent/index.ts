@@ -24,9 +24,11 @@ const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
 const engine = createEngine({ socketPath: config.dockerSocket });
+const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
+// Before the engine is up, as after a boot it starts the sites by itself.
+await isolation.refresh();
 await untilAnswers(engine);
 
-const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
 const host: Host = {
   agentId: config.agentId,
   engine,

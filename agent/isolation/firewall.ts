@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { engineGroup } from "./engine-group.ts";
 import { nameservers, type Destination } from "./addresses.ts";
 import { chainNames, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
@@ -21,12 +22,16 @@ function run(program: string, args: readonly string[], input = ""): Promise<stri
   });
 }
 
-/** Where packets that the host passes on can be refused before Docker accepts them; Docker has no such chain for IPv6 everywhere. */
-async function forwardHook(tool: string): Promise<string> {
-  return run(tool, [...wait, "-S", "DOCKER-USER"]).then(
-    () => "DOCKER-USER",
-    () => "FORWARD",
-  );
+/**
+ * Where packets that the host passes on are refused before Docker accepts them: its own chain for that, made here when the
+ * engine is not up yet, and the kernel's as long as nothing leads from there to Docker's.
+ */
+async function forwardHooks(family: Family): Promise<string[]> {
+  const tool = tools[family];
+  if (family === 4) await run(tool, [...wait, "-N", "DOCKER-USER"]).catch(() => "there already");
+  const listing = await run(tool, [...wait, "-S", "FORWARD"]);
+  const direct = listing.includes("-A FORWARD -j DOCKER-USER\n") ? [] : ["FORWARD"];
+  return family === 4 || direct.length === 0 ? ["DOCKER-USER", ...direct] : direct;
 }
 
 const families = async (): Promise<Family[]> =>
@@ -37,17 +42,25 @@ export async function ensureFirewall(
   agentId: string,
   bridges: Bridges,
   allowed: readonly Destination[],
+  group?: string,
 ): Promise<void> {
   const files = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  const policy: Policy = { agentId, ...bridges, nameservers: nameservers(...texts), allowed };
-  const { forward, input } = chainNames(agentId);
+  const policy: Policy = {
+    agentId,
+    ...bridges,
+    nameservers: nameservers(...texts),
+    allowed,
+    engineGroup: group === undefined ? await engineGroup() : group,
+  };
+  const { forward, input, output } = chainNames(agentId);
   for (const family of await families()) {
     const tool = tools[family];
     await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
     for (const [parent, chain] of [
-      [await forwardHook(tool), forward],
+      ...(await forwardHooks(family)).map((parent) => [parent, forward] as const),
       ["INPUT", input],
+      ["OUTPUT", output],
     ] as const)
       for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
         await run(tool, [...wait, ...command]);
@@ -64,8 +77,9 @@ export async function removeFirewall(agentId: string): Promise<void> {
         () => true,
         () => false,
       );
-    for (const parent of ["DOCKER-USER", "FORWARD", "INPUT"])
-      for (const chain of [chains.forward, chains.input]) while (await tryTo("-D", parent, "-j", chain));
+    for (const parent of ["DOCKER-USER", "FORWARD", "INPUT", "OUTPUT"])
+      for (const chain of [chains.forward, chains.input, chains.output])
+        while (await tryTo("-D", parent, "-j", chain));
     for (const chain of Object.values(chains)) await tryTo("-F", chain);
     for (const chain of Object.values(chains)) await tryTo("-X", chain);
   }

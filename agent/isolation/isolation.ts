@@ -32,14 +32,16 @@ export function openIsolation(options: {
   const { agentId, engine, mode, allowed, ensure = ensureFirewall } = options;
   let failure: string | null = "not set yet";
   let running: Promise<void> | undefined;
+  // An engine that is not up yet starts its containers with the rules in place.
+  let known = { defaultBridge: "docker0", managed: [] as string[] };
 
   async function set(): Promise<void> {
     try {
-      const { defaultBridge, managed } = await engine.bridges({ "berth.managed": "true" });
+      known = await engine.bridges({ "berth.managed": "true" }).catch(() => known);
       // Networks made before bridges had names of ours.
-      const others = managed.filter((name) => !name.startsWith("bth"));
+      const others = known.managed.filter((name) => !name.startsWith("bth"));
       const siteBridges = [siteBridgePattern(agentId), ...others];
-      await ensure(agentId, { siteBridges, buildBridge: defaultBridge }, allowed);
+      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge }, allowed);
       if (failure !== null) log("info", "The firewall keeps tenants apart");
       failure = null;
     } catch (error) {

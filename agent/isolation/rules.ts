@@ -10,6 +10,11 @@ export type Policy = {
   buildBridge: string;
   nameservers: readonly string[];
   allowed: readonly Destination[];
+  /**
+   * The engine's own control group (v2), below the root. A Dockerfile's ADD and FROM make the engine itself ask any
+   * address; null where it cannot be told from the host's other programs.
+   */
+  engineGroup: string | null;
 };
 export type Family = 4 | 6;
 type Rule = readonly string[];
@@ -44,14 +49,21 @@ export const bridgeName = (agentId: string, network: string): string =>
 /** Its own chains, so that agents on one engine do not undo each other's. */
 export function chainNames(agentId: string) {
   const name = (part: string) => `BERTH-${agentId.slice(0, 4)}-${part}`;
-  return { forward: name("FORWARD"), input: name("INPUT"), outside: name("OUTSIDE"), host: name("HOST") };
+  return {
+    forward: name("FORWARD"),
+    input: name("INPUT"),
+    output: name("OUTPUT"),
+    outside: name("OUTSIDE"),
+    host: name("HOST"),
+    engine: name("ENGINE"),
+  };
 }
 
 const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, outside, host } = chainNames(policy.agentId);
+  const { forward, input, output, outside, host, engine } = chainNames(policy.agentId);
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -77,7 +89,19 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
     ),
     ...bridges.map((bridge) => add(forward, "-i", bridge, "-j", outside)),
     ...bridges.map((bridge) => add(input, "-i", bridge, "-j", host)),
-    ...exceptions.flatMap((rule) => [add(outside, ...rule), add(host, ...rule)]),
+    ...(policy.engineGroup === null
+      ? []
+      : [add(output, "-m", "cgroup", "--path", policy.engineGroup, "-j", engine)]),
+    ...exceptions.flatMap((rule) => [outside, host, engine].map((chain) => add(chain, ...rule))),
+    // The host's own resolver, in whose stead Docker asks.
+    ...["udp", "tcp"].map((protocol) =>
+      add(engine, "-o", "lo", "-p", protocol, "--dport", "53", "-j", "RETURN"),
+    ),
+    ...policy.siteBridges.map((bridge) => add(engine, "-o", bridge, ...reject(family))),
+    // The way of published ports to other containers of the operator's.
+    ...[policy.buildBridge, "br-+"].map((bridge) => add(engine, "-o", bridge, "-j", "RETURN")),
+    ...refused[family].map((network) => add(engine, "-d", network, ...reject(family))),
+    add(engine, "-o", "lo", ...reject(family)),
     ...refused[family].map((network) => add(outside, "-d", network, ...reject(family))),
     add(host, ...reject(family)),
   ];

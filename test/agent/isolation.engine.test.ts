@@ -1,8 +1,10 @@
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/build/prepare.ts";
@@ -92,12 +94,14 @@ let site: Site, sibling: Site, stranger: Site;
 let gateway: string, main: string;
 let ports: { gateway: number; main: number; named: number };
 
-const ensure = async () => {
+const ensure = async (engineGroup?: string) => {
   const { defaultBridge } = await engine.bridges({ "berth.test": agentId });
-  await ensureFirewall(agentId, { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge }, [
-    ...fromEnvironment,
-    { family: 4, network: main, port: ports.named },
-  ]);
+  await ensureFirewall(
+    agentId,
+    { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge },
+    [...fromEnvironment, { family: 4, network: main, port: ports.named }],
+    engineGroup,
+  );
 };
 
 beforeAll(async () => {
@@ -175,6 +179,35 @@ describe("from inside a site's container", () => {
 
 it("the host, and so the ingress, reaches into every site", async () => {
   for (const each of [site, sibling, stranger]) expect(await hostReaches(each)).toBe("open");
+});
+
+it("an engine with a control group of its own asks no private address for a Dockerfile", async () => {
+  const root = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((folder) =>
+    existsSync(join(folder, "cgroup.controllers")),
+  );
+  const group = `berth-test-${agentId}`;
+  const folder = join(root ?? expect.fail("no cgroup2"), group);
+  mkdirSync(folder);
+  try {
+    await ensure(group);
+    // Stands for dockerd: the shell moves into the group and becomes the program.
+    const script = `echo $$ > ${join(folder, "cgroup.procs")} && exec "$0" -e "$1"`;
+    const asks = async (host: string, port: number) =>
+      (await execute("sh", ["-c", script, process.execPath, probe(host, port)])).stdout.trim();
+    for (const [host, port] of [
+      [main, ports.main],
+      [gateway, ports.gateway],
+      [site.address, 3000],
+      ["169.254.169.254", 80],
+    ] as const)
+      expect([host, await asks(host, port)]).toEqual([host, "EHOSTUNREACH"]);
+    expect(await asks(main, ports.named)).toBe("open");
+    expect(await asks(registry.hostname, registryPort)).toBe("open");
+    expect(await hostReaches(site)).toBe("open");
+  } finally {
+    await ensure();
+    rmdirSync(folder);
+  }
 });
 
 it("IPv6 is refused as well, should the engine ever give any", () => {

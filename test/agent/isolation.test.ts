@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { nameservers, parseDestination } from "../../agent/isolation/addresses.ts";
+import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
 import {
   bridgeName,
@@ -23,6 +24,7 @@ const policy: Policy = {
     { family: 4, network: "10.1.0.0/16", port: null },
     { family: 4, network: "10.2.0.1", port: 3128 },
   ],
+  engineGroup: "system.slice/docker.service",
 };
 const lines = (family: 4 | 6) => firewallRules(policy, family).map((rule) => rule.join(" "));
 
@@ -65,6 +67,19 @@ describe("the firewall's rules", () => {
     ]);
   });
 
+  it("hold the engine itself, by its control group, to the same when a Dockerfile makes it ask", () => {
+    expect(lines(4)).toContain(
+      "-A BERTH-0123-OUTPUT -m cgroup --path system.slice/docker.service -j BERTH-0123-ENGINE",
+    );
+    const engine = lines(4).filter((line) => line.startsWith("-A BERTH-0123-ENGINE "));
+    expect(engine.at(-1)).toBe("-A BERTH-0123-ENGINE -o lo -j REJECT --reject-with icmp-admin-prohibited");
+    expect(engine).toContain(
+      "-A BERTH-0123-ENGINE -o bth0123+ -j REJECT --reject-with icmp-admin-prohibited",
+    );
+    const without = firewallRules({ ...policy, engineGroup: null }, 4).map((rule) => rule.join(" "));
+    expect(without.filter((line) => line.includes("-OUTPUT "))).toEqual([]);
+  });
+
   it("keep IPv6 to IPv6, its metadata address and its way to IPv4 refused", () => {
     const text = lines(6).join("\n");
     for (const network of ["fc00::/7", "fe80::/10", "64:ff9b::/96"])
@@ -79,6 +94,14 @@ describe("the firewall's rules", () => {
     expect(text.endsWith("\nCOMMIT\n")).toBe(true);
     expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length);
   });
+});
+
+it("the engine's control group counts when the agent is not in it too", () => {
+  const docker = "1:name=systemd:/\n0::/system.slice/docker.service\n";
+  expect(groupOfItsOwn(docker, "0::/system.slice/berth.service\n")).toBe("system.slice/docker.service");
+  expect(groupOfItsOwn(docker, "0::/system.slice/docker.service/x\n")).toBeNull();
+  expect(groupOfItsOwn("0::/\n", "0::/system.slice/berth.service\n")).toBeNull();
+  expect(groupOfItsOwn("", "")).toBeNull();
 });
 
 it("our chain is asked before any rule of others, and moved there once when it is not", () => {
