@@ -1,4 +1,6 @@
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { log } from "../log.ts";
 
 const unifiedPath = (text: string) => /^0::\/(.*)$/m.exec(text)?.[1] ?? "";
@@ -10,6 +12,21 @@ export function groupOfItsOwn(engine: string, agent: string): string | null {
 }
 
 const read = (file: string) => readFile(file, "utf8").catch(() => "");
+
+/** Gives a dockerd that nothing supervises what systemd would have given it. @returns false where there is no cgroup2 */
+export async function giveOwnGroup(pid: number, name: string): Promise<boolean> {
+  const root = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((folder) =>
+    existsSync(join(folder, "cgroup.controllers")),
+  );
+  if (root === undefined) return false;
+  try {
+    await mkdir(join(root, name), { recursive: true });
+    await writeFile(join(root, name, "cgroup.procs"), String(pid));
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 let warned = false;
 

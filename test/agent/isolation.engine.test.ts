@@ -1,7 +1,7 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { parseDestination } from "../../agent/isolation/addresses.ts";
 import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits.ts";
+import { giveOwnGroup, groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
 import { bridgeName, siteBridgePattern } from "../../agent/isolation/rules.ts";
 
@@ -208,6 +209,18 @@ it("an engine with a control group of its own asks no private address for a Dock
     await ensure();
     rmdirSync(folder);
   }
+});
+
+it("an engine that nothing supervises gets a control group of its own", async () => {
+  const stand = spawn("sleep", ["600"]);
+  const group = `berth-test-${agentId}-own`;
+  expect(await giveOwnGroup(stand.pid!, group)).toBe(true);
+  const read = (file: string) => readFileSync(file, "utf8");
+  expect(groupOfItsOwn(read(`/proc/${stand.pid}/cgroup`), read("/proc/self/cgroup"))).toBe(group);
+  stand.kill();
+  await once(stand, "exit");
+  for (const root of ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"])
+    if (existsSync(join(root, group))) rmdirSync(join(root, group));
 });
 
 it("IPv6 is refused as well, should the engine ever give any", () => {
