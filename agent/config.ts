@@ -1,5 +1,20 @@
 import { createHash, createHmac } from "node:crypto";
+import { availableParallelism } from "node:os";
 import * as z from "zod";
+import { parseDestination, type Destination } from "./isolation/addresses.ts";
+import { firewallMode } from "./isolation/isolation.ts";
+
+function destinations(text: string, context: z.RefinementCtx): Destination[] {
+  const entries = text.split(",").flatMap((entry) => entry.trim() || []);
+  return entries.flatMap((entry) => {
+    const destination = parseDestination(entry);
+    if (destination === null)
+      context.addIssue(
+        `${entry} is no address: write 10.0.0.5, 10.0.0.0/24, 10.0.0.5:3128 or [fd00::1]:3128`,
+      );
+    return destination ?? [];
+  });
+}
 
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
@@ -19,6 +34,18 @@ const Environment = z
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
+    /** What tenants' containers may not reach is refused; on by default for root on Linux. */
+    BERTH_FIREWALL: z.enum(["on", "off"]).optional(),
+    /** Private addresses or networks, each with or without a TCP port, that tenants may reach all the same. */
+    BERTH_ALLOWED_PRIVATE_ADDRESSES: z.string().default("").transform(destinations),
+    /** What one build may use, and the free disk below which none begins (2 GiB, or 5 % of a large disk). */
+    BERTH_BUILD_MEMORY_MB: z.coerce.number().int().min(256).default(2048),
+    BERTH_BUILD_CPUS: z.coerce
+      .number()
+      .min(0.1)
+      .default(Math.ceil(availableParallelism() / 2)),
+    BERTH_BUILD_PIDS: z.coerce.number().int().min(64).default(1024),
+    BERTH_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
   })
   .transform((env) => ({
     controlPlaneUrl: env.BERTH_URL,
@@ -32,6 +59,15 @@ const Environment = z
     },
     statusPort: env.BERTH_STATUS_PORT,
     slots: env.BERTH_SLOTS,
+    firewall: { mode: firewallMode(env.BERTH_FIREWALL), allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES },
+    builds: {
+      limits: {
+        memoryMb: env.BERTH_BUILD_MEMORY_MB,
+        cpus: env.BERTH_BUILD_CPUS,
+        pids: env.BERTH_BUILD_PIDS,
+      },
+      minFreeDiskMb: env.BERTH_MIN_FREE_DISK_MB ?? null,
+    },
     settings: {
       drainSeconds: env.BERTH_DRAIN_SECONDS,
       buildCaFile: env.BERTH_BUILD_CA_FILE ?? null,

@@ -1,6 +1,8 @@
 import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
 import type { Engine } from "./docker/engine.ts";
+import type { BuildRoom } from "./isolation/build-room.ts";
+import type { Isolation } from "./isolation/isolation.ts";
 
 /** What one run of a job may use to be stopped and to say how it goes. */
 export type JobRun = {
@@ -36,6 +38,8 @@ export type Host = {
   agentId: string;
   engine: Engine;
   ingress: Ingress;
+  isolation: Isolation;
+  buildRoom: BuildRoom;
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;

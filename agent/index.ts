@@ -11,6 +11,8 @@ import type { Host } from "./host.ts";
 import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
+import { openBuildRoom } from "./isolation/build-room.ts";
+import { openIsolation } from "./isolation/isolation.ts";
 import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
@@ -22,11 +24,16 @@ const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
 const engine = createEngine({ socketPath: config.dockerSocket });
+const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
+// Before the engine is up, as after a boot it starts the sites by itself.
+await isolation.refresh();
 await untilAnswers(engine);
 
 const host: Host = {
   agentId: config.agentId,
   engine,
+  isolation,
+  buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
   workDirectory,
   settings: config.settings,
   imageRepository: config.imageRepository,
@@ -36,17 +43,25 @@ const host: Host = {
   ),
 };
 
+const stopping = new AbortController();
+await isolation.refresh();
+isolation.watch(stopping.signal);
 await ensureIngress();
 await sweep(host);
 
-const stopping = new AbortController();
 // A container that Docker restarted by itself may have another address.
-engine.watchStarts({ "berth.agent": config.agentId }, stopping.signal, ({ "berth.site": siteId }) => {
-  if (siteId !== undefined)
-    reviveSite(host, siteId).catch((error) =>
-      log("error", "A restarted container was not routed", { error }),
-    );
-});
+engine.watchStarts(
+  { "berth.agent": config.agentId },
+  stopping.signal,
+  ({ "berth.site": siteId }) => {
+    if (siteId !== undefined)
+      reviveSite(host, siteId).catch((error) =>
+        log("error", "A restarted container was not routed", { error }),
+      );
+  },
+  // An engine that was restarted has written its own rules anew.
+  () => void isolation.refresh(),
+);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots });

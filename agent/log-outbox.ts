@@ -8,12 +8,14 @@ const flushAfterMs = 100;
 const maxBatchBytes = 64 * 1024;
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;
+/** What an attempt may print in all; the agent's own lines always follow. */
+const maxPrintedBytes = 4 * 1024 * 1024;
 /** What a line costs beside its text; empty lines are not free. */
 const lineOverheadBytes = 64;
 
 /**
  * The lines of one attempt, numbered from 1, held until the control plane has them: sent in batches, sent again after a
- * reconnect. While too much is held, lines are dropped and a marker says so.
+ * reconnect. While too much is held, lines are dropped and a marker says so; beyond 4 MiB the log is cut.
  */
 export class LogOutbox {
   private readonly source: Source;
@@ -25,6 +27,8 @@ export class LogOutbox {
   private heldBytes = 0;
   private unsentBytes = 0;
   private dropped = 0;
+  private printedBytes = 0;
+  private truncated = false;
   private closed = false;
   private timer: NodeJS.Timeout | undefined;
 
@@ -36,6 +40,7 @@ export class LogOutbox {
   add(text: string, stream: AgentLogLine["stream"], at: Date): void {
     if (this.closed) return;
     for (const line of text.split("\n")) {
+      if (!this.hasRoom(line, stream, at)) continue;
       if (this.heldBytes > maxHeldBytes) {
         this.dropped++;
         continue;
@@ -94,6 +99,15 @@ export class LogOutbox {
     this.closed = true;
     clearTimeout(this.timer);
     this.held = [];
+  }
+
+  private hasRoom(text: string, stream: AgentLogLine["stream"], at: Date): boolean {
+    if (stream === "system") return true;
+    this.printedBytes += Math.min(Buffer.byteLength(text), maxLineCharacters) + lineOverheadBytes;
+    if (this.printedBytes <= maxPrintedBytes) return true;
+    if (!this.truncated) this.push("The log is truncated after 4 MiB.", "system", at);
+    this.truncated = true;
+    return false;
   }
 
   private flushSoon(): void {

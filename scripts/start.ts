@@ -8,7 +8,7 @@ import { call, request, until } from "./lib/client.ts";
 import { endSteps, step, succeeds } from "./lib/command.ts";
 import { deploySample, type Sample } from "./lib/deploy-sample.ts";
 import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
-import { removeIngress, removeSites, stopSites } from "./lib/engine-objects.ts";
+import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
 import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
 import { processesFile, Supervisor } from "./lib/supervisor.ts";
@@ -237,4 +237,5 @@ async function clearEngine(hostToken: string | undefined): Promise<void> {
   if (hostToken === undefined) return;
   await removeIngress(hostToken);
   await (flags.discard ? removeSites : stopSites)(hostToken);
+  await removeIsolation(hostToken);
 }

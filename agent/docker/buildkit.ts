@@ -14,6 +14,8 @@ export type BuildRequest = {
   tag: string;
   labels: Record<string, string>;
   buildArgs: Record<string, string>;
+  /** Cache mounts are shared by the builds of one namespace only; not to be guessed by another tenant's Dockerfile. */
+  cacheNamespace: string;
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
   secrets: ReadonlyMap<string, Buffer>;
   signal: AbortSignal;
@@ -143,7 +145,10 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
         dockerfile: request.dockerfile,
         t: request.tag,
         labels: JSON.stringify(request.labels),
-        buildargs: JSON.stringify(request.buildArgs),
+        buildargs: JSON.stringify({
+          ...request.buildArgs,
+          BUILDKIT_CACHE_MOUNT_NS: request.cacheNamespace,
+        }),
         rm: true,
         forcerm: true,
       },

@@ -19,6 +19,13 @@ export type ContainerState = {
 };
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
 export type ImageSummary = { id: string; tags: string[] };
+export type EngineFacts = {
+  cpuCount: number;
+  memoryMb: number;
+  /** Where images and containers are kept. */
+  rootDirectory: string;
+  cgroupDriver: string;
+};
 type Labels = Record<string, string>;
 
 /**
@@ -27,7 +34,9 @@ type Labels = Record<string, string>;
  */
 export type Engine = {
   ping(): Promise<void>;
-  ensureNetwork(name: string, labels: Labels): Promise<void>;
+  ensureNetwork(name: string, bridge: string, labels: Labels): Promise<void>;
+  /** The kernel's interfaces of Docker's default network, and of the networks of these labels. */
+  bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
   /** Removes the network unless containers still use it. */
   removeNetwork(name: string): Promise<void>;
   /** Creates the container, or takes the one of that name when its `berth.config` label is the same. */
@@ -48,8 +57,13 @@ export type Engine = {
   pullImage(reference: string, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
   /** Calls back for every container of these labels that starts, until aborted; resumes after an engine restart. */
-  watchStarts(labels: Labels, signal: AbortSignal, onStart: (labels: Labels, id: string) => void): void;
-  facts(): Promise<{ cpuCount: number; memoryMb: number }>;
+  watchStarts(
+    labels: Labels,
+    signal: AbortSignal,
+    onStart: (labels: Labels, id: string) => void,
+    onConnect?: () => void,
+  ): void;
+  facts(): Promise<EngineFacts>;
 };
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
@@ -63,6 +77,10 @@ async function unless(statuses: number[], work: Promise<unknown>): Promise<boole
     throw error;
   }
 }
+
+const bridgeOption = "com.docker.network.bridge.name";
+const bridgeOf = ({ Id, Options }: Docker.NetworkInspectInfo): string =>
+  Options?.[bridgeOption] ?? `br-${Id.slice(0, 12)}`;
 
 const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
@@ -103,13 +121,29 @@ export function createEngine(options: { socketPath: string }): Engine {
     removeContainer,
     ping: async () => void (await docker.ping()),
 
-    async ensureNetwork(name, labels) {
+    async ensureNetwork(name, bridge, labels) {
       const found = await unless([404], docker.getNetwork(name).inspect());
       if (!found)
         await unless(
           [409],
-          docker.createNetwork({ Name: name, Driver: "bridge", CheckDuplicate: true, Labels: labels }),
+          docker.createNetwork({
+            Name: name,
+            Driver: "bridge",
+            CheckDuplicate: true,
+            Labels: labels,
+            Options: { [bridgeOption]: bridge },
+          }),
         );
+    },
+
+    async bridges(labels) {
+      const all = { driver: ["bridge"] };
+      const [managed, builtIn] = await Promise.all([
+        docker.listNetworks({ filters: { ...all, ...filters(labels) } }),
+        docker.listNetworks({ filters: { ...all, type: ["builtin"] } }),
+      ]);
+      const [first] = builtIn;
+      return { defaultBridge: first ? bridgeOf(first) : "docker0", managed: managed.map(bridgeOf) };
     },
 
     // 403: it has active endpoints.
@@ -187,12 +221,13 @@ export function createEngine(options: { socketPath: string }): Engine {
       await buildImage(docker.modem, request);
     },
 
-    watchStarts(labels, signal, onStart) {
+    watchStarts(labels, signal, onStart, onConnect) {
       const watch = async () => {
         const events = (await docker.getEvents({
           filters: { type: ["container"], event: ["start"], ...filters(labels) },
         })) as Readable;
         signal.addEventListener("abort", () => events.destroy(), { once: true });
+        onConnect?.();
         let rest = "";
         for await (const chunk of events.setEncoding("utf8") as AsyncIterable<string>) {
           const lines = (rest + chunk).split("\n");
@@ -214,8 +249,18 @@ export function createEngine(options: { socketPath: string }): Engine {
     },
 
     async facts() {
-      const { NCPU, MemTotal } = (await docker.info()) as { NCPU: number; MemTotal: number };
-      return { cpuCount: NCPU, memoryMb: Math.floor(MemTotal / 1024 / 1024) };
+      const { NCPU, MemTotal, DockerRootDir, CgroupDriver } = (await docker.info()) as {
+        NCPU: number;
+        MemTotal: number;
+        DockerRootDir: string;
+        CgroupDriver: string;
+      };
+      return {
+        cpuCount: NCPU,
+        memoryMb: Math.floor(MemTotal / 1024 / 1024),
+        rootDirectory: DockerRootDir,
+        cgroupDriver: CgroupDriver,
+      };
     },
   };
 }

@@ -21,6 +21,7 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   const repository = host.imageRepository(args.run.siteId);
   const reference = `${repository}:${args.deploymentId}`;
   try {
+    await host.buildRoom.demandDisk();
     const built =
       args.source.type === "image" ? await pull(host, args, job) : await build(host, args, reference, job);
     if (args.source.type === "image") await host.engine.tagImage(built.image, repository, args.deploymentId);
@@ -135,6 +136,8 @@ async function buildWithin(
   reference: string,
   job: JobRun,
 ): Promise<void> {
+  await host.isolation.demand();
+  const room = await host.buildRoom.enter();
   const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
   try {
     await host.engine.build({
@@ -144,21 +147,31 @@ async function buildWithin(
       // The same for every deployment, so that an unchanged source is the same image.
       labels: siteLabels(args.run.siteId),
       buildArgs: prepared.buildArgs,
+      cacheNamespace: host.imageRepository(args.run.siteId),
       secrets: prepared.secrets,
-      signal: AbortSignal.any([job.signal, timeout]),
+      signal: AbortSignal.any([job.signal, timeout, room.signal]),
       onLine: job.log,
     });
   } catch (error) {
     job.signal.throwIfAborted();
+    room.signal.throwIfAborted();
     if (timeout.aborted)
       throw new JobError(
         `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,
       );
     if (error instanceof Error && error.name === "BuildFailed")
-      throw new JobError(`The build failed: ${error.message}. See the deployment's log.`, { cause: error });
+      throw new JobError(buildFailure(error.message, host.buildRoom.memoryMb), { cause: error });
     throw error;
+  } finally {
+    room.end();
   }
 }
+
+/** SIGKILL is how the kernel ends what uses too much memory. */
+const buildFailure = (message: string, memoryMb: number): string =>
+  /exit code: 137\b/.test(message)
+    ? `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`
+    : `The build failed: ${message}. See the deployment's log.`;
 
 /** The newest images of a site stay for rollback; one that a container uses always stays. */
 async function keepNewestImages(host: Host, siteId: string, count: number): Promise<void> {

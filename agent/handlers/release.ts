@@ -1,6 +1,7 @@
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { Host, JobRun, Target } from "../host.ts";
 import { networkLabels, networkName, siteContainer, siteLabels } from "../docker/specs.ts";
+import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
 import { waitUntilHealthy } from "./probe.ts";
 
@@ -18,7 +19,8 @@ export async function release(
   const started = performance.now();
   job.phase("start");
   const network = networkName(run.accountId);
-  await host.engine.ensureNetwork(network, networkLabels(run.accountId));
+  await host.isolation.demand();
+  await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   job.signal.throwIfAborted();
   const id = await host.engine.createContainer(siteContainer(host.agentId, run, deploymentId, image, name));
   try {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } 
 import http from "node:http";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { giveOwnGroup } from "../../agent/isolation/engine-group.ts";
 import { run, step, succeeds } from "./command.ts";
 
 export type DockerEngine = {
@@ -85,6 +86,8 @@ async function startEngine(socketPath: string, stateDirectory: string): Promise<
   engine.once("error", () => (ended = true)).once("exit", () => (ended = true));
   if (engine.pid !== undefined) writeFileSync(pidFile(stateDirectory), String(engine.pid));
   await untilAnswers(socketPath, () => ended);
+  // So that the agent's firewall can tell what the engine asks from what the host's other programs ask.
+  if (engine.pid !== undefined) await giveOwnGroup(engine.pid, "berth-engine");
   engine.unref();
   return owned(socketPath, stateDirectory, engine.pid ?? 0);
 }

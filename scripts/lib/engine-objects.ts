@@ -1,4 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
+import { liftBuildLimits } from "../../agent/isolation/build-limits.ts";
+import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { run, succeeds } from "./command.ts";
 
 /** The agent's name on the engine's labels; agent/config.ts derives it the same way. */
@@ -25,6 +27,12 @@ export async function removeIngress(hostToken: string): Promise<void> {
     `label=berth.ingress=${agentIdOf(hostToken)}`,
   );
   if (ids.length > 0) await run("docker", ["rm", "--force", ...ids]);
+}
+
+/** What kept tenants in bounds, once none of their containers runs: other uses of the engine are free again. */
+export async function removeIsolation(hostToken: string): Promise<void> {
+  await liftBuildLimits();
+  await removeFirewall(agentIdOf(hostToken));
 }
 
 /** Containers, networks and images of this host's sites. */

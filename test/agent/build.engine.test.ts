@@ -46,6 +46,7 @@ async function build(
     ...prepared,
     tag,
     labels: { "berth.test": "true" },
+    cacheNamespace: "test",
     signal,
     onLine: (text) => {
       lines.push(text);

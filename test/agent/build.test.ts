@@ -182,6 +182,11 @@ describe("a site's container", () => {
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges"],
       PidsLimit: 64,
+      CpuShares: 512,
+      MemorySwap: 256 * 1024 * 1024,
+      IpcMode: "private",
+      CgroupnsMode: "private",
+      OomScoreAdj: 500,
       Memory: 256 * 1024 * 1024,
     });
     for (const forbidden of [
@@ -191,7 +196,9 @@ describe("a site's container", () => {
       "PortBindings",
       "Devices",
       "PidMode",
-      "IpcMode",
+      "UTSMode",
+      "UsernsMode",
+      "Sysctls",
     ])
       expect(spec.HostConfig).not.toHaveProperty(forbidden);
     expect(spec.HostConfig?.CapAdd).not.toContain("SYS_ADMIN");

@@ -1,0 +1,37 @@
+import type { Engine, EngineFacts } from "../docker/engine.ts";
+import { limitBuilds, type BuildLimits } from "./build-limits.ts";
+import { demandDisk, watchDisk } from "./disk.ts";
+
+/** What a build may take from the host. */
+export type BuildRoom = {
+  memoryMb: number;
+  /** @throws JobError when the disk is too full for a deployment */
+  demandDisk(): Promise<void>;
+  /** Limits set, and a signal that aborts when the build fills the disk. */
+  enter(): Promise<{ signal: AbortSignal; end(): void }>;
+};
+
+export function openBuildRoom(options: {
+  engine: Engine;
+  workDirectory: string;
+  limits: BuildLimits;
+  slots: number;
+  minFreeDiskMb: number | null;
+}): BuildRoom {
+  const { engine, workDirectory, limits, slots, minFreeDiskMb } = options;
+  // An engine keeps these for as long as it runs, and asking takes a while.
+  let known: EngineFacts | undefined;
+  const facts = async () => (known ??= await engine.facts());
+  return {
+    memoryMb: limits.memoryMb,
+    async demandDisk() {
+      const { rootDirectory } = await facts();
+      await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
+    },
+    async enter() {
+      const { rootDirectory, cgroupDriver } = await facts();
+      await limitBuilds(cgroupDriver, limits, slots);
+      return watchDisk(rootDirectory, minFreeDiskMb);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { statfs } from "node:fs/promises";
+import { JobError } from "../host.ts";
+
+const gigabyte = 1e9;
+const watchMs = 1000;
+
+export type Disk = { freeBytes: number; totalBytes: number };
+
+/** Free space that builds leave alone: the operator's choice, or 2 GiB, or 5 % of a large disk. */
+export function floorBytes({ totalBytes }: Disk, minFreeMb: number | null): number {
+  return minFreeMb === null ? Math.max(2 * 1024 ** 3, totalBytes * 0.05) : minFreeMb * 1024 * 1024;
+}
+
+async function diskAt(path: string): Promise<Disk | null> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(path);
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  } catch {
+    // An engine in a virtual machine keeps its files where the agent does not see them.
+    return null;
+  }
+}
+
+const gigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`;
+
+/** @throws JobError when a build would find too little room */
+export async function demandDisk(paths: readonly string[], minFreeMb: number | null): Promise<void> {
+  for (const path of paths) {
+    const disk = await diskAt(path);
+    if (disk && disk.freeBytes < floorBytes(disk, minFreeMb))
+      throw new JobError(
+        `This host has only ${gigabytes(disk.freeBytes)} of free disk, and a deployment needs ${gigabytes(floorBytes(disk, minFreeMb))}: try again later, or ask the operator to make room.`,
+      );
+  }
+}
+
+/** Aborts when something eats what was left: half the floor is still there for the sites. */
+export function watchDisk(path: string, minFreeMb: number | null): { signal: AbortSignal; end(): void } {
+  const full = new AbortController();
+  const timer = setInterval(() => {
+    void diskAt(path).then((disk) => {
+      if (disk && disk.freeBytes < floorBytes(disk, minFreeMb) / 2)
+        full.abort(
+          new JobError("The build was ended because this host ran out of free disk: let it write less."),
+        );
+    });
+  }, watchMs);
+  return { signal: full.signal, end: () => clearInterval(timer) };
+}

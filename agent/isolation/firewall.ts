@@ -1,0 +1,86 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { engineGroup } from "./engine-group.ts";
+import { nameservers, type Destination } from "./addresses.ts";
+import { chainNames, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
+
+export type Bridges = Pick<Policy, "siteBridges" | "buildBridge">;
+
+const tools: Record<Family, string> = { 4: "iptables", 6: "ip6tables" };
+/** Docker and others change the tables too: wait for their lock. */
+const wait = ["-w", "10"];
+
+function run(program: string, args: readonly string[], input = ""): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, { timeout: 30_000 }, (error, stdout, stderr) => {
+      if (!error) return resolve(stdout);
+      const reason =
+        "code" in error && error.code === "ENOENT" ? "not installed" : stderr.trim() || error.message;
+      reject(new Error(`${program} ${args.join(" ")}: ${reason}`, { cause: error }));
+    });
+    child.stdin?.on("error", () => undefined).end(input);
+  });
+}
+
+/**
+ * Where packets that the host passes on are refused before Docker accepts them: its own chain for that, made here when the
+ * engine is not up yet, and the kernel's as long as nothing leads from there to Docker's.
+ */
+async function forwardHooks(family: Family): Promise<string[]> {
+  const tool = tools[family];
+  if (family === 4) await run(tool, [...wait, "-N", "DOCKER-USER"]).catch(() => "there already");
+  const listing = await run(tool, [...wait, "-S", "FORWARD"]);
+  const direct = listing.includes("-A FORWARD -j DOCKER-USER\n") ? [] : ["FORWARD"];
+  return family === 4 || direct.length === 0 ? ["DOCKER-USER", ...direct] : direct;
+}
+
+const families = async (): Promise<Family[]> =>
+  (await readFile("/proc/net/if_inet6", "utf8").catch(() => "")) === "" ? [4] : [4, 6];
+
+/** Sets the rules in one step for each family, whatever was there. @throws with what iptables said */
+export async function ensureFirewall(
+  agentId: string,
+  bridges: Bridges,
+  allowed: readonly Destination[],
+  group?: string,
+): Promise<void> {
+  const files = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
+  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  const policy: Policy = {
+    agentId,
+    ...bridges,
+    nameservers: nameservers(...texts),
+    allowed,
+    engineGroup: group === undefined ? await engineGroup() : group,
+  };
+  const { forward, input, output } = chainNames(agentId);
+  for (const family of await families()) {
+    const tool = tools[family];
+    await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
+    for (const [parent, chain] of [
+      ...(await forwardHooks(family)).map((parent) => [parent, forward] as const),
+      ["INPUT", input],
+      ["OUTPUT", output],
+    ] as const)
+      for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
+        await run(tool, [...wait, ...command]);
+  }
+}
+
+/** For a test's agent: its rules go. An agent that only stops leaves them, as its sites run on. */
+export async function removeFirewall(agentId: string): Promise<void> {
+  const chains = chainNames(agentId);
+  for (const family of await families()) {
+    const tool = tools[family];
+    const tryTo = (...args: string[]) =>
+      run(tool, [...wait, ...args]).then(
+        () => true,
+        () => false,
+      );
+    for (const parent of ["DOCKER-USER", "FORWARD", "INPUT", "OUTPUT"])
+      for (const chain of [chains.forward, chains.input, chains.output])
+        while (await tryTo("-D", parent, "-j", chain));
+    for (const chain of Object.values(chains)) await tryTo("-F", chain);
+    for (const chain of Object.values(chains)) await tryTo("-X", chain);
+  }
+}

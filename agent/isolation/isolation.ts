@@ -1,0 +1,82 @@
+import type { Engine } from "../docker/engine.ts";
+import { JobError } from "../host.ts";
+import { log } from "../log.ts";
+import type { Destination } from "./addresses.ts";
+import { ensureFirewall } from "./firewall.ts";
+import { siteBridgePattern } from "./rules.ts";
+
+export type FirewallMode = "on" | "warn" | "off";
+
+/** Keeps what tenants' containers may reach as it must be. */
+export type Isolation = {
+  /** Sets the rules again, and says in the agent's log when that fails. */
+  refresh(): Promise<void>;
+  /** @throws JobError when tenants' code must not run here, because the rules could not be set */
+  demand(): Promise<void>;
+};
+
+const recheckMs = 60_000;
+
+/** On for root on Linux; elsewhere the agent tries, and warns. */
+export function firewallMode(setting: "on" | "off" | undefined): FirewallMode {
+  return setting ?? (process.platform === "linux" && process.getuid?.() === 0 ? "on" : "warn");
+}
+
+export function openIsolation(options: {
+  agentId: string;
+  engine: Engine;
+  mode: FirewallMode;
+  allowed: readonly Destination[];
+  ensure?: typeof ensureFirewall;
+}): Isolation & { watch(signal: AbortSignal): void } {
+  const { agentId, engine, mode, allowed, ensure = ensureFirewall } = options;
+  let failure: string | null = "not set yet";
+  let running: Promise<void> | undefined;
+  // An engine that is not up yet starts its containers with the rules in place.
+  let known = { defaultBridge: "docker0", managed: [] as string[] };
+
+  async function set(): Promise<void> {
+    try {
+      known = await engine.bridges({ "berth.managed": "true" }).catch(() => known);
+      // Networks made before bridges had names of ours.
+      const others = known.managed.filter((name) => !name.startsWith("bth"));
+      const siteBridges = [siteBridgePattern(agentId), ...others];
+      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge }, allowed);
+      if (failure !== null) log("info", "The firewall keeps tenants apart");
+      failure = null;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (message !== failure) log(mode === "on" ? "error" : "warn", unset[mode], { error });
+      failure = message;
+    }
+  }
+  const refresh = async () => {
+    if (mode === "off") return;
+    running ??= set().finally(() => (running = undefined));
+    await running;
+  };
+  return {
+    refresh,
+    async demand() {
+      if (mode === "on" && failure !== null) await refresh();
+      if (mode === "on" && failure !== null)
+        throw new JobError(
+          "This host cannot keep sites apart at the moment, so it starts none: ask the operator to mend its firewall.",
+        );
+    },
+    watch(signal) {
+      if (mode === "off") {
+        log("warn", "BERTH_FIREWALL is off: tenants reach this host, its network and each other");
+        return;
+      }
+      const timer = setInterval(() => void refresh(), recheckMs).unref();
+      signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+    },
+  };
+}
+
+const unset = {
+  on: "The firewall could not be set, so no job is taken: install iptables and run the agent as root, or set BERTH_FIREWALL=off",
+  warn: "The firewall could not be set: tenants reach this host, its network and each other. Run the agent as root, with iptables",
+  off: "",
+};

@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { isIP } from "node:net";
+import type { Destination } from "./addresses.ts";
+
+export type Policy = {
+  agentId: string;
+  /** Bridges whose containers are tenants' sites; those of one bridge are one account's and may talk. */
+  siteBridges: readonly string[];
+  /** The bridge of build steps, which are of all tenants and may not talk. */
+  buildBridge: string;
+  nameservers: readonly string[];
+  allowed: readonly Destination[];
+  /**
+   * The engine's own control group (v2), below the root. A Dockerfile's ADD and FROM make the engine itself ask any
+   * address; null where it cannot be told from the host's other programs.
+   */
+  engineGroup: string | null;
+};
+export type Family = 4 | 6;
+type Rule = readonly string[];
+
+/** What no tenant reaches: cloud metadata, the operator's networks, carrier-grade NAT, benchmarks, other tenants. */
+const refused: Record<Family, readonly string[]> = {
+  4: [
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "192.0.0.0/24",
+    "198.18.0.0/15",
+  ],
+  // fd00:ec2::254 (metadata) is in fc00::/7; 64:ff9b::/96 is a way to IPv4.
+  6: ["fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b::/96"],
+};
+const reject = (family: Family): Rule => [
+  "-j",
+  "REJECT",
+  "--reject-with",
+  family === 4 ? "icmp-admin-prohibited" : "icmp6-adm-prohibited",
+];
+
+/** A kernel's interface name has at most 15 characters; the agent's four tell its bridges from another agent's. */
+const prefix = (agentId: string) => `bth${agentId.slice(0, 4)}`;
+export const siteBridgePattern = (agentId: string): string => `${prefix(agentId)}+`;
+export const bridgeName = (agentId: string, network: string): string =>
+  `${prefix(agentId)}${createHash("sha256").update(network).digest("hex").slice(0, 8)}`;
+
+/** Its own chains, so that agents on one engine do not undo each other's. */
+export function chainNames(agentId: string) {
+  const name = (part: string) => `BERTH-${agentId.slice(0, 4)}-${part}`;
+  return {
+    forward: name("FORWARD"),
+    input: name("INPUT"),
+    output: name("OUTPUT"),
+    outside: name("OUTSIDE"),
+    host: name("HOST"),
+    engine: name("ENGINE"),
+  };
+}
+
+const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
+
+/** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
+export function firewallRules(policy: Policy, family: Family): Rule[] {
+  const { forward, input, output, outside, host, engine } = chainNames(policy.agentId);
+  const bridges = [...policy.siteBridges, policy.buildBridge];
+  const exceptions = [
+    ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
+    ...(family === 6 ? neighbours : []),
+    ...policy.nameservers
+      .filter((address) => isIP(address) === family)
+      .flatMap((address) =>
+        ["udp", "tcp"].map((protocol) => ["-d", address, "-p", protocol, "--dport", "53", "-j", "RETURN"]),
+      ),
+    ...policy.allowed
+      .filter((destination) => destination.family === family)
+      .map(({ network, port }) => [
+        "-d",
+        network,
+        ...(port === null ? [] : ["-p", "tcp", "--dport", String(port)]),
+        "-j",
+        "RETURN",
+      ]),
+  ];
+  return [
+    ...policy.siteBridges.map((bridge) =>
+      add(forward, "-i", bridge, "-m", "physdev", "--physdev-is-bridged", "-j", "RETURN"),
+    ),
+    ...bridges.map((bridge) => add(forward, "-i", bridge, "-j", outside)),
+    ...bridges.map((bridge) => add(input, "-i", bridge, "-j", host)),
+    ...(policy.engineGroup === null
+      ? []
+      : [add(output, "-m", "cgroup", "--path", policy.engineGroup, "-j", engine)]),
+    ...exceptions.flatMap((rule) => [outside, host, engine].map((chain) => add(chain, ...rule))),
+    // The host's own resolver, in whose stead Docker asks.
+    ...["udp", "tcp"].map((protocol) =>
+      add(engine, "-o", "lo", "-p", protocol, "--dport", "53", "-j", "RETURN"),
+    ),
+    ...policy.siteBridges.map((bridge) => add(engine, "-o", bridge, ...reject(family))),
+    // The way of published ports to other containers of the operator's.
+    ...[policy.buildBridge, "br-+"].map((bridge) => add(engine, "-o", bridge, "-j", "RETURN")),
+    ...refused[family].map((network) => add(engine, "-d", network, ...reject(family))),
+    add(engine, "-o", "lo", ...reject(family)),
+    ...refused[family].map((network) => add(outside, "-d", network, ...reject(family))),
+    add(host, ...reject(family)),
+  ];
+}
+
+/** Without these, nothing on an IPv6 network finds its gateway. */
+const neighbours = ["neighbour-solicitation", "neighbour-advertisement", "router-solicitation"].map(
+  (type) => ["-p", "ipv6-icmp", "--icmpv6-type", type, "-j", "RETURN"],
+);
+
+/** The input of `iptables-restore --noflush`: our chains are emptied and filled in one step, all others stay. */
+export function restoreInput(policy: Policy, family: Family): string {
+  const chains = Object.values(chainNames(policy.agentId)).map((chain) => `:${chain} - [0:0]`);
+  const rules = firewallRules(policy, family).map((rule) => rule.join(" "));
+  return ["*filter", ...chains, ...rules, "COMMIT", ""].join("\n");
+}
+
+/**
+ * How a chain of Docker's or the kernel's comes to jump to ours before any rule but ours.
+ * @param listing what `iptables -S <parent>` printed
+ */
+export function hookCommands(listing: string, parent: string, chain: string): Rule[] {
+  const rules = listing.split("\n").filter((line) => line.startsWith("-A "));
+  const at = rules.indexOf(`-A ${parent} -j ${chain}`);
+  if (at >= 0 && rules.slice(0, at).every((rule) => rule.includes(" -j BERTH-"))) return [];
+  const insert: Rule = ["-I", parent, "1", "-j", chain];
+  return at < 0 ? [insert] : [insert, ["-D", parent, String(at + 2)]];
+}

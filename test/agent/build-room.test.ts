@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { limitSettings, noLimits } from "../../agent/isolation/build-limits.ts";
+import { demandDisk, floorBytes, watchDisk } from "../../agent/isolation/disk.ts";
+import { LogOutbox } from "../../agent/log-outbox.ts";
+import { tmpdir } from "node:os";
+
+const gibibyte = 1024 ** 3;
+const limits = { memoryMb: 2048, cpus: 1, pids: 1024 };
+const values = (version: 1 | 2) =>
+  Object.fromEntries(
+    limitSettings(version, limits, 2).map(({ file, value }) => [file.replace("/sys/fs/cgroup/", ""), value]),
+  );
+
+describe("the control group of builds", () => {
+  it("gets its limits for every slot, and no swap", () => {
+    expect(values(1)).toEqual({
+      "memory/docker/buildkit/memory.limit_in_bytes": String(4 * gibibyte),
+      "memory/docker/buildkit/memory.memsw.limit_in_bytes": String(4 * gibibyte),
+      "cpu/docker/buildkit/cpu.cfs_period_us": "100000",
+      "cpu/docker/buildkit/cpu.cfs_quota_us": "200000",
+      "cpu/docker/buildkit/cpu.shares": "256",
+      "pids/docker/buildkit/pids.max": "2048",
+    });
+    expect(values(2)).toEqual({
+      "cgroup.subtree_control": "+cpu +memory +pids",
+      "docker/cgroup.subtree_control": "+cpu +memory +pids",
+      "docker/buildkit/memory.max": String(4 * gibibyte),
+      "docker/buildkit/memory.swap.max": "0",
+      "docker/buildkit/cpu.max": "200000 100000",
+      "docker/buildkit/cpu.weight": "25",
+      "docker/buildkit/pids.max": "2048",
+    });
+  });
+
+  it("lifts the limit of swap before that of memory falls", () => {
+    const files = limitSettings(1, limits, 2).map(({ file, value }) => `${file.split("/").at(-1)} ${value}`);
+    expect(files.slice(0, 2)).toEqual([
+      "memory.memsw.limit_in_bytes -1",
+      `memory.limit_in_bytes ${4 * gibibyte}`,
+    ]);
+  });
+
+  it("is without limits again when they are taken away", () => {
+    expect(noLimits(1).map(({ value }) => value)).toEqual(["-1", "-1", "-1", "-1", "1024", "max"]);
+    expect(noLimits(2).map(({ value }) => value)).toEqual(["max", "max", "max", "100", "max"]);
+  });
+});
+
+describe("the disk's floor", () => {
+  it("is 2 GiB, 5 % of a large disk, or what the operator says", () => {
+    const disk = (size: number) => ({ freeBytes: 0, totalBytes: size * gibibyte });
+    expect(floorBytes(disk(10), null)).toBe(2 * gibibyte);
+    expect(floorBytes(disk(1000), null)).toBe(50 * gibibyte);
+    expect(floorBytes(disk(1000), 1024)).toBe(gibibyte);
+    expect(floorBytes(disk(1000), 0)).toBe(0);
+  });
+
+  it("keeps deployments from beginning, with a sentence that says how much is free", async () => {
+    await demandDisk([tmpdir()], 0);
+    await expect(demandDisk([tmpdir()], 1e9)).rejects.toThrow(
+      /^This host has only \d+\.\d GB of free disk, and a deployment needs /,
+    );
+    await demandDisk(["/not/to/be/seen/from/here"], 1e9);
+  });
+
+  it("ends a build that eats what was left", async () => {
+    const disk = watchDisk(tmpdir(), 1e9);
+    await new Promise((resolve) => disk.signal.addEventListener("abort", resolve));
+    expect(String(disk.signal.reason)).toContain("ran out of free disk");
+    disk.end();
+  });
+});
+
+it("a log is cut after 4 MiB, says so once, and still holds what the agent says", () => {
+  const shown: string[] = [];
+  const source = { jobId: "job_1", attempt: 1, deploymentId: "dep_1" } as unknown as ConstructorParameters<
+    typeof LogOutbox
+  >[0];
+  const outbox = new LogOutbox(source, ({ firstSeq, lines }) => {
+    shown.push(...lines.map(({ text }) => text));
+    acknowledge = firstSeq + lines.length - 1;
+  });
+  let acknowledge = 0;
+  for (let line = 0; line < 6000; line++) {
+    outbox.add("x".repeat(1000), "stdout", new Date());
+    outbox.flush();
+    outbox.acknowledge(acknowledge);
+  }
+  outbox.add("Waiting for an answer.", "system", new Date());
+  outbox.flush();
+  outbox.close();
+  expect(shown.filter((line) => line === "The log is truncated after 4 MiB.")).toHaveLength(1);
+  expect(shown.at(-1)).toBe("Waiting for an answer.");
+  expect(shown.join("").length).toBeLessThan(4.1 * 1024 * 1024);
+  expect(shown.join("").length).toBeGreaterThan(3.5 * 1024 * 1024);
+});

@@ -1,0 +1,384 @@
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { randomBytes, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmdirSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { packText } from "../../agent/build/prepare.ts";
+import { createEngine } from "../../agent/docker/engine.ts";
+import { networkName, siteContainer } from "../../agent/docker/specs.ts";
+import { parseDestination } from "../../agent/isolation/addresses.ts";
+import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits.ts";
+import { giveOwnGroup, groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
+import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
+import { bridgeName, siteBridgePattern } from "../../agent/isolation/rules.ts";
+
+const engine = createEngine({
+  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+});
+const agentId = randomBytes(8).toString("hex");
+const execute = promisify(execFile);
+const docker = async (...args: string[]) => (await execute("docker", args)).stdout;
+const accounts = { one: `acc_${agentId}1`, other: `acc_${agentId}2` };
+const containers: string[] = [];
+const servers: Server[] = [];
+const images: string[] = [];
+let firewallOpen: { gateway: string; main: string };
+
+type Account = keyof typeof accounts;
+type Site = { id: string; address: string };
+
+const listen = 'require("net").createServer((s) => s.on("error", () => {}).end("hello")).listen(3000);';
+
+/** A site as the agent makes it; it listens on port 3000 and says hello. */
+async function startSite(account: Account, code = "", limits = {}): Promise<Site> {
+  const accountId = accounts[account];
+  const network = networkName(accountId);
+  await engine.ensureNetwork(network, bridgeName(agentId, network), { "berth.test": agentId });
+  const hello = `${listen}${code}`;
+  const run = {
+    siteId: `site_${containers.length}${agentId}`,
+    accountId,
+    hostnames: ["a.localhost"],
+    port: 3000,
+    startCommand: 'node -e "$CODE"',
+    healthCheckPath: null,
+    startTimeoutSeconds: 10,
+    env: [{ key: "CODE", value: hello, scope: "runtime", secret: false }],
+    limits: { memoryMb: 128, cpuMilli: 500, pids: 64, ...limits },
+  } as unknown as Parameters<typeof siteContainer>[1];
+  const id = await engine.createContainer(siteContainer(agentId, run, "dep_1", "node:24-bookworm-slim", ""));
+  containers.push(id);
+  await engine.startContainer(id);
+  const state = await engine.inspectContainer(id);
+  return { id, address: state?.addresses[network] ?? "" };
+}
+
+const probe = (host: string, port: number) =>
+  `const s=require("net").connect({host:${JSON.stringify(host)},port:${port},timeout:3000});` +
+  's.on("connect",()=>{console.log("open");s.destroy()}).on("timeout",()=>{console.log("silent");s.destroy()})' +
+  '.on("error",(e)=>console.log(e.code))';
+
+/** What a connection from inside the site's container comes to. */
+const reach = async ({ id }: Site, host: string, port: number) =>
+  (await docker("exec", id, "node", "-e", probe(host, port))).trim();
+
+async function serve(host: string): Promise<number> {
+  const server = createServer((socket) => socket.on("error", () => undefined).end("host"));
+  servers.push(server.listen(0, host));
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+async function hostReaches({ address }: Site): Promise<string> {
+  const code = probe(address, 3000);
+  return (await execute(process.execPath, ["-e", code])).stdout.trim();
+}
+
+const mainAddress = () =>
+  Object.entries(networkInterfaces())
+    .filter(([name]) => !/^(?:lo|docker|br-|bth|veth)/.test(name))
+    .flatMap(([, addresses]) => addresses ?? [])
+    .find(({ family }) => family === "IPv4")!.address;
+
+/** Where packages come from on this machine, which tenants' builds need. */
+const registry = new URL(execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim());
+const registryPort = Number(registry.port) || (registry.protocol === "http:" ? 80 : 443);
+const fromEnvironment = (process.env["BERTH_ALLOWED_PRIVATE_ADDRESSES"] ?? "")
+  .split(",")
+  .flatMap((text) => parseDestination(text.trim()) ?? []);
+
+let site: Site, sibling: Site, stranger: Site;
+let gateway: string, main: string;
+let ports: { gateway: number; main: number; named: number };
+
+const ensure = async (engineGroup?: string) => {
+  const { defaultBridge } = await engine.bridges({ "berth.test": agentId });
+  await ensureFirewall(
+    agentId,
+    { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge },
+    [...fromEnvironment, { family: 4, network: main, port: ports.named }],
+    engineGroup,
+  );
+};
+
+beforeAll(async () => {
+  [site, sibling, stranger] = [await startSite("one"), await startSite("one"), await startSite("other")];
+  gateway = site.address.replace(/\.\d+$/, ".1");
+  main = mainAddress();
+  ports = { gateway: await serve(gateway), main: await serve(main), named: await serve(main) };
+  for (const each of [site, sibling, stranger])
+    await vi.waitUntil(async () => (await hostReaches(each)) === "open", { timeout: 20_000 });
+  firewallOpen = {
+    gateway: await reach(site, gateway, ports.gateway),
+    main: await reach(site, main, ports.main),
+  };
+  await ensure();
+});
+
+afterAll(async () => {
+  for (const id of containers) await engine.removeContainer(id);
+  for (const account of Object.values(accounts)) await engine.removeNetwork(networkName(account));
+  for (const tag of images) await engine.removeImage(tag);
+  for (const server of servers) server.close();
+  await removeFirewall(agentId);
+  for (const tool of ["iptables", "ip6tables"])
+    expect(execFileSync(tool, ["-w", "-S"], { encoding: "utf8" })).not.toContain(
+      `BERTH-${agentId.slice(0, 4)}`,
+    );
+});
+
+describe("from inside a site's container", () => {
+  it("no address of the host answers, and it is the rules that refuse", async () => {
+    expect(firewallOpen).toEqual({ gateway: "open", main: "open" });
+    expect(await reach(site, gateway, ports.gateway)).toBe("EHOSTUNREACH");
+    expect(await reach(site, main, ports.main)).toBe("EHOSTUNREACH");
+  });
+
+  it("neither cloud metadata nor private networks answer", async () => {
+    for (const address of ["169.254.169.254", "10.0.0.1", "172.31.255.1", "192.168.1.1", "100.64.0.1"])
+      expect([address, await reach(site, address, 80)]).toEqual([address, "EHOSTUNREACH"]);
+  });
+
+  it("another account's site does not answer, one of its own account does", async () => {
+    expect(await reach(site, stranger.address, 3000)).toBe("EHOSTUNREACH");
+    expect(await reach(stranger, site.address, 3000)).toBe("EHOSTUNREACH");
+    expect(await reach(site, sibling.address, 3000)).toBe("open");
+  });
+
+  it("a port published on the host does not answer either", async () => {
+    const name = `berth-test-${agentId}`;
+    const flags = ["--detach", "--name", name, "--publish", `${main}::3000`];
+    containers.push((await docker("run", ...flags, "node:24-bookworm-slim", "node", "-e", listen)).trim());
+    const published = Number((await docker("port", name, "3000")).trim().split(":").at(-1));
+    await vi.waitUntil(
+      async () => (await execute(process.execPath, ["-e", probe(main, published)])).stdout.trim() === "open",
+      { timeout: 20_000 },
+    );
+    expect(await reach(site, main, published)).toBe("EHOSTUNREACH");
+  });
+
+  it("names resolve, packages are in reach, and so is the one port the operator named", async () => {
+    expect(await reach(site, registry.hostname, registryPort)).toBe("open");
+    expect(await reach(site, main, ports.named)).toBe("open");
+  });
+
+  it("the engine's socket is not there", async () => {
+    const found = await docker(
+      "exec",
+      site.id,
+      "sh",
+      "-c",
+      "ls /var/run/docker.sock /run/docker.sock 2>&1 || true",
+    );
+    expect(found.match(/No such file/g)).toHaveLength(2);
+  });
+});
+
+it("the host, and so the ingress, reaches into every site", async () => {
+  for (const each of [site, sibling, stranger]) expect(await hostReaches(each)).toBe("open");
+});
+
+it("an engine with a control group of its own asks no private address for a Dockerfile", async () => {
+  const root = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((folder) =>
+    existsSync(join(folder, "cgroup.controllers")),
+  );
+  const group = `berth-test-${agentId}`;
+  const folder = join(root ?? expect.fail("no cgroup2"), group);
+  mkdirSync(folder);
+  try {
+    await ensure(group);
+    // Stands for dockerd: the shell moves into the group and becomes the program.
+    const script = `echo $$ > ${join(folder, "cgroup.procs")} && exec "$0" -e "$1"`;
+    const asks = async (host: string, port: number) =>
+      (await execute("sh", ["-c", script, process.execPath, probe(host, port)])).stdout.trim();
+    for (const [host, port] of [
+      [main, ports.main],
+      [gateway, ports.gateway],
+      [site.address, 3000],
+      ["169.254.169.254", 80],
+    ] as const)
+      expect([host, await asks(host, port)]).toEqual([host, "EHOSTUNREACH"]);
+    expect(await asks(main, ports.named)).toBe("open");
+    expect(await asks(registry.hostname, registryPort)).toBe("open");
+    expect(await hostReaches(site)).toBe("open");
+  } finally {
+    await ensure();
+    rmdirSync(folder);
+  }
+});
+
+it("an engine that nothing supervises gets a control group of its own", async () => {
+  const stand = spawn("sleep", ["600"]);
+  const group = `berth-test-${agentId}-own`;
+  expect(await giveOwnGroup(stand.pid!, group)).toBe(true);
+  const read = (file: string) => readFileSync(file, "utf8");
+  expect(groupOfItsOwn(read(`/proc/${stand.pid}/cgroup`), read("/proc/self/cgroup"))).toBe(group);
+  stand.kill();
+  await once(stand, "exit");
+  for (const root of ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"])
+    if (existsSync(join(root, group))) rmdirSync(join(root, group));
+});
+
+it("IPv6 is refused as well, should the engine ever give any", () => {
+  const listing = execFileSync("ip6tables", ["-w", "-S"], { encoding: "utf8" });
+  const chain = `BERTH-${agentId.slice(0, 4)}`;
+  expect(listing).toContain(`-A INPUT -j ${chain}-INPUT`);
+  expect(listing).toContain(`-A ${chain}-HOST -j REJECT --reject-with icmp6-adm-prohibited`);
+  expect(listing).toMatch(new RegExp(`^-A (?:FORWARD|DOCKER-USER) -j ${chain}-FORWARD$`, "m"));
+});
+
+it("setting the rules again changes nothing, and puts back what was lost", async () => {
+  const listing = () => execFileSync("iptables", ["-w", "-S"], { encoding: "utf8" });
+  const ours = () =>
+    listing()
+      .split("\n")
+      .filter((line) => line.includes(`BERTH-${agentId.slice(0, 4)}`));
+  const before = ours();
+  await ensure();
+  expect(ours()).toEqual(before);
+  execFileSync("iptables", ["-w", "-D", "INPUT", "-j", `BERTH-${agentId.slice(0, 4)}-INPUT`]);
+  expect(await reach(site, gateway, ports.gateway)).toBe("open");
+  await ensure();
+  expect(await reach(site, gateway, ports.gateway)).toBe("EHOSTUNREACH");
+});
+
+/** Builds as the agent does; lines of RUN steps, in order. Never cached. */
+async function build(steps: string[], cacheNamespace = agentId): Promise<string[]> {
+  const text = ["FROM node:24-bookworm-slim", `RUN echo ${randomUUID()}`, ...steps, ""].join("\n");
+  const input = { siteId: "site_test", rootDir: null, dockerfilePath: null, buildCommand: null };
+  const prepared = await packText(text, { ...input, startCommand: null, env: [] }, null);
+  const tag = `berth-test/isolation:${randomUUID()}`;
+  const lines: string[] = [];
+  await engine.build({
+    ...prepared,
+    tag,
+    labels: { "berth.test": "true" },
+    cacheNamespace,
+    signal: new AbortController().signal,
+    onLine: (line, stream) => void (stream === "stdout" && lines.push(line)),
+  });
+  images.push(tag);
+  return lines.slice(1);
+}
+
+describe("a build step", () => {
+  it("reaches packages, and neither the host, nor metadata, nor a site", async () => {
+    const targets: [string, number][] = [
+      [gateway, ports.gateway],
+      [main, ports.main],
+      ["169.254.169.254", 80],
+      [site.address, 3000],
+      [registry.hostname, registryPort],
+    ];
+    const steps = targets.map(([host, port]) => `RUN node -e '${probe(host, port)}'`);
+    const no = "EHOSTUNREACH";
+    expect(await build(steps)).toEqual([no, no, no, no, "open"]);
+  });
+
+  it("gets neither the host's network nor its privileges", async () => {
+    await expect(build(["RUN --network=host true"])).rejects.toThrow(/not allowed|Unknown flag/);
+    await expect(build(["RUN --security=insecure true"])).rejects.toThrow(/not allowed|Unknown flag/);
+  });
+
+  it("that uses too much memory or too many processes is ended, and nothing else is", async () => {
+    const { cgroupDriver } = await engine.facts();
+    expect(cgroupDriver).toBe("cgroupfs");
+    await limitBuilds(cgroupDriver, { memoryMb: 2048, cpus: 2, pids: 600 }, 1);
+    try {
+      const hog = "const all = []; for (;;) all.push(Buffer.alloc(8388608, 1))";
+      await expect(build([`RUN node -e '${hog}'`])).rejects.toThrow("exit code: 137");
+      const [forks] = await build([
+        "RUN (while true; do sleep 60 & done) 2>&1 | head -1; ls -d /proc/[0-9]* | wc -l",
+      ]);
+      expect(forks).toMatch(/fork/i);
+      expect(await hostReaches(site)).toBe("open");
+    } finally {
+      await liftBuildLimits();
+    }
+  });
+
+  it("finds nothing in its cache that another site's build put there", async () => {
+    const step = "RUN --mount=type=cache,target=/cache cat /cache/kept || true; echo kept > /cache/kept";
+    const [own, other] = [randomUUID(), randomUUID()];
+    expect(await build([step], own)).toEqual([]);
+    expect(await build([step], other)).toEqual([]);
+    expect(await build([step], own)).toEqual(["kept"]);
+  });
+});
+
+it("a site's container passes section 5 of the CIS Docker Benchmark", async () => {
+  const [found] = JSON.parse(await docker("inspect", site.id)) as [
+    { HostConfig: Record<string, unknown>; Mounts: unknown[]; AppArmorProfile: string },
+  ];
+  expect(found.Mounts).toEqual([]);
+  expect(found.HostConfig).toMatchObject({
+    Privileged: false,
+    Binds: null,
+    CapDrop: ["ALL"],
+    SecurityOpt: ["no-new-privileges"],
+    PidMode: "",
+    UTSMode: "",
+    UsernsMode: "",
+    IpcMode: "private",
+    CgroupnsMode: "private",
+    NetworkMode: networkName(accounts.one),
+    PublishAllPorts: false,
+    PortBindings: null,
+    Devices: null,
+    PidsLimit: 64,
+    Memory: 128 * 1024 * 1024,
+    MemorySwap: 128 * 1024 * 1024,
+    NanoCpus: 500_000_000,
+    CpuShares: 512,
+    OomKillDisable: false,
+    OomScoreAdj: 500,
+    ShmSize: 64 * 1024 * 1024,
+    LogConfig: { Type: "json-file", Config: { "max-size": "10m", "max-file": "3" } },
+  });
+  const status = await docker("exec", site.id, "cat", "/proc/1/status");
+  expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+  // 2: a filter, which is Docker's default one.
+  expect(status).toMatch(/^Seccomp:\s+2$/m);
+  // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID, NET_BIND_SERVICE.
+  expect(status).toMatch(/^CapBnd:\s+00000000000004cb$/m);
+  expect((await docker("exec", site.id, "sh", "-c", "ulimit -n; ulimit -c")).split("\n")).toEqual([
+    "16384",
+    "0",
+    "",
+  ]);
+});
+
+it("a fork bomb ends at its site's limit, and others go on", async () => {
+  const bomb = await startSite("one");
+  await vi.waitUntil(async () => (await hostReaches(bomb)) === "open", { timeout: 20_000 });
+  const forked = await execute("docker", [
+    "exec",
+    bomb.id,
+    "sh",
+    "-c",
+    "while true; do sleep 600 & done",
+  ]).catch((error: Error & { stderr: string }) => error);
+  expect(forked.stderr).toMatch(/fork/i);
+  const processes = (await docker("top", bomb.id, "-eLo", "pid")).trim().split("\n").length - 1;
+  expect(processes).toBeGreaterThan(40);
+  expect(processes).toBeLessThanOrEqual(64);
+  expect(await hostReaches(sibling)).toBe("open");
+  await engine.removeContainer(bomb.id);
+});
+
+it("a memory hog is killed alone", async () => {
+  const code = "setTimeout(() => { const all = []; for (;;) all.push(Buffer.alloc(8388608, 1)); }, 500)";
+  const before = await engine.inspectContainer(sibling.id);
+  const hog = await startSite("one", code, { memoryMb: 64 });
+  const restarts = async () =>
+    Number(await docker("inspect", "--format", "{{.RestartCount}}", hog.id)) > 0 ||
+    (await engine.inspectContainer(hog.id))?.oomKilled;
+  await vi.waitUntil(restarts, { timeout: 30_000 });
+  expect((await engine.inspectContainer(sibling.id))?.pid).toBe(before?.pid);
+  expect(await hostReaches(sibling)).toBe("open");
+  await engine.removeContainer(hog.id);
+});

@@ -1,0 +1,200 @@
+import { describe, expect, it } from "vitest";
+import { readConfig } from "../../agent/config.ts";
+import type { Engine } from "../../agent/docker/engine.ts";
+import { nameservers, parseDestination } from "../../agent/isolation/addresses.ts";
+import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
+import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
+import {
+  bridgeName,
+  chainNames,
+  firewallRules,
+  hookCommands,
+  restoreInput,
+  siteBridgePattern,
+  type Policy,
+} from "../../agent/isolation/rules.ts";
+
+const agentId = "0123456789abcdef";
+const policy: Policy = {
+  agentId,
+  siteBridges: [siteBridgePattern(agentId)],
+  buildBridge: "docker0",
+  nameservers: ["10.0.0.2", "fd00::53"],
+  allowed: [
+    { family: 4, network: "10.1.0.0/16", port: null },
+    { family: 4, network: "10.2.0.1", port: 3128 },
+  ],
+  engineGroup: "system.slice/docker.service",
+};
+const lines = (family: 4 | 6) => firewallRules(policy, family).map((rule) => rule.join(" "));
+
+describe("the firewall's rules", () => {
+  it("let replies, name servers and what the operator named pass before they refuse", () => {
+    const outside = lines(4).filter((line) => line.startsWith("-A BERTH-0123-OUTSIDE "));
+    expect(outside.map((line) => line.replace("-A BERTH-0123-OUTSIDE ", ""))).toEqual([
+      "-m conntrack --ctstate RELATED,ESTABLISHED -j RETURN",
+      "-d 10.0.0.2 -p udp --dport 53 -j RETURN",
+      "-d 10.0.0.2 -p tcp --dport 53 -j RETURN",
+      "-d 10.1.0.0/16 -j RETURN",
+      "-d 10.2.0.1 -p tcp --dport 3128 -j RETURN",
+      ...[
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "192.0.0.0/24",
+        "198.18.0.0/15",
+      ].map((network) => `-d ${network} -j REJECT --reject-with icmp-admin-prohibited`),
+    ]);
+  });
+
+  it("refuse everything on the host itself that was not named", () => {
+    const host = lines(4).filter((line) => line.startsWith("-A BERTH-0123-HOST "));
+    expect(host.at(-1)).toBe("-A BERTH-0123-HOST -j REJECT --reject-with icmp-admin-prohibited");
+    expect(host.filter((line) => line.includes("REJECT"))).toHaveLength(1);
+    expect(lines(6).at(-1)).toBe("-A BERTH-0123-HOST -j REJECT --reject-with icmp6-adm-prohibited");
+  });
+
+  it("touch nothing but the bridges of sites and of builds, and let one account's sites talk", () => {
+    const own = lines(4).filter((line) => /^-A BERTH-0123-(?:FORWARD|INPUT) /.test(line));
+    expect(own).toEqual([
+      "-A BERTH-0123-FORWARD -i bth0123+ -m physdev --physdev-is-bridged -j RETURN",
+      "-A BERTH-0123-FORWARD -i bth0123+ -j BERTH-0123-OUTSIDE",
+      "-A BERTH-0123-FORWARD -i docker0 -j BERTH-0123-OUTSIDE",
+      "-A BERTH-0123-INPUT -i bth0123+ -j BERTH-0123-HOST",
+      "-A BERTH-0123-INPUT -i docker0 -j BERTH-0123-HOST",
+    ]);
+  });
+
+  it("hold the engine itself, by its control group, to the same when a Dockerfile makes it ask", () => {
+    expect(lines(4)).toContain(
+      "-A BERTH-0123-OUTPUT -m cgroup --path system.slice/docker.service -j BERTH-0123-ENGINE",
+    );
+    const engine = lines(4).filter((line) => line.startsWith("-A BERTH-0123-ENGINE "));
+    expect(engine.at(-1)).toBe("-A BERTH-0123-ENGINE -o lo -j REJECT --reject-with icmp-admin-prohibited");
+    expect(engine).toContain(
+      "-A BERTH-0123-ENGINE -o bth0123+ -j REJECT --reject-with icmp-admin-prohibited",
+    );
+    const without = firewallRules({ ...policy, engineGroup: null }, 4).map((rule) => rule.join(" "));
+    expect(without.filter((line) => line.includes("-OUTPUT "))).toEqual([]);
+  });
+
+  it("keep IPv6 to IPv6, its metadata address and its way to IPv4 refused", () => {
+    const text = lines(6).join("\n");
+    for (const network of ["fc00::/7", "fe80::/10", "64:ff9b::/96"])
+      expect(text).toContain(`-d ${network} -j REJECT`);
+    expect(text).toContain("-d fd00::53 -p udp --dport 53 -j RETURN");
+    expect(text).not.toMatch(/\d+\.\d+\.\d+\.\d+/);
+  });
+
+  it("are set in one step that leaves all other chains alone", () => {
+    const text = restoreInput(policy, 4);
+    expect(text.startsWith("*filter\n:BERTH-0123-FORWARD - [0:0]\n")).toBe(true);
+    expect(text.endsWith("\nCOMMIT\n")).toBe(true);
+    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length);
+  });
+});
+
+it("the engine's control group counts when the agent is not in it too", () => {
+  const docker = "1:name=systemd:/\n0::/system.slice/docker.service\n";
+  expect(groupOfItsOwn(docker, "0::/system.slice/berth.service\n")).toBe("system.slice/docker.service");
+  expect(groupOfItsOwn(docker, "0::/system.slice/docker.service/x\n")).toBeNull();
+  expect(groupOfItsOwn("0::/\n", "0::/system.slice/berth.service\n")).toBeNull();
+  expect(groupOfItsOwn("", "")).toBeNull();
+});
+
+it("our chain is asked before any rule of others, and moved there once when it is not", () => {
+  const chain = "BERTH-0123-INPUT";
+  const insert = ["-I", "INPUT", "1", "-j", chain];
+  expect(hookCommands("-P INPUT ACCEPT\n", "INPUT", chain)).toEqual([insert]);
+  expect(hookCommands(`-P INPUT ACCEPT\n-A INPUT -j ${chain}\n-A INPUT -j ufw\n`, "INPUT", chain)).toEqual(
+    [],
+  );
+  expect(hookCommands(`-A INPUT -j BERTH-9999-INPUT\n-A INPUT -j ${chain}\n`, "INPUT", chain)).toEqual([]);
+  expect(hookCommands(`-A INPUT -j ufw\n-A INPUT -j ${chain}\n`, "INPUT", chain)).toEqual([
+    insert,
+    ["-D", "INPUT", "3"],
+  ]);
+});
+
+it("a bridge's name fits the kernel, is the same for the same network and matches the rules' pattern", () => {
+  const name = bridgeName(agentId, "berth-acc_1");
+  expect(name).toMatch(/^bth0123[0-9a-f]{8}$/);
+  expect(bridgeName(agentId, "berth-acc_1")).toBe(name);
+  expect(bridgeName(agentId, "berth-acc_2")).not.toBe(name);
+});
+
+it("destinations are addresses or networks, with or without a port", () => {
+  expect(parseDestination("10.0.0.5")).toEqual({ family: 4, network: "10.0.0.5", port: null });
+  expect(parseDestination("10.0.0.0/24:80")).toEqual({ family: 4, network: "10.0.0.0/24", port: 80 });
+  expect(parseDestination("fd00::/64")).toEqual({ family: 6, network: "fd00::/64", port: null });
+  expect(parseDestination("[fd00::1]:3128")).toEqual({ family: 6, network: "fd00::1", port: 3128 });
+  for (const wrong of [
+    "",
+    "proxy",
+    "10.0.0.5:0",
+    "10.0.0.5:99999",
+    "10.0.0.0/33",
+    "10.0.0.1/8/8",
+    "-j ACCEPT",
+  ])
+    expect([wrong, parseDestination(wrong)]).toEqual([wrong, null]);
+});
+
+it("name servers on the host's loopback are Docker's affair", () => {
+  expect(
+    nameservers("# x\nnameserver 127.0.0.53\nnameserver 10.0.0.2\n", "nameserver 10.0.0.2\nnameserver ::1\n"),
+  ).toEqual(["10.0.0.2"]);
+});
+
+it("the operator's list is read with the configuration, and a wrong entry is named", () => {
+  const least = {
+    BERTH_URL: "https://berth.example",
+    BERTH_HOST_TOKEN: `hst_0${"a".repeat(43)}`,
+    BERTH_STATE_DIR: "/var/lib/berth",
+  };
+  const read = (list: string) => readConfig({ ...least, BERTH_ALLOWED_PRIVATE_ADDRESSES: list });
+  expect(read("10.0.0.5:3128, 10.1.0.0/16,").firewall.allowed).toHaveLength(2);
+  expect(() => read("10.0.0.5,proxy")).toThrow("proxy is no address");
+  expect(readConfig({ ...least, BERTH_FIREWALL: "off" }).firewall.mode).toBe("off");
+});
+
+describe("while the rules cannot be set", () => {
+  const engine = {
+    bridges: async () => ({ defaultBridge: "docker0", managed: ["br-old", "bth999900000000"] }),
+  } as unknown as Engine;
+  const open = (mode: FirewallMode, ensure: () => Promise<void>) =>
+    openIsolation({ agentId, engine, mode, allowed: [], ensure });
+  const fails = () => Promise.reject(new Error("iptables: not installed"));
+
+  it("no tenant's code runs, until they are", async () => {
+    let broken = true;
+    const isolation = open("on", () => (broken ? fails() : Promise.resolve()));
+    await isolation.refresh();
+    await expect(isolation.demand()).rejects.toThrow("cannot keep sites apart");
+    broken = false;
+    await isolation.demand();
+  });
+
+  it("it runs where the agent may not set any, or was told not to", async () => {
+    for (const mode of ["warn", "off"] as const) {
+      const isolation = open(mode, fails);
+      await isolation.refresh();
+      await isolation.demand();
+    }
+  });
+
+  it("networks of an older agent are covered by their own names", async () => {
+    const seen: string[][] = [];
+    const isolation = openIsolation({
+      agentId,
+      engine,
+      mode: "on",
+      allowed: [],
+      ensure: async (_agent, { siteBridges }) => void seen.push([...siteBridges]),
+    });
+    await isolation.demand();
+    expect(seen).toEqual([["bth0123+", "br-old"]]);
+  });
+});
