@@ -59,6 +59,7 @@ async function deploy(sample: string): Promise<{ address: string; container: str
   const building = engine.build({
     ...prepared,
     tag,
+    cacheNamespace: "test",
     labels: { "berth.test": "true" },
     signal: new AbortController().signal,
     onLine: (text) => lines.push(text),
