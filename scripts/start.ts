@@ -117,6 +117,7 @@ async function start(): Promise<void> {
       WEBHOOK_HOST: siteUrl,
       SITES_ORIGIN: `http://localhost:${ingressPort}`,
       PAYMENTS: "test",
+      ...limitsFromEnvironment(),
       SECRET_KEY: state.secretKey,
       SETUP_TOKEN: state.setupToken,
       MAIL_ENDPOINT: `http://127.0.0.1:${state.ports.mail}/emails`,
@@ -217,6 +218,14 @@ async function start(): Promise<void> {
   console.log(`  API           ${baseUrl}  (key in ${inState("local.json")})`);
   console.log(`  Ctrl-C stops all of it; ${stateDirectory} remembers.\n`);
   console.log(`ready ${siteUrl}`);
+}
+
+/** Shorter ones make tests of what never answers shorter. */
+function limitsFromEnvironment(): Record<string, string> {
+  const names = ["START_TIMEOUT_SECONDS", "BUILD_TIMEOUT_SECONDS"];
+  return Object.fromEntries(
+    names.flatMap((name) => [process.env[`BERTH_${name}`] ?? []].flat().map((value) => [name, value])),
+  );
 }
 
 function readSample(): Sample | undefined {

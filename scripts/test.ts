@@ -2,13 +2,19 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
+import { installPackages } from "./lib/docker-engine.ts";
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 
 /** Every tier, on a service started for it. Arguments go to vitest; what cannot run fails. */
 let status = 1;
 let closingLine = "0 passed, 1 failed";
 try {
-  const service = await startEmbeddedService("test");
+  // For the pages in a real browser.
+  if (!existsSync("/usr/bin/chromium")) await installPackages(["chromium"]);
+  const service = await startEmbeddedService("test", {
+    BERTH_START_TIMEOUT_SECONDS: "15",
+    BERTH_BUILD_TIMEOUT_SECONDS: "60",
+  });
   const closingLineFile = join(service.stateDirectory, "closing-line.txt");
   rmSync(closingLineFile, { force: true });
   const vitest = spawn(

@@ -24,6 +24,9 @@ const Config = z.object({
   PAYMENTS: z.literal("test"),
   SECRET_KEY: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url"),
   SETUP_TOKEN: z.string().min(32).optional(),
+  /** Seconds a new container may take until it answers. */
+  START_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(600).default(60),
+  BUILD_TIMEOUT_SECONDS: z.coerce.number().int().min(10).max(7200).default(900),
   /** "closed": only who has an account signs in. */
   SIGN_UP: z.enum(["open", "closed"]).default("open"),
   GITHUB_CLIENT_ID: z.string().min(1).optional(),

@@ -1,6 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { checkSource } from "../build/check-source.ts";
 import { describeSource, fetchSource } from "../build/fetch-source.ts";
 import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
 import { networkName, siteLabels } from "../docker/specs.ts";
@@ -83,6 +84,7 @@ async function build(host: Host, args: Args, reference: string, job: JobRun): Pr
     if (source.type === "git") {
       job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
       await fetchSource(source, folder, host.settings, job.signal);
+      await checkSource(folder);
     }
     const cloned = performance.now();
     const input = {

@@ -12,7 +12,10 @@ export type EmbeddedService = {
 };
 
 /** `npm start` as a child with ports and a fresh state directory of its own; what it prints is shown. */
-export async function startEmbeddedService(name: string): Promise<EmbeddedService> {
+export async function startEmbeddedService(
+  name: string,
+  limits: Record<string, string> = {},
+): Promise<EmbeddedService> {
   const stateDirectory = join(projectRoot, ".berth", name);
   const flags = ["--discard", "--state-dir", stateDirectory];
   flags.push("--port", String(await freePort()), "--ingress-port", String(await freePort()));
@@ -20,7 +23,11 @@ export async function startEmbeddedService(name: string): Promise<EmbeddedServic
     process.execPath,
     ["--disable-warning=ExperimentalWarning", join(projectRoot, "scripts", "start.ts"), ...flags],
     // The channel ends it when this process is gone, however that ended; its own group keeps Ctrl-C from ending it first.
-    { detached: true, stdio: ["ignore", "pipe", "inherit", "ipc"] },
+    {
+      detached: true,
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
+      env: { ...process.env, ...limits },
+    },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const stop = async () => {

@@ -104,7 +104,7 @@ export class Repository {
   readonly name: string;
   readonly address: string;
   readonly directory: string;
-  constructor(files: Files) {
+  constructor(files: Files, prepare?: (directory: string) => void) {
     this.name = uniqueName("repo");
     this.address = `${gitHost}/e2e/${this.name}.git`;
     this.directory = mkdtempSync(join(stateDirectory, "work-"));
@@ -113,6 +113,7 @@ export class Repository {
     git("/", "init", "--quiet", "--bare", "--initial-branch=main", bare);
     git(this.directory, "init", "--quiet", "--initial-branch=main");
     git(this.directory, "remote", "add", "origin", bare);
+    prepare?.(this.directory);
     this.commit(files, "First");
   }
 
@@ -224,6 +225,7 @@ export function leftovers(siteId: string): string[] {
     ),
     ...list("images", "--format", "image {{.Repository}}:{{.Tag}}").filter((name) => name.includes(id)),
     ...list("images", "--filter", `label=berth.site=${siteId}`, "--format", "image {{.ID}}"),
+    ...list("volume", "ls", "--filter", `label=berth.site=${siteId}`, "--format", "volume {{.Name}}"),
   ];
 }
 

@@ -16,8 +16,6 @@ export type JobMaterial = {
 
 /** Images kept per site for rollback, the one in service included. */
 const keepImages = 3;
-const buildTimeoutSeconds = 15 * 60;
-const startTimeoutSeconds = 60;
 
 /** The job as it travels: secrets are opened only here, on their way to the host. */
 export function frameOf(ctx: Ctx, material: JobMaterial): Job {
@@ -35,7 +33,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           rootDir: site.rootDir,
           dockerfilePath: site.dockerfilePath,
           buildCommand: site.buildCommand,
-          buildTimeoutSeconds,
+          buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
           keepImages,
         },
       };
@@ -85,7 +83,7 @@ const runOf = (ctx: Ctx, { site, pack, env, domains }: JobMaterial): RunSpec => 
   port: site.port,
   startCommand: site.startCommand,
   healthCheckPath: site.healthCheckPath,
-  startTimeoutSeconds,
+  startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
   env: env.map((entry) =>
     entry.secret
       ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }

@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { checkSource, sourceLimits } from "../../agent/build/check-source.ts";
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "check-source-"))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+
+it("an ordinary repository passes, links and Git's own folder are not followed or counted", async () => {
+  write("index.html", "hello");
+  mkdirSync(join(folder, ".git"));
+  write(".git/pack", "x");
+  truncateSync(join(folder, ".git", "pack"), 2 * sourceLimits.megabytes * 1024 * 1024);
+  symlinkSync("/", join(folder, "root"));
+  symlinkSync("nowhere", join(folder, "dangling"));
+  await checkSource(folder);
+});
+
+it("submodules are refused, an empty .gitmodules is not", async () => {
+  write(".gitmodules", "");
+  await checkSource(folder);
+  write(".gitmodules", '[submodule "a"]\n\tpath = a\n\turl = https://git.example/a\n');
+  await expect(checkSource(folder)).rejects.toThrow(/submodules, which are not fetched/);
+});
+
+it("a file that Git LFS keeps is named; attributes without such a file pass", async () => {
+  write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+  write("data.bin", "the file itself");
+  await checkSource(folder);
+  write("data.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+  await expect(checkSource(folder)).rejects.toThrow(/data\.bin is kept by Git LFS/);
+});
+
+it("a repository that is too large or of too many files is refused", async () => {
+  write("large", "");
+  truncateSync(join(folder, "large"), sourceLimits.megabytes * 1024 * 1024 + 1);
+  await expect(checkSource(folder)).rejects.toThrow(/larger than 1024 MB/);
+  rmSync(join(folder, "large"));
+  mkdirSync(join(folder, "deep", "deeper"), { recursive: true });
+  for (let file = 0; file < 10; file++) write(`deep/deeper/${file}`, "");
+  await checkSource(folder, { files: 12, megabytes: 1 });
+  await expect(checkSource(folder, { files: 11, megabytes: 1 })).rejects.toThrow(/more than 11 files/);
+});

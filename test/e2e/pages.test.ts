@@ -1,0 +1,127 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { api, createSite, local, request, stateDirectory, until } from "./service.ts";
+
+/** The pages in a real browser, which sends what no test client thinks of: origins, cookies, referrers. */
+let browser: Browser;
+let page: Page;
+beforeAll(async () => {
+  browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+    ],
+  });
+  page = await browser.newPage();
+  page.setDefaultTimeout(20_000);
+});
+afterAll(() => browser.close());
+
+const email = `ada-${process.pid}@example.com`;
+const [first, second, third] = ["the first password", "the second password", "the third password"];
+const go = (path: string) => page.goto(local.siteUrl + path);
+const path = () => new URL(page.url()).pathname;
+const fill = async (fields: Record<string, string>, button: string) => {
+  for (const [name, value] of Object.entries(fields)) await page.fill(`main [name=${name}]`, value);
+  await page.click(`main button:has-text("${button}")`);
+};
+
+it("a person signs up, makes a key that works, and changes the password", async () => {
+  await go("/");
+  expect(path()).toBe("/sign-in");
+  await page.click("text=Create an account");
+  await fill({ name: "Ada", email, password: first }, "Create the account");
+  expect(path()).toBe("/");
+  await page.click("text=Account");
+  await fill({ name: "Laptop" }, "Create New Key");
+  const key = await page.locator("code.secret").innerText();
+  const answer = await request(`${local.baseUrl}/sites`, { headers: { Authorization: `Bearer ${key}` } });
+  expect(answer.status).toBe(200);
+  await page.fill("[name=current]", first);
+  await page.locator("[name=password]").fill(second);
+  await page.click("text=Change the password");
+  expect(await page.locator("[role=status]").innerText()).toContain("changed");
+  await page.click("text=Sign out");
+  expect(path()).toBe("/sign-in");
+});
+
+it("a forgotten password is replaced by the mailed link", async () => {
+  await go("/sign-in");
+  await page.click("text=Forgot the password?");
+  await fill({ email }, "Send me a link");
+  const folder = join(stateDirectory, "mail");
+  const mails = () =>
+    readdirSync(folder).map(
+      (name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as { to: string[]; text: string },
+    );
+  const link = await until(
+    () =>
+      mails().flatMap(({ to, text }) =>
+        to[0] === email ? (/https?:\S+reset-password\S+/.exec(text) ?? []) : [],
+      ),
+    (links) => links.length > 0,
+  );
+  await page.goto(link[0] ?? "");
+  await fill({ password: third }, "Save and sign in");
+  expect(path()).toBe("/sign-in");
+  await fill({ email, password: second }, "Sign in");
+  expect(await page.locator("[role=alert]").innerText()).toContain("not right");
+  await fill({ email, password: third }, "Sign in");
+  expect(path()).toBe("/");
+});
+
+it("a device is approved by the person who sees its code, and gets its key", async () => {
+  const start = await request(`${local.baseUrl}/auth/device`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ clientName: "CLI on <b>laptop</b>" }),
+  });
+  const codes = JSON.parse(start.text) as {
+    device_code: string;
+    user_code: string;
+    verification_url: string;
+  };
+  await page.goto(codes.verification_url);
+  expect(await page.locator(".code").innerText()).toBe(codes.user_code);
+  expect(await page.locator("dl").innerText()).toContain("CLI on <b>laptop</b>");
+  await page.click("text=Authorize");
+  const polled = await request(`${local.baseUrl}/auth/device-poll?code=${codes.device_code}`);
+  expect(JSON.parse(polled.text)).toEqual({ status: "approved", token: expect.stringMatching(/^sk_/) });
+});
+
+it("an invoice is shown and paid without signing in, and starts the site", async () => {
+  const { siteId, invoiceToken } = await createSite({ githubUrl: "git.invalid/owner/repo" });
+  const other = await browser.newPage();
+  await other.goto(`${local.siteUrl}/invoice/${invoiceToken}`);
+  await other.click("button");
+  await until(
+    () => other.locator("main").innerText(),
+    (text) => /paid/i.test(text),
+  );
+  await until(
+    async () => (await api<{ status: string }>("GET", `/sites/${siteId}`)).body.status,
+    (status) => status !== "PENDING",
+  );
+  await api("DELETE", `/sites/${siteId}`);
+  await other.close();
+});
+
+it("the API's reference is read without a script", async () => {
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  await go("/docs");
+  await page.click("#createSite summary");
+  expect(await page.locator("#createSite").innerText()).toContain("githubUrl");
+  expect(errors).toEqual([]);
+});
+
+it("what is not there says so on a page", async () => {
+  const answer = await go("/invoice/inv_unknown");
+  expect([answer?.status(), await page.locator("h1").innerText()]).toEqual([404, "Not found"]);
+});
