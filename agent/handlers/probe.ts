@@ -63,7 +63,7 @@ export async function waitUntilHealthy(
       signal.throwIfAborted();
       last = await answers(probe, stop);
       if (last === true) return;
-      if (exited !== undefined) throw new JobError(await exitReason(engine, container, started));
+      if (exited !== undefined) throw new JobError(await exitReason(engine, container.id, exited, started));
       if (performance.now() - started > timeoutSeconds * 1000)
         throw new JobError(await silenceReason(container, probe, timeoutSeconds, last));
       await Promise.race([delay(pauseMs, undefined, { signal: stop }), exit]);
@@ -73,17 +73,23 @@ export async function waitUntilHealthy(
   }
 }
 
-async function exitReason(engine: Engine, container: ContainerState, started: number): Promise<string> {
+/** How an app that should have answered ended. The engine starts it again, and then knows its code no more. */
+export async function exitReason(
+  engine: Engine,
+  containerId: string,
+  exitCode: number,
+  started: number,
+): Promise<string> {
   const [state, lines] = await Promise.all([
-    engine.inspectContainer(container.id),
-    engine.lastLines(container.id, 5),
+    engine.inspectContainer(containerId),
+    engine.lastLines(containerId, 15),
   ]);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   if (state?.oomKilled)
     return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
   const said =
-    lines.length > 0 ? ` Its last lines: ${lines.join(" | ").slice(0, 800)}` : " It printed nothing.";
-  return `The app exited with code ${state?.exitCode ?? "unknown"} after ${seconds} s: mend it or its start command.${said}`;
+    lines.length > 0 ? ` Its last lines: ${lines.join(" | ").slice(-1500)}` : " It printed nothing.";
+  return `The app exited with code ${exitCode} after ${seconds} s: mend it or its start command.${said}`;
 }
 
 async function silenceReason(

@@ -3,7 +3,7 @@ import type { Host, JobRun, Target } from "../host.ts";
 import { networkLabels, networkName, siteContainer, siteLabels } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
-import { waitUntilHealthy } from "./probe.ts";
+import { exitReason, waitUntilHealthy } from "./probe.ts";
 
 export type Released = { startMs: number; swapMs: number };
 
@@ -28,7 +28,7 @@ export async function release(
     const state = await host.engine.inspectContainer(id);
     const address = state?.addresses[network];
     if (!state || !address)
-      throw new JobError("The app exited as soon as it was started: mend it or its start command.");
+      throw new JobError(await exitReason(host.engine, id, state?.exitCode ?? 1, started));
     const target: Target = { containerId: id, address, port: run.port };
     job.log(
       `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}.`,

@@ -72,6 +72,8 @@ const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.examp
 /** A credential that this operation takes. */
 async function credentialOf(row: Row, who: Person): Promise<Credential> {
   if (row.access === "none") return null;
+  // The assistant has limits of its own, per account.
+  if (row.path.startsWith("/chat")) return { key: (await (await person()).newKey()).key };
   return row.access === "session" ? who.session : { key: (await who.newKey()).key };
 }
 

@@ -344,6 +344,14 @@ describe("API keys", () => {
     expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index));
   });
 
+  it("reach the assistant ten times a minute on the free plan, and everything else all the same", async () => {
+    const who = await person();
+    const say = () => send(who.session, "POST", "/chat", { body: { message: "hello" } });
+    const answers = await Promise.all(Array.from({ length: 12 }, say));
+    expect(answers.filter(({ status }) => status === 429).length).toBe(2);
+    expect((await send(who.session, "GET", "/sites")).status).toBe(200);
+  });
+
   it("are counted apart from each other and from the session", async () => {
     const [first, second] = [await owner.newKey(), await owner.newKey()];
     await Promise.all(Array.from({ length: 61 }, () => send(first, "GET", "/sites?limit=1")));

@@ -65,7 +65,7 @@ const hostile: Hostile[] = [
     files: dockerfile(
       `RUN node --max-old-space-size=64000 -e "const a=[];for(;;)a.push(Buffer.alloc(1e8,1))"`,
     ),
-    reason: /build failed/i,
+    reason: /used more than the 2048 MB of memory a build has/,
   },
   {
     name: "a build that looks for the engine's socket and the host's files",

@@ -90,7 +90,7 @@ it("a device is approved by the person who sees its code, and gets its key", asy
   await page.goto(codes.verification_url);
   expect(await page.locator(".code").innerText()).toBe(codes.user_code);
   expect(await page.locator("dl").innerText()).toContain("CLI on <b>laptop</b>");
-  await page.click("text=Authorize");
+  await page.click("button[value=approve]");
   const polled = await request(`${local.baseUrl}/auth/device-poll?code=${codes.device_code}`);
   expect(JSON.parse(polled.text)).toEqual({ status: "approved", token: expect.stringMatching(/^sk_/) });
 });

@@ -5,6 +5,7 @@ import { AppError } from "../domain/app-error.ts";
 import type { Window } from "../domain/sliding-window.ts";
 
 const minute = 60_000;
+const day = 24 * 60 * minute;
 
 /** Limits of everything but keys, which have their own guard. */
 export const limits = {
@@ -18,6 +19,11 @@ export const limits = {
   signUp: { limit: 20, windowMs: 60 * minute },
   /** Mails asked for, per e-mail and address. */
   mailed: { limit: 5, windowMs: 60 * minute },
+  /** The assistant, per account and plan. */
+  chatFree: { limit: 10, windowMs: minute },
+  chatFreeDaily: { limit: 100, windowMs: day },
+  chatPro: { limit: 30, windowMs: minute },
+  chatProDaily: { limit: 1000, windowMs: day },
   /** Wrong device codes: 27^8 codes live for ten minutes. */
   guessesOfAccount: { limit: 10, windowMs: 60 * minute },
   guessesOfAddress: { limit: 20, windowMs: 60 * minute },
@@ -36,5 +42,15 @@ export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, w
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
   await takeFrom(c, "address", clientAddress(c));
+  await next();
+});
+
+/** What the account's plan lets it say to the assistant. */
+export const limitChat = createMiddleware<AppEnv>(async (c, next) => {
+  const { actor } = c.var.ctx;
+  if (actor.type !== "key" && actor.type !== "session") throw new AppError("unauthorized");
+  const isPro = actor.plan === "pro";
+  await takeFrom(c, isPro ? "chatPro" : "chatFree", actor.accountId);
+  await takeFrom(c, isPro ? "chatProDaily" : "chatFreeDaily", actor.accountId);
   await next();
 });
