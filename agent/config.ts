@@ -32,6 +32,7 @@ const Environment = z
     /** Jobs worked on at once. */
     BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(2),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
+    BERTH_DRAIN_MAX_SECONDS: z.coerce.number().min(1).max(3600).default(30),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
     /** What tenants' containers may not reach is refused; on by default for root on Linux. */
@@ -70,6 +71,7 @@ const Environment = z
     },
     settings: {
       drainSeconds: env.BERTH_DRAIN_SECONDS,
+      drainMaxSeconds: env.BERTH_DRAIN_MAX_SECONDS,
       buildCaFile: env.BERTH_BUILD_CA_FILE ?? null,
       insecureGitHosts: env.BERTH_INSECURE_GIT_HOSTS.split(",").filter(Boolean),
     },

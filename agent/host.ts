@@ -54,8 +54,9 @@ export type HostSettings = {
   buildCaFile: string | null;
   /** `host[:port]` of Git servers reached over plain http and on private addresses: local ones, named by the operator. */
   insecureGitHosts: readonly string[];
-  /** Seconds an old container still serves what it began after the swap. */
+  /** Seconds an old container runs on after the swap at least, and at most while it serves what it began. */
   drainSeconds: number;
+  drainMaxSeconds: number;
 };
 
 /** A failure whose message is for the site's owner: one plain sentence that says what to do. */

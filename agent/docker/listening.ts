@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+
 export type Listener = { port: number; loopbackOnly: boolean };
 
 /** Listening sockets of a network namespace, from the text of /proc/<pid>/net/tcp and tcp6 (proc(5)). */
@@ -14,3 +16,21 @@ export function parseListeners(...tables: string[]): Listener[] {
   }
   return [...found].map(([port, loopbackOnly]) => ({ port, loopbackOnly }));
 }
+
+const established = "01";
+
+/** Connections that clients of the namespace's own listeners hold open. */
+export function countServed(...tables: string[]): number {
+  const ports = new Set(parseListeners(...tables).map(({ port }) => port));
+  return tables
+    .flatMap((table) => table.split("\n").slice(1))
+    .map((line) => line.trim().split(/\s+/))
+    .filter(
+      ([, local, , state]) =>
+        state === established && ports.has(Number.parseInt(local?.split(":")[1] ?? "", 16)),
+    ).length;
+}
+
+/** The socket tables of a container, by the process id of its init. Empty when it has ended. */
+export const socketTables = (pid: number): Promise<string[]> =>
+  Promise.all(["tcp", "tcp6"].map((name) => readFile(`/proc/${pid}/net/${name}`, "utf8").catch(() => "")));

@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
 import http from "node:http";
 import net from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseListeners } from "../docker/listening.ts";
+import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { JobError } from "../host.ts";
 
@@ -98,8 +97,7 @@ async function silenceReason(
   timeoutSeconds: number,
   last: string,
 ): Promise<string> {
-  const table = (name: string) => readFile(`/proc/${container.pid}/net/${name}`, "utf8").catch(() => "");
-  const listeners = parseListeners(await table("tcp"), await table("tcp6"));
+  const listeners = parseListeners(...(await socketTables(container.pid)));
   const own = listeners.find((listener) => listener.port === port);
   if (own?.loopbackOnly) return `The app listens on 127.0.0.1:${port} only: let it listen on 0.0.0.0.`;
   if (own && path !== null)

@@ -58,13 +58,10 @@ export async function removeSites(hostToken: string): Promise<void> {
     "{{.Repository}}:{{.Tag}}",
   );
   for (const image of images.filter((name) => name.startsWith("berth-site/"))) {
-    const [siteId = ""] = await lines(
-      "image",
-      "inspect",
-      "--format",
-      '{{index .Config.Labels "berth.site"}}',
-      image,
-    );
+    const label = ["--format", '{{index .Config.Labels "berth.site"}}', image];
+    // Another service on this engine may have removed its own just now.
+    const [siteId] = await lines("image", "inspect", ...label).catch(() => []);
+    if (siteId === undefined) continue;
     const repository = createHmac("sha256", hostToken).update(siteId).digest("hex").slice(0, 32);
     if (image.startsWith(`berth-site/${repository}:`)) await succeeds("docker", ["rmi", image]);
   }

@@ -78,6 +78,21 @@ export async function api<Body = Record<string, unknown>>(
   }
 }
 
+/** Requests to the API by a session of the demo account. */
+export async function signedIn(): Promise<(method: string, path: string, body?: unknown) => Promise<Answer>> {
+  const { email, password, siteUrl } = local;
+  const headers = { Origin: siteUrl, "Content-Type": "application/json" };
+  const body = JSON.stringify({ email, password });
+  const answer = await request(`${siteUrl}/api/auth/sign-in/email`, { method: "POST", headers, body });
+  const cookie = (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
+  return (method, path, sent) =>
+    request(local.baseUrl + path, {
+      method,
+      headers: { ...headers, Cookie: cookie },
+      ...(sent !== undefined && { body: JSON.stringify(sent) }),
+    });
+}
+
 /** Asks until the answer is as wanted; fails with the last answer after `timeoutMs`. */
 export async function until<T>(
   ask: () => Promise<T> | T,
