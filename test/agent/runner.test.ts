@@ -40,7 +40,8 @@ const deployJob = (): Job<"site.deploy"> => ({
     dockerfilePath: null,
     buildCommand: null,
     buildTimeoutSeconds: 60,
-    keepImages: 3,
+    rebuild: false,
+    kept: [],
   },
 });
 
