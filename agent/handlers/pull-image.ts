@@ -68,8 +68,11 @@ async function pullPinned(
     }
     const id = await engine.imageId(pinned);
     if (id === null) continue;
-    await tag(id);
-    if (!wasHere) await engine.removeImage(pinned);
+    try {
+      await tag(id);
+    } finally {
+      if (!wasHere) await engine.removeImage(pinned);
+    }
     return id;
   }
   throw new JobError(`The image ${source.reference} could not be pulled: deploy again.`);

@@ -141,7 +141,7 @@ describe("a rollback", () => {
       ({ tags }) => tags.length === 5,
       20_000,
     );
-    expect(found.tags.toSorted()).toEqual(kept.map(({ id }) => id).toSorted());
+    expect(new Set(found.tags)).toEqual(new Set(kept.map(({ id }) => id)));
     expect(found.ids.size).toBe(5);
     const gone = await api("POST", `/sites/${record.id}/rollback`, { deploymentId: all[5]?.id });
     expect([gone.status, gone.body["reason"]]).toEqual([409, expect.stringContaining("5 newest")]);
