@@ -66,7 +66,7 @@ const runSettings = {
   healthCheckPath: HealthCheckPath,
 };
 
-/** Of a private registry. Stored encrypted or not shown; never shown again. */
+/** Of a private registry. The password is stored encrypted; neither is shown. */
 const registryLogin = {
   registryUsername: z
     .string()

@@ -224,6 +224,16 @@ describe("a report", () => {
   });
 });
 
+it("shows no password of a registry", async () => {
+  const { args, ...job } = deployJob();
+  const login = { username: "robot", password: "pull-s3cret" };
+  offer({ ...job, args: { ...args, source: { type: "image", reference: "a.example/b:1", login } } });
+  const [only] = await begun(1);
+  only?.reject(new JobError("The registry said no to robot:pull-s3cret"));
+  await answered(1);
+  expect(frames("failed")[0]?.error).toBe("The registry said no to robot:•••");
+});
+
 describe("progress", () => {
   it("made while the link was down is told when it is up again", async () => {
     offer(deployJob());
