@@ -227,5 +227,7 @@ function secretsOf(job: Job): string[] {
   const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
   if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)
     values.push(job.args.source.token);
+  if (job.kind === "site.deploy" && job.args.source.type === "image" && job.args.source.login !== null)
+    values.push(job.args.source.login.password);
   return values;
 }

@@ -76,6 +76,38 @@ function git(args: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promi
   });
 }
 
+/** How Git reaches the source's host: checked address, pinned name, nothing but this one protocol. */
+async function reach(source: GitSource, home: string, settings: HostSettings) {
+  const slash = source.address.indexOf("/");
+  const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
+  const local = settings.insecureGitHosts.includes(host);
+  const { hostname, port } = new URL(`https://${host}`);
+  if (!local && port !== "")
+    throw new JobError(`Git hosts are reached on port 443 only: leave the port out of ${host}.`);
+  const scheme = local ? "http" : "https";
+  const pin = local ? null : `${hostname}:443:${await publicAddressOf(hostname)}`;
+  return {
+    url: `${scheme}://${host}/${path}`,
+    env: gitEnvironment(home, scheme, source.token),
+    options: gitOptions(scheme, pin),
+  };
+}
+
+/** The commit that the source's branch is at, without fetching anything; null where Git does not say. */
+export async function newestCommit(
+  { settings, workDirectory }: { settings: HostSettings; workDirectory: string },
+  source: GitSource,
+  { signal }: { signal: AbortSignal },
+): Promise<string | null> {
+  const { url, env, options } = await reach(source, workDirectory, settings);
+  const ref = source.branch === null ? "HEAD" : `refs/heads/${source.branch}`;
+  const { code, stdout } = await git([...options, "ls-remote", "--quiet", "--", url, ref], env, signal);
+  signal.throwIfAborted();
+  const line = stdout.split("\n").find((one) => one.endsWith(`\t${ref}`));
+  const commit = line?.split("\t")[0] ?? "";
+  return code === 0 && /^[0-9a-f]{40}$/.test(commit) ? commit : null;
+}
+
 /**
  * The newest commit of the branch, checked out into `folder` (made by this call) without its history.
  * @throws JobError with a sentence for the owner
@@ -86,19 +118,9 @@ export async function fetchSource(
   settings: HostSettings,
   signal: AbortSignal,
 ): Promise<void> {
-  const slash = source.address.indexOf("/");
-  const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
-  const local = settings.insecureGitHosts.includes(host);
-  const { hostname, port } = new URL(`https://${host}`);
-  if (!local && port !== "")
-    throw new JobError(`Git hosts are reached on port 443 only: leave the port out of ${host}.`);
-  const scheme = local ? "http" : "https";
-  const pin = local ? null : `${hostname}:443:${await publicAddressOf(hostname)}`;
-  const url = `${scheme}://${host}/${path}`;
   const home = `${folder}.home`;
+  const { url, env, options } = await reach(source, home, settings);
   await mkdir(home, { recursive: true });
-  const env = gitEnvironment(home, scheme, source.token);
-  const options = gitOptions(scheme, pin);
 
   const branch = source.branch === null ? [] : ["--branch", source.branch];
   const cloned = await git(

@@ -18,7 +18,7 @@ export type ContainerState = {
   addresses: Record<string, string>;
 };
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
-export type ImageSummary = { id: string; tags: string[] };
+export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
   memoryMb: number;
@@ -53,8 +53,13 @@ export type Engine = {
   imageId(reference: string): Promise<string | null>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
   removeImage(reference: string): Promise<void>;
-  listImages(labels: Labels): Promise<ImageSummary[]>;
-  pullImage(reference: string, signal: AbortSignal): Promise<void>;
+  /** Every `repository:tag` of the repository. */
+  imageTags(repository: string): Promise<string[]>;
+  /** `sha256:…` of an image that was made on this host and came from no registry, or null. */
+  localImage(reference: string): Promise<string | null>;
+  /** `sha256:…` of what the registry has by this name. */
+  registryDigest(reference: string, login: RegistryLogin | null): Promise<string>;
+  pullImage(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
   /** Calls back for every container of these labels that starts, until aborted; resumes after an engine restart. */
   watchStarts(
@@ -82,6 +87,16 @@ const bridgeOption = "com.docker.network.bridge.name";
 const bridgeOf = ({ Id, Options }: Docker.NetworkInspectInfo): string =>
   Options?.[bridgeOption] ?? `br-${Id.slice(0, 12)}`;
 
+const loginFor = (reference: string, login: RegistryLogin | null) =>
+  login && { authconfig: { ...login, serveraddress: registryOf(reference) } };
+
+/** The part before the first slash where it can be a host, otherwise Docker Hub. */
+function registryOf(reference: string): string {
+  const [first = "", ...rest] = reference.split("/");
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  return isHost ? first : "https://index.docker.io/v1/";
+}
+
 const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
 });
@@ -105,6 +120,15 @@ export function createEngine(options: { socketPath: string }): Engine {
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),
         ),
       };
+    } catch (error) {
+      if (statusOf(error) === 404) return null;
+      throw error;
+    }
+  }
+
+  async function inspectImage(reference: string): Promise<Docker.ImageInspectInfo | null> {
+    try {
+      return await docker.getImage(reference).inspect();
     } catch (error) {
       if (statusOf(error) === 404) return null;
       throw error;
@@ -190,13 +214,11 @@ export function createEngine(options: { socketPath: string }): Engine {
       return demultiplex(raw).split("\n").filter(Boolean).slice(-count);
     },
 
-    async imageId(reference) {
-      try {
-        return (await docker.getImage(reference).inspect()).Id;
-      } catch (error) {
-        if (statusOf(error) === 404) return null;
-        throw error;
-      }
+    imageId: async (reference) => (await inspectImage(reference))?.Id ?? null,
+
+    async localImage(reference) {
+      const found = await inspectImage(reference);
+      return found && (found.RepoDigests ?? []).length === 0 ? found.Id : null;
     },
 
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
@@ -204,13 +226,20 @@ export function createEngine(options: { socketPath: string }): Engine {
     removeImage: async (reference) =>
       void (await unless([404, 409], docker.getImage(reference).remove({ force: false }))),
 
-    async listImages(labels) {
-      const found = await docker.listImages({ filters: filters(labels) });
-      return found.map(({ Id, RepoTags }) => ({ id: Id, tags: RepoTags ?? [] }));
+    async imageTags(repository) {
+      const found = await docker.listImages({ filters: { reference: [repository] } });
+      const tags = found.flatMap(({ RepoTags }) => RepoTags ?? []);
+      return tags.filter((tag) => tag.startsWith(`${repository}:`));
     },
 
-    async pullImage(reference, signal) {
-      const stream = (await docker.pull(reference, { abortSignal: signal })) as Readable;
+    async registryDigest(reference, login) {
+      const { Descriptor } = await docker.getImage(reference).distribution(loginFor(reference, login) ?? {});
+      return Descriptor.digest;
+    },
+
+    async pullImage(reference, login, signal) {
+      const options = { ...loginFor(reference, login), abortSignal: signal };
+      const stream = (await docker.pull(reference, options)) as Readable;
       await new Promise<void>((resolve, reject) =>
         docker.modem.followProgress(stream, (error: Error | null) => (error ? reject(error) : resolve())),
       );

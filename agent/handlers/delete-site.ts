@@ -1,4 +1,4 @@
-import { networkName, siteLabels } from "../docker/specs.ts";
+import { networkName } from "../docker/specs.ts";
 import type { Handler } from "../host.ts";
 import { containersOf } from "./release.ts";
 
@@ -6,9 +6,8 @@ import { containersOf } from "./release.ts";
 export const deleteSite: Handler<"site.delete"> = async (host, { siteId, accountId }) => {
   await host.ingress.unroute(siteId);
   for (const { id } of await containersOf(host, siteId)) await host.engine.removeContainer(id);
-  const repository = `${host.imageRepository(siteId)}:`;
-  for (const { tags } of await host.engine.listImages(siteLabels(siteId)))
-    for (const tag of tags) if (tag.startsWith(repository)) await host.engine.removeImage(tag);
+  for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
+    await host.engine.removeImage(tag);
   await host.engine.removeNetwork(networkName(accountId));
   return {};
 };

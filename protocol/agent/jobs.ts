@@ -15,7 +15,14 @@ export const Source = z.discriminatedUnion("type", [
     token: z.string().nullable(),
   }),
   z.object({ type: z.literal("dockerfile"), text: z.string() }),
-  z.object({ type: z.literal("image"), reference: ImageReference }),
+  z.object({
+    type: z.literal("image"),
+    reference: ImageReference,
+    /** What the registry asks for, or null. */
+    login: z.object({ username: z.string(), password: z.string() }).nullable(),
+  }),
+  /** Rollback: the image of one of the job's `kept` deployments as it is, without a build. */
+  z.object({ type: z.literal("kept"), deploymentId: DeploymentId }),
 ]);
 export type Source = z.infer<typeof Source>;
 
@@ -48,6 +55,27 @@ export const RunSpec = z.object({
 });
 export type RunSpec = z.infer<typeof RunSpec>;
 
+const ImageId = z.string().regex(/^sha256:[0-9a-f]{64}$/);
+
+/** What a deployment was made of and which image came of it. */
+const Made = z.object({
+  commit: z.string().nullable(),
+  commitMessage: z.string().nullable(),
+  /** `sha256:…`: of an image from a registry the digest there, of a built one the engine's id. */
+  imageDigest: z.string(),
+  /** As the host's engine names it. */
+  imageId: ImageId,
+  /** Equal where nothing that goes into the build differs; null where no build made it. */
+  buildKey: z.string().nullable(),
+});
+
+/** An earlier deployment that was live, and whose image the host must not lose. */
+export const KeptDeployment = Made.extend({
+  deploymentId: DeploymentId,
+  number: z.number().int().positive(),
+});
+export type KeptDeployment = z.infer<typeof KeptDeployment>;
+
 /** Job kind → its arguments. A kind without a handler or a result schema does not compile. */
 export const jobArgs = {
   "site.deploy": z.object({
@@ -58,8 +86,10 @@ export const jobArgs = {
     dockerfilePath: RepositoryPath.nullable(),
     buildCommand: z.string().nullable(),
     buildTimeoutSeconds: z.number().int().positive(),
-    /** Images kept for rollback, the one in service included. */
-    keepImages: z.number().int().positive(),
+    /** Build even where nothing that goes into the build has changed. */
+    rebuild: z.boolean(),
+    /** Newest first. The images of these and of this deployment stay once it is live; the site's others go. */
+    kept: z.array(KeptDeployment),
   }),
   /** Start the stopped container, or a new one of the same image where it is gone. */
   "site.start": z.object({ run: RunSpec, deploymentId: DeploymentId }),
@@ -85,13 +115,7 @@ export type Durations = z.infer<typeof Durations>;
 
 const nothing = z.object({});
 export const jobResults = {
-  "site.deploy": z.object({
-    commit: z.string().nullable(),
-    commitMessage: z.string().nullable(),
-    /** `sha256:…` of the image in the host's engine. */
-    imageDigest: z.string(),
-    durations: Durations,
-  }),
+  "site.deploy": Made.extend({ durations: Durations }),
   "site.start": nothing,
   "site.stop": nothing,
   "site.restart": nothing,

@@ -14,6 +14,12 @@ export const Deployment = z
     commit: z.string().nullable(),
     commitMessage: z.string().nullable(),
     imageDigest: z.string().nullable(),
+    /** The host still has its image: a rollback may name it. */
+    imageKept: z.boolean(),
+    /** The deployment that this one brought back. */
+    rollbackOf: z.string().nullable(),
+    /** Version of the site's environment that it runs or last ran with. */
+    envVersion: z.number().int(),
     error: z.string().nullable(),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),

@@ -148,7 +148,9 @@ export const operations = {
     optionalBody: true,
     answers: [{ status: 202, schema: SiteActionAccepted }],
     refusals: ["payment_required", "conflict"],
-    notBuilt: true,
+    examples: {
+      answer: { id: exampleSiteId, status: "DEPLOYING", deploymentId: "dep_001m80000000000000000000000" },
+    },
   },
   getDeployment: {
     method: "get",

@@ -66,6 +66,20 @@ const runSettings = {
   healthCheckPath: HealthCheckPath,
 };
 
+/** Of a private registry. The password is stored encrypted; neither is shown. */
+const registryLogin = {
+  registryUsername: z
+    .string()
+    .min(1)
+    .max(256)
+    .regex(/^[^\p{Cc}:]+$/u, "no colon and no control characters"),
+  registryPassword: z
+    .string()
+    .min(1)
+    .max(16_384)
+    .regex(/^[^\p{Cc}]+$/u, "no control characters"),
+};
+
 const sourceSettings = {
   githubUrl: GitAddress,
   branch: GitBranch,
@@ -76,6 +90,7 @@ const sourceSettings = {
     .regex(/^[\x21-\x7e]+$/, "visible ASCII"),
   dockerfile: z.string().min(1).max(100_000),
   image: ImageReference,
+  ...registryLogin,
 };
 
 const createBase = {
@@ -101,7 +116,17 @@ export const SiteCreate = z
       ...createBase,
       dockerfile: sourceSettings.dockerfile,
     }),
-    z.strictObject({ deployType: z.literal("image"), ...createBase, image: sourceSettings.image }),
+    z
+      .strictObject({
+        deployType: z.literal("image"),
+        ...createBase,
+        image: sourceSettings.image,
+        ...z.object(registryLogin).partial().shape,
+      })
+      .refine(
+        ({ registryUsername: name, registryPassword: word }) => (name === undefined) === (word === undefined),
+        "registryUsername and registryPassword go together",
+      ),
   ])
   .meta({ id: "SiteCreate" });
 export type SiteCreate = z.infer<typeof SiteCreate>;
@@ -155,6 +180,8 @@ export const SiteSettings = z
     healthCheckPath: HealthCheckPath.nullable().optional(),
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
+    registryUsername: registryLogin.registryUsername.nullable().optional(),
+    registryPassword: registryLogin.registryPassword.nullable().optional(),
   })
   .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
   .meta({ id: "SiteSettings" });
@@ -211,7 +238,12 @@ export type SiteRollback = z.infer<typeof SiteRollback>;
 /** Exactly one kind of change. */
 export const SitePatch = z
   .union([
-    z.strictObject({ action: z.enum(siteActions) }),
+    z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
+    z.strictObject({
+      action: z.literal("deploy"),
+      /** Build even where nothing that goes into the build has changed since an image that is kept. */
+      rebuild: z.boolean().optional(),
+    }),
     z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
     z.strictObject({ domain: DomainChange }),
     z.strictObject({ settings: SiteSettings }),

@@ -37,12 +37,13 @@ function deployJob(secret: string): Job<"site.deploy"> {
         limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
       },
       deploymentId: newId("deployment"),
-      source: { type: "image", reference: "app:1" },
+      source: { type: "image", reference: "app:1", login: null },
       rootDir: null,
       dockerfilePath: null,
       buildCommand: null,
       buildTimeoutSeconds: 60,
-      keepImages: 3,
+      rebuild: false,
+      kept: [],
     },
   };
 }

@@ -40,7 +40,8 @@ const deployJob = (): Job<"site.deploy"> => ({
     dockerfilePath: null,
     buildCommand: null,
     buildTimeoutSeconds: 60,
-    keepImages: 3,
+    rebuild: false,
+    kept: [],
   },
 });
 
@@ -221,6 +222,16 @@ describe("a report", () => {
     await answered(1);
     expect(frames("failed")[0]?.error).toBe("git said fatal: https://x:•••@git.example •••");
   });
+});
+
+it("shows no password of a registry", async () => {
+  const { args, ...job } = deployJob();
+  const login = { username: "robot", password: "pull-s3cret" };
+  offer({ ...job, args: { ...args, source: { type: "image", reference: "a.example/b:1", login } } });
+  const [only] = await begun(1);
+  only?.reject(new JobError("The registry said no to robot:pull-s3cret"));
+  await answered(1);
+  expect(frames("failed")[0]?.error).toBe("The registry said no to robot:•••");
 });
 
 describe("progress", () => {

@@ -85,6 +85,8 @@ describe("sites", () => {
       both,
       { action: "delete" },
       { action: "DEPLOY" },
+      { action: "restart", rebuild: true },
+      { action: "deploy", rebuild: "yes" },
       { name: "x" },
       { settings: {} },
     ])

@@ -1,6 +1,16 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Domain } from "../../protocol/api/sites.ts";
-import { account, api, createSite, finish, readyAgent, runningSite, site, uniqueName } from "./service.ts";
+import {
+  account,
+  api,
+  createSite,
+  deployResult,
+  finish,
+  readyAgent,
+  runningSite,
+  site,
+  uniqueName,
+} from "./service.ts";
 
 const change = (key: string, id: string, domain: unknown) =>
   api<Domain & { reason: string }>(key, "PATCH", `/sites/${id}`, { domain });
@@ -106,12 +116,7 @@ describe("a site's own domain", () => {
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
     const deploy = await host.next("job");
     expect(deploy.job.args).toMatchObject({ run: { hostnames: [own, name] } });
-    await finish(host, deploy.job, deploy.attempt, {
-      commit: null,
-      commitMessage: null,
-      imageDigest: "sha256:1",
-      durations: { clone: null, build: null, start: 1, swap: 1 },
-    });
+    await finish(host, deploy.job, deploy.attempt, deployResult);
     await change(key, siteId, { remove: name });
     const untold = await host.next("job");
     expect(untold.job.args).toEqual({ siteId, hostnames: [own] });

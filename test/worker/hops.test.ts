@@ -115,6 +115,7 @@ describe("a request with a key", () => {
       ["PATCH", `/sites/${siteId}`, { domain: { remove: name } }],
       ["PATCH", `/sites/${siteId}`, { action: "restart" }],
       ["PATCH", `/sites/${siteId}`, { action: "deploy" }],
+      ["POST", `/sites/${siteId}/rollback`, { deploymentId }],
       ["PATCH", `/sites/${siteId}`, { action: "stop" }],
       ["PATCH", `/sites/${siteId}`, { action: "start" }],
       ["POST", `/sites/${siteId}/webhook/rotate`],

@@ -177,6 +177,8 @@ export const deployResult = {
   commit: "a".repeat(40),
   commitMessage: "First",
   imageDigest: `sha256:${"b".repeat(64)}`,
+  imageId: `sha256:${"b".repeat(64)}`,
+  buildKey: "key-of-the-first",
   durations: { clone: 1, build: 2, start: 3, swap: 4 },
 };
 

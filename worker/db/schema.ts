@@ -154,6 +154,9 @@ export const sites = sqliteTable(
     gitTokenSealed: text("git_token_sealed"),
     dockerfile: text(),
     image: text(),
+    registryUsername: text("registry_username"),
+    /** Sealed by the secret box. */
+    registryPasswordSealed: text("registry_password_sealed"),
     port: integer().notNull(),
     buildCommand: text("build_command"),
     startCommand: text("start_command"),
@@ -217,6 +220,8 @@ export const siteEnvVersions = sqliteTable(
   (t) => [uniqueIndex("site_env_versions_key").on(t.siteId, t.version)],
 );
 
+export type RunSettings = { port: number; startCommand: string | null; healthCheckPath: string | null };
+
 export const deployments = sqliteTable(
   "deployments",
   {
@@ -229,7 +234,18 @@ export const deployments = sqliteTable(
     commit: text("commit_sha"),
     commitMessage: text("commit_message"),
     imageDigest: text("image_digest"),
+    /** As the host's engine names it; null where it is the digest. */
+    imageId: text("image_id"),
+    /** What the agent says went into the build, hashed with a key of the host. */
+    buildKey: text("build_key"),
+    /** A start or restart with a newer environment moves it. */
     envVersion: integer("env_version").notNull().default(0),
+    /** The site's settings that its container runs with, as they were when a host took it. */
+    run: text({ mode: "json" }).$type<RunSettings>(),
+    /** The deployment whose image, environment and run settings this one brings back. */
+    rollbackOf: text("rollback_of").$type<Id<"deployment">>(),
+    /** Build even where nothing has changed. */
+    rebuild: integer({ mode: "boolean" }).notNull().default(false),
     error: text(),
     cloneMs: integer("clone_ms"),
     buildMs: integer("build_ms"),
@@ -266,6 +282,8 @@ export const jobs = sqliteTable(
     siteId: text("site_id").$type<Id<"site">>().notNull(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
+    /** Version of the environment that the current attempt was given. */
+    envVersion: integer("env_version"),
     /** Raised by every offer; (id, attempt) is the lease. */
     attempt: integer().notNull().default(0),
     cancelRequested: integer("cancel_requested", { mode: "boolean" }).notNull().default(false),

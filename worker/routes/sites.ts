@@ -11,6 +11,7 @@ import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
 import { siteOwnedBy } from "../services/sites/owned.ts";
 import { removeSite } from "../services/sites/remove.ts";
+import { rollbackSite } from "../services/sites/rollback.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { setSiteSettings } from "../services/sites/set-settings.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
@@ -27,7 +28,7 @@ export const sites = new Hono<AppEnv>()
   .get("/:id", async (c) => c.json(await getSite(c.var.ctx, c.req.param("id"))))
   .patch("/:id", body(operations.patchSite.body), async (c) => {
     const [id, change] = [c.req.param("id"), c.req.valid("json")];
-    if ("action" in change) return c.json(await actOnSite(c.var.ctx, id, change.action), 202);
+    if ("action" in change) return c.json(await actOnSite(c.var.ctx, id, change), 202);
     if ("settings" in change) return c.json(await setSiteSettings(c.var.ctx, id, change.settings));
     if ("domain" in change) return c.json(await changeDomain(c.var.ctx, id, change.domain));
     return c.json(await setSiteEnv(c.var.ctx, id, change.envVariables));
@@ -37,8 +38,8 @@ export const sites = new Hono<AppEnv>()
     c.json(await listDeployments(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
   )
   .post("/:id/rollback", body(operations.rollbackSite.body), async (c) => {
-    await siteOwnedBy(c.var.ctx, c.req.param("id"));
-    return notBuilt("Rollback");
+    const { deploymentId } = c.req.valid("json");
+    return c.json(await rollbackSite(c.var.ctx, c.req.param("id"), deploymentId), 202);
   })
   .get("/:id/logs", query(operations.getSiteLogs.query), async (c) => {
     await siteOwnedBy(c.var.ctx, c.req.param("id"));

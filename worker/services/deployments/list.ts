@@ -6,16 +6,14 @@ import { deployments } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
-import { deploymentView } from "./view.ts";
+import { deploymentView, selectDeployments } from "./view.ts";
 
 /** A site's deployments, newest first. */
 export async function listDeployments(ctx: Ctx, siteId: string, query: ListQuery): Promise<Page<Deployment>> {
   const id = siteIdOf(siteId);
   const [[site], rows] = await ctx.db.batch([
     siteById(ctx, id),
-    ctx.db
-      .select()
-      .from(deployments)
+    selectDeployments(ctx.db)
       .where(and(eq(deployments.siteId, id), before(deployments.id, query)))
       .orderBy(desc(deployments.id))
       .limit(query.limit + 1),

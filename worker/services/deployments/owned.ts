@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-import type { DeploymentRow } from "./view.ts";
+import { selectDeployments, type DeploymentRecord } from "./view.ts";
 
 /** A text that came in as a deployment's id. @throws AppError not_found */
 export function deploymentIdOf(text: string): Id<"deployment"> {
@@ -14,10 +14,10 @@ export function deploymentIdOf(text: string): Id<"deployment"> {
 
 /** The query of a deployment, for a batch whose first answer goes through `requireOwned`. */
 export const deploymentById = (ctx: Ctx, id: Id<"deployment">) =>
-  ctx.db.select().from(deployments).where(eq(deployments.id, id));
+  selectDeployments(ctx.db).where(eq(deployments.id, id));
 
 /** A deployment and nothing else: not_found, then forbidden. */
-export async function deploymentOwnedBy(ctx: Ctx, deploymentId: string): Promise<DeploymentRow> {
+export async function deploymentOwnedBy(ctx: Ctx, deploymentId: string): Promise<DeploymentRecord> {
   const [row] = await deploymentById(ctx, deploymentIdOf(deploymentId));
   return requireOwned(ctx, row);
 }

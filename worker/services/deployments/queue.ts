@@ -5,26 +5,51 @@ import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 
+type What = {
+  trigger: DeploymentTrigger;
+  rebuild?: boolean | undefined;
+  rollbackOf?: Id<"deployment"> | undefined;
+};
+
 /**
- * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job,
- * unless one waits already; the last statement answers which one waits now.
- * @param siteId an expression, so that a batch may find the site itself
+ * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job. One that
+ * waits already is joined; or it makes way, where one is a rollback and the other something else. The first statement
+ * answers what made way, the last one which deployment waits now.
+ * @param siteId an expression, so that a batch may find the site itself, or none
  */
-export function queueDeployment(ctx: Ctx, siteId: SQL, trigger: DeploymentTrigger) {
+export function queueDeployment(ctx: Ctx, siteId: SQL, { trigger, rebuild = false, rollbackOf }: What) {
   const id = ctx.newId("deployment");
-  const now = ctx.now().getTime();
+  const now = ctx.now();
+  const target = rollbackOf ?? null;
+  const newestEnv = sql`coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = ${siteId}), 0)`;
+  const waiting = sql`site_id = ${siteId} AND status = 'QUEUED'`;
   return [
+    ctx.db
+      .update(deployments)
+      .set({ status: "CANCELLED", finishedAt: now })
+      .where(sql`${waiting} AND rollback_of IS NOT ${target}`)
+      .returning({ id: deployments.id }),
     ctx.statement(sql`
-      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, created_at)
-      SELECT ${id}, s.id, s.account_id,
-        1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0), 'QUEUED', ${trigger},
-        coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
-      FROM sites s
+      UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()}
+      WHERE ${waiting} AND kind = 'site.deploy'
+        AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`),
+    // Whoever joins asks for the environment of now.
+    ctx.statement(sql`
+      UPDATE deployments SET env_version = ${newestEnv}, rebuild = max(rebuild, ${rebuild ? 1 : 0})
+      WHERE ${waiting} AND rollback_of IS NULL`),
+    ctx.statement(sql`
+      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
+        commit_sha, commit_message, image_digest, image_id, build_key, run, created_at)
+      SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
+        'QUEUED', ${trigger}, coalesce(t.env_version, ${newestEnv}), ${rebuild ? 1 : 0}, t.id,
+        t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, ${now.getTime()}
+      FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
         AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`),
     ctx.statement(sql`
       INSERT INTO jobs (id, kind, status, host_id, site_id, account_id, deployment_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.account_id, d.id, ${now + queueTimeoutMs}, ${now}
+      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.account_id, d.id,
+        ${now.getTime() + queueTimeoutMs}, ${now.getTime()}
       FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
     ctx.db
       .select({ id: deployments.id })

@@ -1,9 +1,17 @@
+import { getTableColumns } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
-import type { deployments } from "../../db/schema.ts";
+import type { Db } from "../../context.ts";
+import { deployments } from "../../db/schema.ts";
+import { imageKept } from "./kept.ts";
 
-export type DeploymentRow = typeof deployments.$inferSelect;
+/** Deployments with all that their public record shows. */
+export const selectDeployments = (db: Db) =>
+  db
+    .select({ ...getTableColumns(deployments), imageKept: imageKept.mapWith(Boolean).as("image_kept") })
+    .from(deployments);
+export type DeploymentRecord = Awaited<ReturnType<typeof selectDeployments>>[number];
 
-export const deploymentView = (row: DeploymentRow): Deployment => ({
+export const deploymentView = (row: DeploymentRecord): Deployment => ({
   id: row.id,
   siteId: row.siteId,
   number: row.number,
@@ -12,6 +20,9 @@ export const deploymentView = (row: DeploymentRow): Deployment => ({
   commit: row.commit,
   commitMessage: row.commitMessage,
   imageDigest: row.imageDigest,
+  imageKept: row.imageKept,
+  rollbackOf: row.rollbackOf,
+  envVersion: row.envVersion,
   error: row.error,
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,

@@ -57,7 +57,7 @@ export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Se
       })
       .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
       .returning({ hostId: sites.hostId }),
-    ...queueDeployment(ctx, siteId, "payment"),
+    ...queueDeployment(ctx, siteId, { trigger: "payment" }),
   ]);
   if (site) ctx.hosts.wake(site.hostId);
   return settled !== undefined;

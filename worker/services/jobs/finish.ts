@@ -91,6 +91,8 @@ export async function finishJob(
             commit: done.commit,
             commitMessage: done.commitMessage,
             imageDigest: done.imageDigest,
+            imageId: done.imageId,
+            buildKey: done.buildKey,
             cloneMs: clone,
             buildMs: build,
             startMs: start,
@@ -112,7 +114,14 @@ export async function finishJob(
     }
     case "site.start":
     case "site.restart":
-      await ctx.db.batch([end, moveSite(ctx, job.siteId, "started", ended, true)]);
+      await ctx.db.batch([
+        end,
+        ctx.db
+          .update(deployments)
+          .set({ envVersion: sql`coalesce(${job.envVersion}, env_version)` })
+          .where(and(eq(deployments.id, requireDeployment(job)), ended)),
+        moveSite(ctx, job.siteId, "started", ended, true),
+      ]);
       return { recorded: true, deploymentId: null };
     case "site.stop":
       await ctx.db.batch([

@@ -1,25 +1,27 @@
-import type { EnvEntry, Job, RunSpec, Source } from "../../../protocol/agent/jobs.ts";
+import type { EnvEntry, Job, KeptDeployment, RunSpec, Source } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import type { jobs, packs, sites } from "../../db/schema.ts";
+import type { deployments, jobs, packs, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 type SiteRow = typeof sites.$inferSelect;
+type DeploymentRow = typeof deployments.$inferSelect;
 export type JobMaterial = {
   job: typeof jobs.$inferSelect;
   site: SiteRow;
   pack: typeof packs.$inferSelect;
   env: EnvEntry[];
+  /** The one the job is about. */
+  deployment: DeploymentRow | undefined;
+  /** Deployments of the site whose images are kept, newest first. */
+  kept: DeploymentRow[];
   /** The site's own names that are proven. */
   domains: string[];
 };
 
-/** Images kept per site for rollback, the one in service included. */
-const keepImages = 3;
-
 /** The job as it travels: secrets are opened only here, on their way to the host. */
 export function frameOf(ctx: Ctx, material: JobMaterial): Job {
-  const { job, site, domains } = material;
+  const { job, site, deployment, domains } = material;
   const { id, kind } = job;
   switch (kind) {
     case "site.deploy":
@@ -29,12 +31,15 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
         args: {
           run: runOf(ctx, material),
           deploymentId: deploymentOf(job),
-          source: sourceOf(ctx, site),
+          source: deployment?.rollbackOf
+            ? { type: "kept", deploymentId: deployment.rollbackOf }
+            : sourceOf(ctx, site),
           rootDir: site.rootDir,
           dockerfilePath: site.dockerfilePath,
           buildCommand: site.buildCommand,
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
-          keepImages,
+          rebuild: deployment?.rebuild ?? false,
+          kept: material.kept.flatMap(keptOf),
         },
       };
     case "site.start":
@@ -62,10 +67,18 @@ function deploymentOf(job: JobMaterial["job"]): Id<"deployment"> {
   return job.deploymentId;
 }
 
+function keptOf(row: DeploymentRow): KeptDeployment[] {
+  if (row.imageDigest === null) return [];
+  const { id, number, commit, commitMessage, imageDigest, buildKey } = row;
+  const imageId = row.imageId ?? imageDigest;
+  return [{ deploymentId: id, number, commit, commitMessage, imageDigest, imageId, buildKey }];
+}
+
 function sourceOf(ctx: Ctx, site: SiteRow): Source {
   if (site.deployType === "dockerfile" && site.dockerfile !== null)
     return { type: "dockerfile", text: site.dockerfile };
-  if (site.deployType === "image" && site.image !== null) return { type: "image", reference: site.image };
+  if (site.deployType === "image" && site.image !== null)
+    return { type: "image", reference: site.image, login: loginOf(ctx, site) };
   if (site.deployType === "github" && site.githubUrl !== null) {
     const token =
       site.gitTokenSealed === null
@@ -76,13 +89,23 @@ function sourceOf(ctx: Ctx, site: SiteRow): Source {
   throw new Error(`Site ${site.id} has no source`);
 }
 
-const runOf = (ctx: Ctx, { site, pack, env, domains }: JobMaterial): RunSpec => ({
+const loginOf = (ctx: Ctx, { id, registryUsername, registryPasswordSealed }: SiteRow) =>
+  registryUsername === null || registryPasswordSealed === null
+    ? null
+    : {
+        username: registryUsername,
+        password: ctx.secrets.open(registryPasswordSealed, `sites.registry_password:${id}`),
+      };
+
+const runOf = (ctx: Ctx, { site, deployment, pack, env, domains }: JobMaterial): RunSpec => ({
   siteId: site.id,
   accountId: site.accountId,
   hostnames: hostnamesOf(ctx, site, domains),
-  port: site.port,
-  startCommand: site.startCommand,
-  healthCheckPath: site.healthCheckPath,
+  ...(deployment?.run ?? {
+    port: site.port,
+    startCommand: site.startCommand,
+    healthCheckPath: site.healthCheckPath,
+  }),
   startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
   env: env.map((entry) =>
     entry.secret

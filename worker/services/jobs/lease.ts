@@ -1,10 +1,10 @@
-import { and, asc, eq, isNotNull, sql } from "drizzle-orm";
+import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
 import type { Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import { deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
-import { newestEnv } from "../sites/view.ts";
+import { imageKept } from "../deployments/kept.ts";
 import { frameOf } from "./frame.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; deploymentId: Id<"deployment"> | null };
@@ -39,13 +39,24 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
-  // Four plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , [job], [site], [pack], [env], names] = await ctx.db.batch([
+  // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
+  const [, , , , [job], [site], [pack], [env], [deployment], kept, names] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
         deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
     ctx.statement(sql`
-      UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now})
+      UPDATE jobs SET
+        deployment_id = CASE WHEN kind IN ('site.start', 'site.restart')
+          THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END,
+        -- A deployment runs with the environment it was asked for with, a start or restart with the newest.
+        env_version = CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
+          ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END
+      WHERE mark = ${mark}`),
+    ctx.statement(sql`
+      UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
+        run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
+          (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path)
+            FROM sites WHERE id = deployments.site_id) END
       WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
     ctx.statement(
       sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
@@ -65,12 +76,23 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .where(
         and(
           eq(siteEnvVersions.siteId, ofTaken("site_id")),
-          // A deployment runs with the environment it was asked for with, a start or restart with the newest.
-          sql`CASE WHEN ${ofTaken("kind")} = 'site.deploy'
-            THEN ${siteEnvVersions.version} = (SELECT env_version FROM deployments WHERE id = ${ofTaken("deployment_id")})
-            ELSE ${newestEnv} END`,
+          eq(siteEnvVersions.version, ofTaken("env_version")),
         ),
       ),
+    ctx.db
+      .select()
+      .from(deployments)
+      .where(eq(deployments.id, ofTaken("deployment_id"))),
+    ctx.db
+      .select()
+      .from(deployments)
+      .where(
+        and(
+          eq(deployments.siteId, ofTaken("site_id")),
+          sql`(${imageKept} OR ${deployments.id} = (SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")}))`,
+        ),
+      )
+      .orderBy(desc(deployments.number)),
     ctx.db
       .select({ name: domains.name })
       .from(domains)
@@ -79,7 +101,15 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   ]);
   if (!job || !site || !pack) return null;
   return {
-    job: frameOf(ctx, { job, site, pack, env: env?.entries ?? [], domains: names.map(({ name }) => name) }),
+    job: frameOf(ctx, {
+      job,
+      site,
+      pack,
+      env: env?.entries ?? [],
+      deployment,
+      kept,
+      domains: names.map(({ name }) => name),
+    }),
     attempt: job.attempt,
     timeoutMs: jobTimeoutMs[job.kind],
     deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,

@@ -39,7 +39,7 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
   for (const site of idle) {
     if (site.status === "DELETING")
       await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
-    else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, "payment")]);
+    else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, { trigger: "payment" })]);
     ctx.hosts.wake(site.hostId);
   }
 }

@@ -1,5 +1,5 @@
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
-import type { SiteAction, SiteActionAccepted } from "../../../protocol/api/sites.ts";
+import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
 import type { SiteStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
@@ -12,11 +12,15 @@ import { siteOwnedBy, type SiteRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Start, stop, restart or deploy. The status follows when the host reports the effect. */
-export async function actOnSite(ctx: Ctx, siteId: string, action: SiteAction): Promise<SiteActionAccepted> {
+export async function actOnSite(
+  ctx: Ctx,
+  siteId: string,
+  wanted: Extract<SitePatch, { action: unknown }>,
+): Promise<SiteActionAccepted> {
   const site = await siteOwnedBy(ctx, siteId);
-  switch (action) {
+  switch (wanted.action) {
     case "deploy":
-      return deploySite(ctx, site, "api");
+      return deploySite(ctx, site, "api", { rebuild: wanted.rebuild });
     case "start":
       return startSite(ctx, site);
     case "stop":

@@ -49,7 +49,13 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
       gitTokenSealed: input.gitToken && ctx.secrets.seal(input.gitToken, `sites.git_token:${siteId}`),
     }),
     ...(input.deployType === "dockerfile" && { dockerfile: input.dockerfile }),
-    ...(input.deployType === "image" && { image: input.image }),
+    ...(input.deployType === "image" && {
+      image: input.image,
+      registryUsername: input.registryUsername,
+      registryPasswordSealed:
+        input.registryPassword &&
+        ctx.secrets.seal(input.registryPassword, `sites.registry_password:${siteId}`),
+    }),
     port: input.port,
     buildCommand: input.buildCommand,
     startCommand: input.startCommand,

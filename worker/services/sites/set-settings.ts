@@ -11,7 +11,7 @@ import { siteView } from "./view.ts";
 const ofSource = {
   github: ["githubUrl", "branch", "gitToken"],
   dockerfile: ["dockerfile"],
-  image: ["image"],
+  image: ["image", "registryUsername", "registryPassword"],
 } as const;
 
 /** Used from the next deployment. A setting of another kind of source is refused. */
@@ -21,12 +21,20 @@ export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSe
     for (const name of names)
       if (type !== site.deployType && settings[name] !== undefined)
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
-  const { gitToken, ...plain } = settings;
-  const sealed = gitToken && ctx.secrets.seal(gitToken, `sites.git_token:${site.id}`);
+  const { gitToken, registryPassword, ...plain } = settings;
+  const sealed = {
+    ...(gitToken !== undefined && {
+      gitTokenSealed: gitToken && ctx.secrets.seal(gitToken, `sites.git_token:${site.id}`),
+    }),
+    ...(registryPassword !== undefined && {
+      registryPasswordSealed:
+        registryPassword && ctx.secrets.seal(registryPassword, `sites.registry_password:${site.id}`),
+    }),
+  };
   const [, [changed]] = await ctx.db.batch([
     ctx.db
       .update(sites)
-      .set({ ...plain, ...(gitToken !== undefined && { gitTokenSealed: sealed }), updatedAt: ctx.now() })
+      .set({ ...plain, ...sealed, updatedAt: ctx.now() })
       .where(eq(sites.id, site.id)),
     ctx.hot(recordById, { id: site.id }),
   ]);

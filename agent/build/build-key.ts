@@ -1,0 +1,33 @@
+import { createHmac } from "node:crypto";
+import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { agentVersion } from "../version.ts";
+
+type Input = Pick<JobArgs<"site.deploy">, "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand">;
+
+/**
+ * The same for two builds of which nothing that goes in differs: source, commit, settings, variables with their secret
+ * values, and the agent that writes Dockerfiles. Keyed, as it leaves the host and secrets could be guessed from a bare hash.
+ */
+export function buildKeyOf(
+  { run, source, rootDir, dockerfilePath, buildCommand }: Input,
+  commit: string | null,
+  key: string,
+): string {
+  const variables = run.env
+    .filter(({ scope }) => scope !== "runtime")
+    .map(({ key: name, value, secret }) => [name, value, secret] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const from = source.type === "git" ? source.address : source.type === "dockerfile" ? source.text : null;
+  const parts = [
+    agentVersion,
+    source.type,
+    from,
+    commit,
+    rootDir,
+    dockerfilePath,
+    buildCommand,
+    run.startCommand,
+    variables,
+  ];
+  return createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");
+}

@@ -1,0 +1,118 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { buildKeyOf } from "../build/build-key.ts";
+import { checkSource } from "../build/check-source.ts";
+import { describeSource, fetchSource } from "../build/fetch-source.ts";
+import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
+import { siteLabels } from "../docker/specs.ts";
+import { JobError, type Host, type JobRun } from "../host.ts";
+import type { Obtained } from "./kept-image.ts";
+
+type Args = JobArgs<"site.deploy">;
+
+/** Fetches the source and builds it as `reference`. */
+export async function buildImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
+  const work = join(host.workDirectory, job.jobId);
+  const folder = join(work, "source");
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work, { recursive: true, mode: 0o700 });
+  try {
+    const started = performance.now();
+    job.phase("clone");
+    const { source } = args;
+    if (source.type === "git") {
+      job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
+      await fetchSource(source, folder, host.settings, job.signal);
+      await checkSource(folder);
+    }
+    const cloned = performance.now();
+    const input = {
+      ...args,
+      siteId: args.run.siteId,
+      startCommand: args.run.startCommand,
+      env: args.run.env,
+    };
+    const [fetched, prepared] = await Promise.all([
+      source.type === "git" ? describeSource(source, folder, job.signal) : null,
+      source.type === "dockerfile"
+        ? packText(source.text, input, host.settings.buildCaFile)
+        : prepareBuild(folder, input, host.settings.buildCaFile, (image) => canHave(host, image, job)),
+    ]);
+    job.phase("build", fetched ?? undefined);
+    if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
+    if (prepared.generated !== null)
+      job.log(`No Dockerfile found; building with this one:\n${prepared.generated}`);
+    await buildWithin(host, args, prepared, reference, job);
+    const imageId = await host.engine.imageId(reference);
+    if (imageId === null) throw new JobError("The build made no image: deploy again.");
+    return {
+      imageId,
+      imageDigest: imageId,
+      buildKey: buildKeyOf(args, fetched?.commit ?? null, host.imageRepository(args.run.siteId)),
+      commit: fetched?.commit ?? null,
+      commitMessage: fetched?.commitMessage ?? null,
+      cloneMs: fetched ? Math.round(cloned - started) : null,
+      buildMs: Math.round(performance.now() - cloned),
+    };
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Whether the engine has a base image, or gets it from a registry. */
+async function canHave(host: Host, image: string, job: JobRun): Promise<boolean> {
+  if ((await host.engine.imageId(image)) !== null) return true;
+  job.log(`Pulling ${image}.`);
+  try {
+    await host.engine.pullImage(image, null, job.signal);
+    return true;
+  } catch {
+    job.signal.throwIfAborted();
+    return false;
+  }
+}
+
+async function buildWithin(
+  host: Host,
+  args: Args,
+  prepared: Prepared,
+  reference: string,
+  job: JobRun,
+): Promise<void> {
+  await host.isolation.demand();
+  const room = await host.buildRoom.enter();
+  const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
+  try {
+    await host.engine.build({
+      context: prepared.context,
+      dockerfile: prepared.dockerfile,
+      tag: reference,
+      // The same for every deployment, so that an unchanged source is the same image.
+      labels: siteLabels(args.run.siteId),
+      buildArgs: prepared.buildArgs,
+      cacheNamespace: host.imageRepository(args.run.siteId),
+      secrets: prepared.secrets,
+      signal: AbortSignal.any([job.signal, timeout, room.signal]),
+      onLine: job.log,
+    });
+  } catch (error) {
+    job.signal.throwIfAborted();
+    room.signal.throwIfAborted();
+    if (timeout.aborted)
+      throw new JobError(
+        `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,
+      );
+    if (error instanceof Error && error.name === "BuildFailed")
+      throw new JobError(buildFailure(error.message, host.buildRoom.memoryMb), { cause: error });
+    throw error;
+  } finally {
+    room.end();
+  }
+}
+
+/** SIGKILL is how the kernel ends what uses too much memory. */
+const buildFailure = (message: string, memoryMb: number): string =>
+  /exit code: 137\b/.test(message)
+    ? `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`
+    : `The build failed: ${message}. See the deployment's log.`;

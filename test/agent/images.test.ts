@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import { buildKeyOf } from "../../agent/build/build-key.ts";
+import type { Engine } from "../../agent/docker/engine.ts";
+import { keptImage, unchangedImage } from "../../agent/handlers/kept-image.ts";
+import { pullImage } from "../../agent/handlers/pull-image.ts";
+import type { Host, JobRun } from "../../agent/host.ts";
+import type { JobArgs, KeptDeployment, Source } from "../../protocol/agent/jobs.ts";
+import { formatId } from "../../protocol/ids.ts";
+
+type Args = JobArgs<"site.deploy">;
+const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
+  formatId(kind, at, new Uint8Array(10));
+const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+
+const args = (changes: Partial<Args> = {}): Args => ({
+  run: {
+    siteId: id("site"),
+    accountId: id("account"),
+    hostnames: ["a.localhost"],
+    port: 3000,
+    startCommand: null,
+    healthCheckPath: null,
+    startTimeoutSeconds: 5,
+    env: [],
+    limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+  },
+  deploymentId: id("deployment", 9),
+  source: { type: "dockerfile", text: "FROM scratch\n" },
+  rootDir: null,
+  dockerfilePath: null,
+  buildCommand: null,
+  buildTimeoutSeconds: 60,
+  rebuild: false,
+  kept: [],
+  ...changes,
+});
+const withEnv = (...env: Args["run"]["env"]) => args({ run: { ...args().run, env } });
+
+const keptOf = (number: number, buildKey: string | null): KeptDeployment => ({
+  deploymentId: id("deployment", number),
+  number,
+  commit: null,
+  commitMessage: null,
+  imageDigest: digest(`${number}`),
+  imageId: digest(`${number}`),
+  buildKey,
+});
+
+/** An engine with these images by name, and a registry with these digests by reference. */
+function hostWith(images: Record<string, string>, registry: Record<string, string> | Error = {}) {
+  const here = new Map(Object.entries(images));
+  const lines: string[] = [];
+  const asked: unknown[] = [];
+  const engine: Partial<Engine> = {
+    imageId: (name) => Promise.resolve(here.get(name) ?? null),
+    localImage: (name) => Promise.resolve(here.get(name) ?? null),
+    tagImage: (image, repository, tag) => Promise.resolve(void here.set(`${repository}:${tag}`, image)),
+    removeImage: (name) => Promise.resolve(void here.delete(name)),
+    registryDigest: (reference, login) => {
+      asked.push(login);
+      if (registry instanceof Error) return Promise.reject(registry);
+      const found = registry[reference];
+      return found === undefined
+        ? Promise.reject(new Error("manifest unknown: manifest unknown"))
+        : Promise.resolve(found);
+    },
+    pullImage: (pinned, login) => {
+      asked.push(login);
+      here.set(pinned, digest("e"));
+      return Promise.resolve();
+    },
+  };
+  const host = { engine, imageRepository: () => "berth-site/x" } as unknown as Host;
+  const job = {
+    jobId: "job",
+    signal: new AbortController().signal,
+    log: (text: string) => void lines.push(text),
+    phase: () => undefined,
+  } as JobRun;
+  return { host, job, lines, here, asked };
+}
+
+describe("what goes into a build", () => {
+  const key = (input: Args, commit: string | null = null, secret = "key") =>
+    buildKeyOf(input, commit, secret);
+  const plain = { key: "A", value: "1", scope: "both", secret: false } as const;
+  const other = { key: "B", value: "2", scope: "build", secret: true } as const;
+
+  it("is the same whatever only its running needs, and in whatever order its variables come", () => {
+    const same = key(args());
+    expect(key(withEnv({ ...plain, scope: "runtime" }))).toBe(same);
+    expect(
+      key(args({ run: { ...args().run, port: 1, healthCheckPath: "/" }, deploymentId: id("deployment") })),
+    ).toBe(same);
+    expect(key(withEnv(plain, other))).toBe(key(withEnv(other, plain)));
+  });
+
+  it("is another one for any change of it, and on another host", () => {
+    const git = (address: string, branch: string | null): Args =>
+      args({ source: { type: "git", address, branch, token: null } });
+    const keys = [
+      key(args()),
+      key(args(), null, "other host"),
+      key(args({ source: { type: "dockerfile", text: "FROM other\n" } })),
+      key(git("a.example/b/c", null), "1"),
+      key(git("a.example/b/c", null), "2"),
+      key(git("a.example/b/d", null), "1"),
+      key(args({ rootDir: "x" })),
+      key(args({ dockerfilePath: "x" })),
+      key(args({ buildCommand: "x" })),
+      key(args({ run: { ...args().run, startCommand: "x" } })),
+      key(withEnv(plain)),
+      key(withEnv({ ...plain, value: "2" })),
+      key(withEnv({ ...plain, secret: true })),
+      key(withEnv(other)),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(key(git("a.example/b/c", "main"), "1")).toBe(key(git("a.example/b/c", null), "1"));
+  });
+});
+
+describe("an image that is kept", () => {
+  const same = keptOf(2, buildKeyOf(args(), null, "berth-site/x"));
+  const names = { [`berth-site/x:${same.deploymentId}`]: same.imageId };
+
+  it("is used where a build would make it again", async () => {
+    const { host, job, lines } = hostWith(names);
+    const kept = [keptOf(3, "other"), same];
+    expect(await unchangedImage(host, args({ kept }), job)).toMatchObject({
+      imageId: same.imageId,
+      buildKey: same.buildKey,
+      buildMs: null,
+    });
+    expect(lines).toEqual(["Nothing to build has changed: using the image of deployment 2."]);
+  });
+
+  it("is not used when a rebuild is asked for, something changed, or the host's is another", async () => {
+    const { host, job } = hostWith(names);
+    const none = (input: Args, on = host) => expect(unchangedImage(on, input, job)).resolves.toBeNull();
+    await none(args({ kept: [same], rebuild: true }));
+    await none(args({ kept: [same], buildCommand: "make" }));
+    await none(args({ kept: [keptOf(2, null)] }));
+    await none(args({ kept: [same] }), hostWith({}).host);
+    await none(args({ kept: [{ ...same, imageId: digest("f") }] }));
+  });
+
+  it("is brought back exactly, or not at all", async () => {
+    const { host, job } = hostWith(names);
+    const back = (kept: KeptDeployment[]) => keptImage(host, args({ kept }), same.deploymentId, job);
+    expect(await back([same])).toMatchObject({ imageId: same.imageId, cloneMs: null, buildMs: null });
+    for (const kept of [[], [{ ...same, imageId: digest("f") }]])
+      await expect(back(kept)).rejects.toThrow(/no longer on the host/);
+  });
+});
+
+describe("an image of a registry", () => {
+  const login = { username: "robot", password: "s3cret" };
+  const reference = "registry.example:5000/app:1";
+  const source = (changes: object = {}): Extract<Source, { type: "image" }> => ({
+    type: "image",
+    reference,
+    login,
+    ...changes,
+  });
+  const pull = ({ host, job }: ReturnType<typeof hostWith>, from = source()) =>
+    pullImage(host, args({ source: from }), from, job);
+
+  it("is pinned by the registry's digest, pulled with the login, and left under no public name", async () => {
+    const on = hostWith({}, { [reference]: digest("d") });
+    expect(await pull(on)).toMatchObject({ imageDigest: digest("d"), imageId: digest("e"), buildKey: null });
+    expect(on.asked).toEqual([login, login]);
+    expect([...on.here]).toEqual([[`berth-site/x:${args().deploymentId}`, digest("e")]]);
+    expect(on.lines.join()).not.toContain(login.password);
+  });
+
+  it("named by digest is that one", async () => {
+    const named = source({ reference: `registry.example:5000/app:1@${digest("a")}` });
+    expect(await pull(hostWith({}), named)).toMatchObject({ imageDigest: digest("a") });
+  });
+
+  it("that was made on this host is used where no registry answers, but never for a login", async () => {
+    const away = new Error("dial tcp: lookup registry.example: no such host");
+    const on = hostWith({ [reference]: digest("c") }, away);
+    expect(await pull(on, source({ login: null }))).toMatchObject({ imageId: digest("c") });
+    await expect(pull(hostWith({ [reference]: digest("c") }, away))).rejects.toThrow(/could not be reached/);
+  });
+
+  it.each([
+    ["unauthorized: authentication required", login, /robot: check registryUsername and registryPassword/],
+    ["no basic auth credentials", null, /set registryUsername and registryPassword/],
+    ["manifest unknown: manifest unknown", login, /does not exist/],
+    ["connect: connection refused", null, /could not be reached/],
+  ])("that cannot be had says why: %s", async (said, given, reason) => {
+    await expect(pull(hostWith({}, new Error(said)), source({ login: given }))).rejects.toThrow(reason);
+  });
+});
