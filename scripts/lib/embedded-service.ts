@@ -20,7 +20,12 @@ export async function startEmbeddedService(name: string): Promise<EmbeddedServic
     process.execPath,
     ["--disable-warning=ExperimentalWarning", join(projectRoot, "scripts", "start.ts"), ...flags],
     // The channel ends it when this process is gone, however that ended; its own group keeps Ctrl-C from ending it first.
-    { detached: true, stdio: ["ignore", "pipe", "inherit", "ipc"] },
+    {
+      detached: true,
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
+      // Tests do not wait a minute for a sample.
+      env: { ...process.env, BERTH_SAMPLE_SECONDS: "2" },
+    },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const stop = async () => {

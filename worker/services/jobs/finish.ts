@@ -112,7 +112,15 @@ export async function finishJob(
     }
     case "site.start":
     case "site.restart":
-      await ctx.db.batch([end, moveSite(ctx, job.siteId, "started", ended, true)]);
+      await ctx.db.batch([
+        end,
+        moveSite(ctx, job.siteId, "started", ended, true),
+        // It runs again: why it once did not is over.
+        ctx.db
+          .update(deployments)
+          .set({ error: null })
+          .where(and(eq(deployments.siteId, job.siteId), eq(deployments.status, "LIVE"), ended)),
+      ]);
       return { recorded: true, deploymentId: null };
     case "site.stop":
       await ctx.db.batch([
