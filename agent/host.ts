@@ -22,6 +22,8 @@ export type Ingress = {
   park(siteId: string, hostnames: readonly string[]): Promise<void>;
   /** The container in service has another address: same names, new target. */
   readdress(siteId: string, target: Target): Promise<void>;
+  /** Parks the site if this container is in service: same names. */
+  withdraw(siteId: string, containerId: string): Promise<void>;
   unroute(siteId: string): Promise<void>;
   /** What the names of this site are answered with now. */
   current(siteId: string): Target | "parked" | null;

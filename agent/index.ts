@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { mkdirSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
@@ -17,6 +18,10 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { Desk } from "./running/desk.ts";
+import { openRecords } from "./running/records.ts";
+import { startSampling } from "./running/sampler.ts";
+import { watchSites } from "./running/watch.ts";
 import { agentVersion } from "./version.ts";
 
 const config = readConfig(process.env);
@@ -49,19 +54,39 @@ isolation.watch(stopping.signal);
 await ensureIngress();
 await sweep(host);
 
-// A container that Docker restarted by itself may have another address.
-engine.watchStarts(
-  { "berth.agent": config.agentId },
-  stopping.signal,
-  ({ "berth.site": siteId }) => {
-    if (siteId !== undefined)
+const records = openRecords(join(config.stateDirectory, "running.db"));
+const starts = new EventEmitter().setMaxListeners(0);
+const desk = new Desk({
+  engine,
+  agentId: config.agentId,
+  ingress: host.ingress,
+  records,
+  onStart(siteId, callback, signal) {
+    starts.on(siteId, callback);
+    signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
+  },
+});
+const { ingress } = host;
+watchSites(
+  {
+    engine,
+    ingress,
+    records,
+    agentId: config.agentId,
+    onStart(siteId, containerId) {
+      starts.emit(siteId, containerId);
+      // A container that Docker restarted by itself may have another address.
       reviveSite(host, siteId).catch((error) =>
         log("error", "A restarted container was not routed", { error }),
       );
+    },
+    // An engine that was restarted has written its own rules anew.
+    onConnect: () => void isolation.refresh(),
+    onCrash: (crash) => desk.crashed(crash),
   },
-  // An engine that was restarted has written its own rules anew.
-  () => void isolation.refresh(),
+  stopping.signal,
 );
+startSampling({ engine, ingress, records, intervalMs: config.sampleSeconds * 1000 }, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots });
@@ -69,6 +94,7 @@ const endLink = startLink({
   url: config.controlPlaneUrl,
   token: config.hostToken.reveal(),
   runner,
+  desk,
   agentVersion,
   random: Math.random,
   facts: () => {

@@ -1,9 +1,9 @@
-import { mkdirSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import type { FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
-import { log } from "./log.ts";
+import { openDatabase } from "./database.ts";
+
+const schema = `PRAGMA synchronous = FULL;
+  CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT`;
 
 export type Lease = { jobId: Id<"job">; attempt: number };
 export type Report = Extract<FromAgent, { type: "done" | "failed" }>;
@@ -27,8 +27,7 @@ export type Journal = {
 };
 
 export function openJournal(file: string): Journal {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const db = openDatabase(file);
+  const db = openDatabase(file, schema);
   const accept = db.prepare(
     `INSERT INTO jobs (job_id, attempt, kind) VALUES (?, ?, ?) ON CONFLICT (job_id)
      DO UPDATE SET attempt = excluded.attempt, report = NULL WHERE excluded.attempt > attempt`,
@@ -47,25 +46,4 @@ export function openJournal(file: string): Journal {
     unacknowledged: () => reports.all().map(({ report }) => JSON.parse(String(report)) as Report),
     close: () => db.close(),
   };
-}
-
-function openDatabase(file: string): DatabaseSync {
-  try {
-    return withTable(new DatabaseSync(file));
-  } catch (error) {
-    log("error", "The journal is damaged and begun anew", { error });
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
-    return withTable(new DatabaseSync(file));
-  }
-}
-
-function withTable(db: DatabaseSync): DatabaseSync {
-  try {
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT`);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
 }

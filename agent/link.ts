@@ -1,6 +1,7 @@
 import { closeCodes, protocolVersion, ToAgent, type FromAgent } from "../protocol/agent/messages.ts";
 import { log } from "./log.ts";
 import type { Runner } from "./runner.ts";
+import { isAboutRunning, type Desk } from "./running/desk.ts";
 import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
 
 export type LinkOptions = {
@@ -8,6 +9,7 @@ export type LinkOptions = {
   url: string;
   token: string;
   runner: Runner;
+  desk: Desk;
   agentVersion: string;
   facts: () => Extract<FromAgent, { type: "hello" }>["facts"];
   /** In [0, 1). */
@@ -28,7 +30,15 @@ export function retryDelayMs(failures: number, end: SocketEnd, random: () => num
 }
 
 /** Keeps the agent connected; answers a function that ends the link. */
-export function startLink({ url, token, runner, agentVersion, facts, random }: LinkOptions): () => void {
+export function startLink({
+  url,
+  token,
+  runner,
+  desk,
+  agentVersion,
+  facts,
+  random,
+}: LinkOptions): () => void {
   const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
   let failures = 0;
   let over = false;
@@ -65,12 +75,16 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
           greeted = true;
           clearTimeout(welcome);
           log("info", "Connected", { url, epoch: message.epoch });
+          // First: what a crash ended must not end what a job then starts.
+          desk.connected((outgoing) => send(opened, outgoing));
           runner.connected((outgoing) => send(opened, outgoing));
-        } else runner.receive(message);
+        } else if (isAboutRunning(message)) desk.receive(message);
+        else runner.receive(message);
       },
       onEnd: (end) => {
         clearTimeout(welcome);
         runner.disconnected();
+        desk.disconnected();
         if (over) return;
         failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;
         const delayMs = retryDelayMs(failures, end, random);

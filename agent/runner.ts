@@ -5,6 +5,7 @@ import type { Host, JobRun } from "./host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { printable, redactor } from "./redact.ts";
+import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
@@ -71,7 +72,7 @@ export class Runner {
     clearInterval(this.resend);
   }
 
-  receive(message: Exclude<ToAgent, { type: "welcome" }>): void {
+  receive(message: Exclude<ToAgent, { type: "welcome" } | AboutRunning>): void {
     switch (message.type) {
       case "job":
         return this.take(message);

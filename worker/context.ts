@@ -1,6 +1,7 @@
 import { fillPlaceholders, type SQL } from "drizzle-orm";
 import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
 import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
+import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 import { resolveTxt } from "./adapters/dns.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
@@ -39,6 +40,7 @@ export type Ctx = {
   /** The TXT records of a name. @throws when no resolver answers */
   resolveTxt(name: string): Promise<string[]>;
   hosts: HostHints;
+  questions: HostQuestions;
   guards: KeyGuards;
   logs: DeploymentLogs;
   /** Let a promise outlive the answer. */
@@ -67,6 +69,18 @@ export type HostHints = {
   wake(hostId: Id<"host"> | null): void;
   /** Leases of this host were ended or are to be cancelled: tell the agent. */
   revise(hostId: Id<"host">, lease: { jobId: Id<"job">; attempt: number }, verdict: "drop" | "cancel"): void;
+};
+
+export type LogQuestion = Extract<Question, { kind: "logs" }>;
+
+/** What a host knows of its running sites; `refused` says why it cannot be asked now. */
+export type HostQuestions = {
+  ask(hostId: Id<"host">, question: Question): Promise<Answer>;
+  /** The log as server-sent events. */
+  follow(
+    hostId: Id<"host">,
+    question: LogQuestion,
+  ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };
 
 export type KeyGuards = { revoke(keyHash: string): Promise<void> };
@@ -112,6 +126,10 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
                 .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
         ),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
+    },
+    questions: {
+      ask: (hostId, question) => link(hostId).ask(question),
+      follow: (hostId, question) => link(hostId).follow(question),
     },
     guards: { revoke: (keyHash) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash)).revoke() },
     logs: { finish: (id, line) => defer(log(id).finish(line)), remove: (id) => defer(log(id).remove()) },

@@ -2,6 +2,7 @@ import Docker from "dockerode";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
+import { usageOf, type RawStats, type Usage } from "./usage.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
 export type ContainerState = {
@@ -14,6 +15,8 @@ export type ContainerState = {
   /** Process id of the container's init on the host; 0 when it does not run. */
   pid: number;
   labels: Record<string, string>;
+  /** Variables as `KEY=value`, the image's own included. */
+  env: string[];
   /** Its address in each network it joined. */
   addresses: Record<string, string>;
 };
@@ -26,6 +29,18 @@ export type EngineFacts = {
   rootDirectory: string;
   cgroupDriver: string;
 };
+/** `kill`: somebody asked it to end. */
+export const watchedActions = ["start", "kill", "oom", "die"] as const;
+export type ContainerEvent = {
+  action: (typeof watchedActions)[number];
+  containerId: string;
+  /** Seconds and nanoseconds since 1970, as `since` takes them. */
+  time: string;
+  labels: Labels;
+  /** Of `die`. */
+  exitCode: number | null;
+};
+export type LogRequest = { tail: number | "all"; since: string | null };
 type Labels = Record<string, string>;
 
 /**
@@ -49,6 +64,12 @@ export type Engine = {
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   lastLines(id: string, count: number): Promise<string[]>;
+  /** The container's log with timestamps, as `LogParser` reads it; empty when there is no such container. */
+  readLog(id: string, request: LogRequest): Promise<Buffer>;
+  /** The same, then live until the container ends or the signal. */
+  followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
+  /** What a running container has used since it started; null when it does not run. */
+  usage(id: string): Promise<Usage | null>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
@@ -61,12 +82,18 @@ export type Engine = {
   registryDigest(reference: string, login: RegistryLogin | null): Promise<string>;
   pullImage(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
-  /** Calls back for every container of these labels that starts, until aborted; resumes after an engine restart. */
-  watchStarts(
+  /**
+   * Calls back for what happens to containers of these labels, in order, until aborted; after an interruption of either
+   * side it goes on after `since`, as far as the engine remembers.
+   */
+  watchContainers(
     labels: Labels,
     signal: AbortSignal,
-    onStart: (labels: Labels, id: string) => void,
-    onConnect?: () => void,
+    watcher: {
+      since: () => string | null;
+      onEvent: (event: ContainerEvent) => void;
+      onConnect?: () => void;
+    },
   ): void;
   facts(): Promise<EngineFacts>;
 };
@@ -116,6 +143,7 @@ export function createEngine(options: { socketPath: string }): Engine {
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,
         labels: found.Config.Labels,
+        env: found.Config.Env,
         addresses: Object.fromEntries(
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),
         ),
@@ -214,6 +242,47 @@ export function createEngine(options: { socketPath: string }): Engine {
       return demultiplex(raw).split("\n").filter(Boolean).slice(-count);
     },
 
+    async readLog(id, { tail, since }) {
+      try {
+        const from = since === null ? {} : { since: since as unknown as number };
+        return await docker.getContainer(id).logs({
+          stdout: true,
+          stderr: true,
+          timestamps: true,
+          tail: tail as number,
+          ...from,
+          follow: false,
+        });
+      } catch (error) {
+        if (statusOf(error) === 404) return Buffer.alloc(0);
+        throw error;
+      }
+    },
+
+    async *followLog(id, { tail, since }, signal) {
+      const from = since === null ? {} : { since: since as unknown as number };
+      const stream = (await docker.getContainer(id).logs({
+        stdout: true,
+        stderr: true,
+        timestamps: true,
+        tail: tail as number,
+        ...from,
+        follow: true,
+        abortSignal: signal,
+      })) as Readable;
+      yield* stream as AsyncIterable<Buffer>;
+    },
+
+    async usage(id) {
+      try {
+        const stats: unknown = await docker.getContainer(id).stats({ stream: false, "one-shot": true });
+        return usageOf(stats as RawStats);
+      } catch (error) {
+        if (statusOf(error) === 404) return null;
+        throw error;
+      }
+    },
+
     imageId: async (reference) => (await inspectImage(reference))?.Id ?? null,
 
     async localImage(reference) {
@@ -250,10 +319,12 @@ export function createEngine(options: { socketPath: string }): Engine {
       await buildImage(docker.modem, request);
     },
 
-    watchStarts(labels, signal, onStart, onConnect) {
+    watchContainers(labels, signal, { since, onEvent, onConnect }) {
       const watch = async () => {
+        const from = since();
         const events = (await docker.getEvents({
-          filters: { type: ["container"], event: ["start"], ...filters(labels) },
+          filters: { type: ["container"], event: [...watchedActions], ...filters(labels) },
+          ...(from !== null && { since: from as unknown as number }),
         })) as Readable;
         signal.addEventListener("abort", () => events.destroy(), { once: true });
         onConnect?.();
@@ -261,10 +332,7 @@ export function createEngine(options: { socketPath: string }): Engine {
         for await (const chunk of events.setEncoding("utf8") as AsyncIterable<string>) {
           const lines = (rest + chunk).split("\n");
           rest = lines.pop() ?? "";
-          for (const line of lines.filter(Boolean)) {
-            const { Actor } = JSON.parse(line) as { Actor: { ID: string; Attributes: Labels } };
-            onStart(Actor.Attributes, Actor.ID);
-          }
+          for (const line of lines.filter(Boolean)) onEvent(containerEvent(line));
         }
       };
       const again = (): void => {
@@ -291,6 +359,22 @@ export function createEngine(options: { socketPath: string }): Engine {
         cgroupDriver: CgroupDriver,
       };
     },
+  };
+}
+
+function containerEvent(line: string): ContainerEvent {
+  const { Action, Actor } = JSON.parse(line) as {
+    Action: ContainerEvent["action"];
+    Actor: { ID: string; Attributes: Labels };
+  };
+  // More digits than a JSON number keeps.
+  const nanoseconds = /"timeNano":(\d+)/.exec(line)?.[1] ?? "0".repeat(10);
+  return {
+    action: Action,
+    containerId: Actor.ID,
+    time: `${nanoseconds.slice(0, -9)}.${nanoseconds.slice(-9)}`,
+    labels: Actor.Attributes,
+    exitCode: Action === "die" ? Number(Actor.Attributes["exitCode"]) : null,
   };
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { startLine } from "../build/start-line.ts";
-import type { ContainerSpec } from "./engine.ts";
+import type { ContainerSpec, ContainerState } from "./engine.ts";
 
 export const networkName = (accountId: string): string => `berth-${accountId}`;
 export const networkLabels = (accountId: string) => ({ "berth.managed": "true", "berth.account": accountId });
@@ -62,6 +62,7 @@ export function siteContainer(
       PidsLimit: run.limits.pids,
     },
   };
+  const secretKeys = run.env.filter(({ scope, secret }) => secret && scope !== "build").map(({ key }) => key);
   const config = createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 32);
   return {
     ...spec,
@@ -71,7 +72,21 @@ export function siteContainer(
       "berth.agent": agentId,
       "berth.account": run.accountId,
       "berth.deployment": deploymentId,
+      "berth.memory": String(run.limits.memoryMb),
+      "berth.secrets": secretKeys.join(","),
       "berth.config": config,
     },
   };
+}
+
+/**
+ * The secret values a container was given: the engine keeps them, so that an agent that has just started knows what to
+ * mask. Of a container made before its secret variables were named, all values.
+ */
+export function secretsIn({ env, labels }: ContainerState): string[] {
+  const named = labels["berth.secrets"]?.split(",");
+  return env.flatMap((entry) => {
+    const at = entry.indexOf("=");
+    return !named || named.includes(entry.slice(0, at)) ? [entry.slice(at + 1)] : [];
+  });
 }

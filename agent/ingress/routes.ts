@@ -37,6 +37,11 @@ export function openRoutes(file: string, statusPort: number): Ingress {
         const site = sites[siteId];
         if (site) site.target = target;
       }),
+    withdraw: (siteId, containerId) =>
+      change((sites) => {
+        const site = sites[siteId];
+        if (site?.target?.containerId === containerId) site.target = null;
+      }),
     unroute: (siteId) =>
       change((sites) => {
         delete sites[siteId];

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
 import { jobArgs, jobKinds, Durations, type Job, type JobKind } from "./jobs.ts";
+import { Answer, Question } from "./running.ts";
 
 /**
  * The link between a host's agent and its `host-link` object: JSON text frames, plus the bare texts `ping` (agent)
@@ -25,6 +26,10 @@ export const closeCodes = {
 } as const;
 
 const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
+
+const RequestId = z.string().min(1).max(64);
+/** What a site runs. */
+const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
 
 export const phases = ["clone", "build", "start", "swap"] as const;
 export type Phase = (typeof phases)[number];
@@ -78,6 +83,10 @@ export const FromAgent = z.discriminatedUnion("type", [
     cancelled: z.boolean(),
     durations: Durations.nullable(),
   }),
+  /** To one question: one answer, or batches of them until `last`. */
+  z.object({ type: z.literal("answer"), requestId: RequestId, answer: Answer, last: z.boolean() }),
+  /** The version in service kept exiting and was stopped. Sent again after every reconnect until `crashAck`. */
+  z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
 
@@ -104,5 +113,9 @@ export const ToAgent = z.discriminatedUnion("type", [
   /** Stop if the swap has not happened yet, then report `failed` with `cancelled`. */
   z.object({ type: z.literal("cancel"), ...Lease }),
   z.object({ type: z.literal("logAck"), ...Lease, lastSeq: z.number().int().positive() }),
+  z.object({ type: z.literal("ask"), requestId: RequestId, question: Question }),
+  /** Nobody waits for further answers. */
+  z.object({ type: z.literal("endAsk"), requestId: RequestId }),
+  z.object({ type: z.literal("crashAck"), ...Version }),
 ]);
 export type ToAgent = z.infer<typeof ToAgent>;

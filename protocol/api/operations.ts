@@ -19,7 +19,7 @@ import { Host, HostCreate, HostCreated } from "./hosts.ts";
 import { Invoice } from "./invoices.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
 import { Pack } from "./packs.ts";
-import { SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
+import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import {
   DomainChanged,
   EnvChanged,
@@ -188,7 +188,7 @@ export const operations = {
     query: SiteLogQuery,
     answers: [{ status: 200, schema: SiteLogs }],
     streams: true,
-    notBuilt: true,
+    refusals: ["conflict"],
   },
   getSiteMetrics: {
     method: "get",
@@ -197,7 +197,16 @@ export const operations = {
     summary: "CPU, memory, network and disk of the running site, by the minute",
     access: "key",
     answers: [{ status: 200, schema: SiteMetrics }],
-    notBuilt: true,
+    refusals: ["conflict"],
+  },
+  getSiteEvents: {
+    method: "get",
+    path: "/sites/{id}/events",
+    tag: "Sites",
+    summary: "Starts, stops, exits and ends for lack of memory of the running site",
+    access: "key",
+    answers: [{ status: 200, schema: SiteEvents }],
+    refusals: ["conflict"],
   },
   getWebhook: {
     method: "get",

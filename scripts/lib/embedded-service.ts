@@ -26,7 +26,8 @@ export async function startEmbeddedService(
     {
       detached: true,
       stdio: ["ignore", "pipe", "inherit", "ipc"],
-      env: { ...process.env, ...limits },
+      // Tests do not wait a minute for a sample.
+      env: { ...process.env, BERTH_SAMPLE_SECONDS: "2", ...limits },
     },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));

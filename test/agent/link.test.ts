@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { JobError, type Host, type JobRun } from "../../agent/host.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
+import type { Desk } from "../../agent/running/desk.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -59,6 +60,12 @@ let handler: Handler;
 const startRunner = (slots: number) =>
   new Runner({ host: {} as Host, journal, handle: (_host, job, run) => handler(job, run), slots });
 
+const idleDesk = {
+  connected: () => undefined,
+  disconnected: () => undefined,
+  receive: () => undefined,
+} as unknown as Desk;
+
 function start(slots = 2): void {
   const runner = startRunner(slots);
   const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
@@ -66,6 +73,7 @@ function start(slots = 2): void {
     url: hub.url,
     token: "token",
     runner,
+    desk: idleDesk,
     agentVersion: "test",
     facts,
     random: () => 0,

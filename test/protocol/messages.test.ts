@@ -5,6 +5,7 @@ import { formatId, type IdKind } from "../../protocol/ids.ts";
 
 const id = <K extends IdKind>(kind: K) => formatId(kind, 1, new Uint8Array(10));
 const lease = { jobId: id("job"), attempt: 1 };
+const version = { siteId: id("site"), deploymentId: id("deployment") };
 
 /** One of each; a message without an example does not compile. */
 const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } = {
@@ -27,6 +28,16 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
   },
   done: { type: "done", ...lease, result: {} },
   failed: { type: "failed", ...lease, error: "It failed.", cancelled: false, durations: null },
+  answer: {
+    type: "answer",
+    requestId: "r1",
+    answer: {
+      kind: "logs",
+      lines: [{ at: "2026-01-01T00:00:00.123456789Z", stream: "stderr", text: "a" }],
+    },
+    last: false,
+  },
+  crashed: { type: "crashed", ...version, error: "It exited with 1 five times." },
 };
 
 const run = {
@@ -84,6 +95,13 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
   drop: { type: "drop", ...lease },
   cancel: { type: "cancel", ...lease },
   logAck: { type: "logAck", ...lease, lastSeq: 1 },
+  ask: {
+    type: "ask",
+    requestId: "r1",
+    question: { kind: "logs", siteId: id("site"), tail: 100, after: null, follow: true },
+  },
+  endAsk: { type: "endAsk", requestId: "r1" },
+  crashAck: { type: "crashAck", ...version },
 };
 
 const travelled = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

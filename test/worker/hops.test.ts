@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Question } from "../../protocol/agent/running.ts";
 import { app } from "../../worker/app.ts";
 import type { Env } from "../../worker/env.ts";
 import {
@@ -14,7 +15,7 @@ import {
 
 type Counts = { guard: number; d1: number };
 
-/** The bindings, counting round trips; hosts never answer, as a hint to them must hold up nothing. */
+/** The bindings, counting round trips; a hint to a host never ends, as it must hold up nothing. */
 function countedEnv(counts: Counts): Env {
   const targets = new WeakMap<object, D1PreparedStatement>();
   const statement = (target: D1PreparedStatement): D1PreparedStatement => {
@@ -34,6 +35,11 @@ function countedEnv(counts: Counts): Env {
     return counted;
   };
   const { DB, KEY_GUARD, HOST_LINK } = bindings;
+  const answered = ({ kind }: Question) =>
+    Promise.resolve({
+      kind,
+      ...{ logs: { lines: [] }, metrics: { samples: [] }, events: { events: [] } }[kind],
+    });
   const never = () => new Promise<never>(() => undefined);
   return {
     ...bindings,
@@ -55,7 +61,7 @@ function countedEnv(counts: Counts): Env {
     } as unknown as Env["KEY_GUARD"],
     HOST_LINK: {
       idFromName: (name: string) => HOST_LINK.idFromName(name),
-      get: () => ({ wake: never, revise: never }),
+      get: () => ({ wake: never, revise: never, ask: answered }),
     } as unknown as Env["HOST_LINK"],
   };
 }
@@ -97,6 +103,9 @@ describe("a request with a key", () => {
       `/sites/${siteId}`,
       `/sites/${siteId}/deployments`,
       `/sites/${siteId}/webhook`,
+      `/sites/${siteId}/logs`,
+      `/sites/${siteId}/metrics`,
+      `/sites/${siteId}/events`,
       `/deployments/${deploymentId}`,
       `/deployments/${deploymentId}/logs`,
       "/invoices",

@@ -23,5 +23,6 @@ export const siteEvents = {
   started: { from: ["STOPPED", "FAILED", "RUNNING"], to: "RUNNING" },
   stopped: { from: ["RUNNING", "DEPLOYING", "FAILED"], to: "STOPPED" },
   startFailed: { from: ["STOPPED", "RUNNING"], to: "FAILED" },
+  crashed: { from: ["RUNNING"], to: "FAILED" },
 } as const satisfies Record<string, SiteEvent>;
 export type SiteEventName = keyof typeof siteEvents;

@@ -7,12 +7,15 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
-import { contextOf, type Ctx } from "../context.ts";
+import type { Answer, Question } from "../../protocol/agent/running.ts";
+import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
 import { leaseJob, type Offer } from "../services/jobs/lease.ts";
 import { recordPhase } from "../services/jobs/progress.ts";
 import { resyncHost } from "../services/jobs/resync.ts";
+import { recordCrash } from "../services/running/record-crash.ts";
+import { HostQuestions } from "./host-questions.ts";
 
 /** What the platform keeps with a socket while this object sleeps. */
 type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean };
@@ -28,6 +31,10 @@ export class HostLink extends DurableObject<Env> {
   private offering: Promise<void> = Promise.resolve();
   /** Log batches are kept in the order in which they came. */
   private logging: Promise<void> = Promise.resolve();
+  private readonly questions = new HostQuestions(
+    (socket, message) => this.send(socket, message),
+    () => this.isAlive(this.current()),
+  );
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -40,8 +47,10 @@ export class HostLink extends DurableObject<Env> {
     if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
     const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
     this.ctx.storage.kv.put("epoch", epoch);
-    for (const old of this.ctx.getWebSockets())
+    for (const old of this.ctx.getWebSockets()) {
+      this.questions.end(old);
       old.close(closeCodes.superseded, "a newer connection of this host");
+    }
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
     server.serializeAttachment({ hostId, epoch, free: 0, greeted: false } satisfies Attachment);
@@ -62,9 +71,18 @@ export class HostLink extends DurableObject<Env> {
 
   /** Whether the agent answers: a socket whose last ping is recent. */
   async isConnected(): Promise<boolean> {
-    const socket = this.current();
-    const pingedAt = socket && this.ctx.getWebSocketAutoResponseTimestamp(socket);
-    return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
+    return this.isAlive(this.current());
+  }
+
+  /** Asks the agent about a running site. */
+  async ask(question: Question): Promise<Answer> {
+    return this.questions.ask(this.greeted(), question);
+  }
+
+  async follow(
+    question: LogQuestion,
+  ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
+    return this.questions.follow(this.greeted(), question);
   }
 
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
@@ -100,12 +118,26 @@ export class HostLink extends DurableObject<Env> {
       case "failed":
         await failJob(ctx, state.hostId, message, message);
         return this.settle(socket, message);
+      case "answer":
+        return this.questions.receive(socket, message);
+      case "crashed":
+        await recordCrash(ctx, state.hostId, message);
+        return this.send(socket, {
+          type: "crashAck",
+          siteId: message.siteId,
+          deploymentId: message.deploymentId,
+        });
       default:
         message satisfies never;
     }
   }
 
+  override async webSocketClose(socket: WebSocket): Promise<void> {
+    this.questions.end(socket);
+  }
+
   override async webSocketError(socket: WebSocket): Promise<void> {
+    this.questions.end(socket);
     socket.close(closeCodes.protocolError);
   }
 
@@ -162,6 +194,16 @@ export class HostLink extends DurableObject<Env> {
     return this.ctx
       .getWebSockets()
       .find((socket) => this.attached(socket).epoch === epoch && socket.readyState === WebSocket.OPEN);
+  }
+
+  private greeted(): WebSocket | undefined {
+    const socket = this.current();
+    return socket && this.attached(socket).greeted ? socket : undefined;
+  }
+
+  private isAlive(socket: WebSocket | undefined): boolean {
+    const pingedAt = socket && this.ctx.getWebSocketAutoResponseTimestamp(socket);
+    return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
   }
 
   private attached(socket: WebSocket): Attachment {

@@ -2,14 +2,16 @@ import { Hono } from "hono";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
-import { notBuilt } from "../middleware/not-built.ts";
 import { listDeployments } from "../services/deployments/list.ts";
 import { changeDomain } from "../services/domains/change.ts";
+import { siteEventsOf } from "../services/running/events.ts";
+import { followSiteLog } from "../services/running/follow-log.ts";
+import { siteMetrics } from "../services/running/metrics.ts";
+import { readSiteLog } from "../services/running/read-log.ts";
 import { actOnSite } from "../services/sites/act.ts";
 import { createSite } from "../services/sites/create.ts";
 import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
-import { siteOwnedBy } from "../services/sites/owned.ts";
 import { removeSite } from "../services/sites/remove.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
@@ -42,12 +44,12 @@ export const sites = new Hono<AppEnv>()
     return c.json(await rollbackSite(c.var.ctx, c.req.param("id"), deploymentId), 202);
   })
   .get("/:id/logs", query(operations.getSiteLogs.query), async (c) => {
-    await siteOwnedBy(c.var.ctx, c.req.param("id"));
-    return notBuilt("The log of a running site");
+    const [id, asked] = [c.req.param("id"), c.req.valid("query")];
+    if (asked.follow === "0") return c.json(await readSiteLog(c.var.ctx, id, asked));
+    const events = await followSiteLog(c.var.ctx, id, asked, c.req.header("Last-Event-ID"));
+    return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
   })
-  .get("/:id/metrics", async (c) => {
-    await siteOwnedBy(c.var.ctx, c.req.param("id"));
-    return notBuilt("Metrics");
-  })
+  .get("/:id/metrics", async (c) => c.json(await siteMetrics(c.var.ctx, c.req.param("id"))))
+  .get("/:id/events", async (c) => c.json(await siteEventsOf(c.var.ctx, c.req.param("id"))))
   .get("/:id/webhook", async (c) => c.json(await getWebhookAddress(c.var.ctx, c.req.param("id"))))
   .post("/:id/webhook/rotate", async (c) => c.json(await rotateWebhookAddress(c.var.ctx, c.req.param("id"))));

@@ -116,9 +116,10 @@ export async function finishJob(
     case "site.restart":
       await ctx.db.batch([
         end,
+        // With the environment it took, and why it once did not run is over.
         ctx.db
           .update(deployments)
-          .set({ envVersion: sql`coalesce(${job.envVersion}, env_version)` })
+          .set({ envVersion: sql`coalesce(${job.envVersion}, env_version)`, error: null })
           .where(and(eq(deployments.id, requireDeployment(job)), ended)),
         moveSite(ctx, job.siteId, "started", ended, true),
       ]);

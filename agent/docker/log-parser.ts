@@ -1,0 +1,72 @@
+export type LogEntry = {
+  /** With nine decimals, so that texts sort as times do; later than every entry before it. */
+  at: string;
+  stream: "stdout" | "stderr";
+  text: string;
+};
+
+const headerBytes = 8;
+/** Longer lines come in parts of 16 KiB: two of them are kept, so that a secret across the first cut is whole. */
+const keepCharacters = 32 * 1024;
+
+/**
+ * A container's log as the engine sends it with timestamps: frames of an 8-byte header and one message each (Docker API:
+ * Attach to a container, Stream format). Times of equal or earlier messages are moved on, so that each names one entry.
+ */
+export class LogParser {
+  private rest: Buffer = Buffer.alloc(0);
+  private lastAt = "";
+  private readonly open = new Map<LogEntry["stream"], LogEntry>();
+
+  push(chunk: Buffer): LogEntry[] {
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    const entries: LogEntry[] = [];
+    let from = 0;
+    while (from + headerBytes <= bytes.length) {
+      const end = from + headerBytes + bytes.readUInt32BE(from + 4);
+      if (end > bytes.length) break;
+      const stream = bytes[from] === 2 ? "stderr" : "stdout";
+      const entry = this.message(stream, bytes.toString("utf8", from + headerBytes, end));
+      if (entry) entries.push(entry);
+      from = end;
+    }
+    this.rest = bytes.subarray(from);
+    return entries;
+  }
+
+  private message(stream: LogEntry["stream"], text: string): LogEntry | undefined {
+    const space = text.indexOf(" ");
+    const isWhole = text.endsWith("\n");
+    const part = text.slice(space + 1, isWhole ? -1 : undefined);
+    const open = this.open.get(stream);
+    if (open && open.text.length < keepCharacters) open.text += part;
+    const entry = open ?? { at: text.slice(0, space), stream, text: part };
+    if (isWhole) this.open.delete(stream);
+    else this.open.set(stream, entry);
+    if (!isWhole) return undefined;
+    if (entry.at <= this.lastAt) entry.at = nanosecondAfter(this.lastAt);
+    this.lastAt = entry.at;
+    return entry;
+  }
+}
+
+/** An ISO time with nine decimals. */
+export function withNanoseconds(at: string): string {
+  const fraction = /\.(\d+)Z$/.exec(at)?.[1] ?? "";
+  return `${new Date(at).toISOString().slice(0, 19)}.${fraction.padEnd(9, "0").slice(0, 9)}Z`;
+}
+
+const nanoseconds = (at: string): bigint =>
+  BigInt(Date.parse(`${at.slice(0, 19)}Z`)) * 1_000_000n + BigInt(at.slice(20, 29));
+
+export function nanosecondAfter(at: string): string {
+  const next = nanoseconds(at) + 1n;
+  const seconds = new Date(Number(next / 1_000_000n)).toISOString().slice(0, 19);
+  return `${seconds}.${String(next % 1_000_000_000n).padStart(9, "0")}Z`;
+}
+
+/** Seconds and nanoseconds since 1970, as the engine takes them; a second earlier, for entries that are out of order. */
+export function engineTimeBefore(at: string): string {
+  const earlier = nanoseconds(at) - 1_000_000_000n;
+  return `${earlier / 1_000_000_000n}.${String(earlier % 1_000_000_000n).padStart(9, "0")}`;
+}

@@ -1,0 +1,131 @@
+import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
+import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
+import type { Ingress } from "../host.ts";
+import { log } from "../log.ts";
+import { bytesOf } from "./line-batches.ts";
+import type { Crash, Records } from "./records.ts";
+import { followSiteLog, readSiteLog, type SiteLogs } from "./site-log.ts";
+
+/** Frames that are about running sites, not about jobs. */
+export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" }>;
+export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
+  message.type === "ask" || message.type === "endAsk" || message.type === "crashAck";
+
+export type Means = SiteLogs & { ingress: Ingress; records: Records };
+
+/** A crash that is not acknowledged by then is reported again. */
+const resendAfterMs = 30_000;
+const batchBytes = 64 * 1024;
+
+/** Answers what is asked of running sites, as long as the link that asked is there, and reports crashes until they are known. */
+export class Desk {
+  private readonly means: Means;
+  private send: (message: FromAgent) => void = () => undefined;
+  private readonly asked = new Map<string, AbortController>();
+  private resend: NodeJS.Timeout | undefined;
+
+  constructor(means: Means) {
+    this.means = means;
+  }
+
+  connected(send: (message: FromAgent) => void): void {
+    this.send = send;
+    this.reportCrashes();
+    this.resend = setInterval(() => this.reportCrashes(), resendAfterMs);
+  }
+
+  disconnected(): void {
+    this.send = () => undefined;
+    clearInterval(this.resend);
+    for (const asking of this.asked.values()) asking.abort();
+    this.asked.clear();
+  }
+
+  receive(message: AboutRunning): void {
+    switch (message.type) {
+      case "ask":
+        return this.take(message.requestId, message.question);
+      case "endAsk":
+        this.asked.get(message.requestId)?.abort();
+        this.asked.delete(message.requestId);
+        return;
+      case "crashAck":
+        return this.means.records.forgetCrash(message);
+      default:
+        message satisfies never;
+    }
+  }
+
+  crashed(crash: Crash): void {
+    this.send(crash);
+  }
+
+  /** Of a site that serves again, or is gone, nothing is to be said any more. */
+  private reportCrashes(): void {
+    const { ingress, records } = this.means;
+    for (const { crash, isOut } of records.crashes())
+      if (!isOut) continue;
+      else if (ingress.current(crash.siteId) === "parked") this.send(crash);
+      else records.forgetCrash(crash);
+  }
+
+  private take(requestId: string, question: Question): void {
+    const asking = new AbortController();
+    this.asked.set(requestId, asking);
+    const { signal } = asking;
+    const say = (answer: Answer, last: boolean) => {
+      if (signal.aborted) return;
+      if (last) this.asked.delete(requestId);
+      this.send({ type: "answer", requestId, answer, last });
+    };
+    this.answer(question, signal, say).catch((error) => {
+      if (signal.aborted) return;
+      log("error", "A question was not answered", { question, error });
+      say({ kind: "refused", error: "The site's host could not tell: try again." }, true);
+      asking.abort();
+    });
+  }
+
+  private async answer(
+    question: Question,
+    signal: AbortSignal,
+    say: (answer: Answer, last: boolean) => void,
+  ): Promise<void> {
+    const { records } = this.means;
+    const { siteId } = question;
+    switch (question.kind) {
+      case "metrics":
+        return say({ kind: "metrics", samples: records.samples(siteId) }, true);
+      case "events":
+        return say({ kind: "events", events: records.events(siteId) }, true);
+      case "logs": {
+        if (question.follow)
+          return followSiteLog(this.means, siteId, question, signal, (lines) =>
+            say({ kind: "logs", lines }, false),
+          );
+        const lines = await readSiteLog(this.means, siteId, question.tail, question.after);
+        const parts = inParts(lines);
+        for (const [index, part] of parts.entries())
+          say({ kind: "logs", lines: part }, index === parts.length - 1);
+        return;
+      }
+      default:
+        question satisfies never;
+    }
+  }
+}
+
+/** At least one, none larger than a frame should be. */
+function inParts(lines: SiteLogLine[]): SiteLogLine[][] {
+  const parts: SiteLogLine[][] = [[]];
+  let bytes = 0;
+  for (const line of lines) {
+    bytes += bytesOf(line);
+    if (bytes > batchBytes) {
+      parts.push([]);
+      bytes = bytesOf(line);
+    }
+    parts.at(-1)?.push(line);
+  }
+  return parts;
+}

@@ -1,0 +1,55 @@
+import type { SiteLogLine } from "../../protocol/agent/running.ts";
+
+const flushMs = 60;
+const batchBytes = 64 * 1024;
+const batchLines = 1000;
+/** Beyond it the reader waits: a site that writes more than a follower takes does not fill the agent's memory. */
+const maxHeldBytes = 256 * 1024;
+
+export const bytesOf = ({ text }: SiteLogLine): number => Buffer.byteLength(text) + 80;
+
+/** Hands lines on in batches, sorted by time where containers overlap, at most 64 KiB every 60 ms. */
+export class LineBatches {
+  private readonly deliver: (lines: SiteLogLine[]) => void;
+  private readonly signal: AbortSignal;
+  private held: SiteLogLine[] = [];
+  private heldBytes = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private waiting: (() => void)[] = [];
+
+  constructor(deliver: (lines: SiteLogLine[]) => void, signal: AbortSignal) {
+    this.deliver = deliver;
+    this.signal = signal;
+    signal.addEventListener("abort", () => this.wake(), { once: true });
+  }
+
+  /** Resolves when there is room for more. */
+  async add(line: SiteLogLine): Promise<void> {
+    if (this.signal.aborted) return;
+    this.held.push(line);
+    this.heldBytes += bytesOf(line);
+    this.timer ??= setTimeout(() => this.flush(), flushMs);
+    if (this.heldBytes > maxHeldBytes) await new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
+
+  private flush(): void {
+    this.timer = undefined;
+    if (this.signal.aborted) return;
+    this.held.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+    let bytes = 0;
+    let count = 0;
+    for (const line of this.held) {
+      if (count >= batchLines || (count > 0 && bytes + bytesOf(line) > batchBytes)) break;
+      bytes += bytesOf(line);
+      count++;
+    }
+    this.deliver(this.held.splice(0, count));
+    this.heldBytes -= bytes;
+    if (this.held.length > 0) this.timer = setTimeout(() => this.flush(), flushMs);
+    this.wake();
+  }
+
+  private wake(): void {
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}

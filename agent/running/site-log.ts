@@ -1,0 +1,115 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { maxSiteLineCharacters, type SiteLogLine } from "../../protocol/agent/running.ts";
+import type { Engine } from "../docker/engine.ts";
+import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
+import { secretsIn, siteLabels } from "../docker/specs.ts";
+import { printable, redactor } from "../redact.ts";
+import { bytesOf, LineBatches } from "./line-batches.ts";
+
+export type SiteLogs = {
+  engine: Engine;
+  agentId: string;
+  /** Calls back for every container of the site that starts, until the signal. */
+  onStart(siteId: string, callback: (containerId: string) => void, signal: AbortSignal): void;
+};
+
+/** What one answer may hold: the newest lines win. */
+const maxReadBytes = 4 * 1024 * 1024;
+/** Between the end of a container's log and the next look whether it runs again. */
+const againMs = 200;
+
+/** The site's last lines after a time, of all its containers, oldest first. */
+export async function readSiteLog(
+  logs: SiteLogs,
+  siteId: string,
+  tail: number,
+  after: string | null,
+): Promise<SiteLogLine[]> {
+  if (tail === 0) return [];
+  const from = after === null ? null : withNanoseconds(after);
+  const since = from === null ? null : engineTimeBefore(from);
+  const read = async (containerId: string) => {
+    const shown = await lineMaker(logs.engine, containerId);
+    const entries = new LogParser().push(await logs.engine.readLog(containerId, { tail, since }));
+    return entries.filter(({ at }) => from === null || at > from).map(shown);
+  };
+  const lines = (await Promise.all((await containersOf(logs, siteId)).map(read))).flat();
+  const newest = lines.sort(byTime).slice(-tail);
+  let bytes = 0;
+  const fits = newest.findLastIndex((line) => (bytes += bytesOf(line)) > maxReadBytes);
+  return newest.slice(fits + 1);
+}
+
+/**
+ * The site's log after a time, or from its last lines, then live: across restarts, and from each new container, until
+ * the signal. Every line once, in the order of its container's log.
+ */
+export async function followSiteLog(
+  logs: SiteLogs,
+  siteId: string,
+  { tail, after }: { tail: number; after: string | null },
+  signal: AbortSignal,
+  deliver: (lines: SiteLogLine[]) => void,
+): Promise<void> {
+  const batches = new LineBatches(deliver, signal);
+  const reading = new Set<string>();
+  const startedAgain = new Set<string>();
+  const lastOf = new Map<string, string>();
+  let from = after === null ? null : withNanoseconds(after);
+
+  const readToItsEnd = async (containerId: string) => {
+    const shown = await lineMaker(logs.engine, containerId);
+    const parser = new LogParser();
+    const last = lastOf.get(containerId) ?? from;
+    const since = last === null ? null : engineTimeBefore(last);
+    for await (const chunk of logs.engine.followLog(containerId, { tail: "all", since }, signal))
+      for (const entry of parser.push(chunk)) {
+        if (last !== null && entry.at <= last) continue;
+        lastOf.set(containerId, entry.at);
+        await batches.add(shown(entry));
+      }
+  };
+  const keepReading = async (containerId: string) => {
+    if (reading.has(containerId)) return void startedAgain.add(containerId);
+    reading.add(containerId);
+    for (;;) {
+      startedAgain.delete(containerId);
+      await readToItsEnd(containerId).catch(() => undefined);
+      await delay(againMs, undefined, { signal });
+      const running = (await logs.engine.inspectContainer(containerId))?.running ?? false;
+      if (!running && !startedAgain.has(containerId)) break;
+    }
+    reading.delete(containerId);
+  };
+  const follow = (containerId: string) =>
+    void keepReading(containerId).catch(() => reading.delete(containerId));
+
+  const held: string[] = [];
+  let start = (containerId: string): unknown => held.push(containerId);
+  logs.onStart(siteId, (containerId) => start(containerId), signal);
+  if (from === null) {
+    const lines = await readSiteLog(logs, siteId, tail === 0 ? 1 : tail, null);
+    from = lines.at(-1)?.at ?? null;
+    if (tail > 0) for (const line of lines) await batches.add(line);
+  }
+  start = follow;
+  for (const containerId of [...(await containersOf(logs, siteId)), ...held]) follow(containerId);
+}
+
+/** What is shown of a container's entry: its secrets masked, then cut. */
+async function lineMaker(engine: Engine, containerId: string): Promise<(entry: LogEntry) => SiteLogLine> {
+  const container = await engine.inspectContainer(containerId);
+  const redact = redactor(container ? secretsIn(container) : []);
+  return ({ at, stream, text }) => {
+    const shown = redact(printable(text));
+    const cut = shown.length > maxSiteLineCharacters;
+    return { at, stream, text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown };
+  };
+}
+
+const byTime = (a: SiteLogLine, b: SiteLogLine): number => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0);
+
+async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
+  const found = await engine.listContainers({ ...siteLabels(siteId), "berth.agent": agentId });
+  return found.map(({ id }) => id);
+}

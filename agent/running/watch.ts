@@ -1,0 +1,177 @@
+import type { Id } from "../../protocol/ids.ts";
+import type { SiteEvent } from "../../protocol/api/running.ts";
+import type { ContainerEvent, Engine } from "../docker/engine.ts";
+import { secretsIn } from "../docker/specs.ts";
+import type { Ingress } from "../host.ts";
+import { stopGraceSeconds } from "../handlers/release.ts";
+import { log } from "../log.ts";
+import { printable, redactor } from "../redact.ts";
+import type { Crash, PendingCrash, Records } from "./records.ts";
+
+export type Watched = {
+  engine: Engine;
+  ingress: Ingress;
+  records: Records;
+  agentId: string;
+  onStart: (siteId: string, containerId: string) => void;
+  /** The engine is there, for the first time or again. */
+  onConnect: () => void;
+  /** A version was taken out of service because it keeps exiting. */
+  onCrash: (crash: Crash) => void;
+};
+
+/** So many exits within so long are a crash loop: Docker's pauses between restarts let it come about in seconds. */
+const loopExits = 5;
+const loopMs = 60_000;
+const shownLines = 20;
+const maxErrorCharacters = 2000;
+
+/** Keeps what happens to sites' containers, and takes a version out of service that keeps exiting. */
+export function watchSites(watched: Watched, signal: AbortSignal): void {
+  const { engine, records, agentId } = watched;
+  const history = new SiteHistory(watched);
+  let handling: Promise<void> = Promise.resolve();
+  let upTo = records.eventsUpTo();
+  const inOrder = (work: () => Promise<void>): void => {
+    handling = handling
+      .then(work)
+      .catch((error) => log("error", "An event of a site was not kept", { error }));
+  };
+  for (const pending of records.crashes()) if (!pending.isOut) inOrder(() => takeOut(watched, pending));
+  engine.watchContainers({ "berth.agent": agentId }, signal, {
+    since: () => upTo,
+    onConnect: watched.onConnect,
+    onEvent: (event) => {
+      // The engine repeats the event of that very moment.
+      if (upTo !== null && !isLater(event.time, upTo)) return;
+      upTo = event.time;
+      const siteId = event.labels["berth.site"];
+      if (siteId === undefined) return;
+      if (event.action === "start") watched.onStart(siteId, event.containerId);
+      inOrder(() => history.take(siteId, event));
+    },
+  });
+}
+
+class SiteHistory {
+  private readonly watched: Watched;
+  /** Containers that somebody asked to end. */
+  private readonly asked = new Set<string>();
+  /** When containers ended by themselves or ran out of memory, in milliseconds. */
+  private readonly exits = new Map<string, number[]>();
+  private readonly ooms = new Map<string, number>();
+
+  constructor(watched: Watched) {
+    this.watched = watched;
+  }
+
+  async take(siteId: string, event: ContainerEvent): Promise<void> {
+    const { records } = this.watched;
+    const { action, containerId, labels, time } = event;
+    const add = (kind: SiteEvent["kind"], detail: string) =>
+      records.addEvent(siteId, containerId, {
+        at: new Date(millisecondsOf(time)).toISOString(),
+        kind,
+        detail,
+      });
+    const version = `Version ${labels["berth.deployment"] ?? "unknown"}`;
+    records.takenIn(time);
+    switch (action) {
+      case "kill":
+        this.asked.add(containerId);
+        return;
+      case "start": {
+        this.asked.delete(containerId);
+        const last = records.lastKind(containerId);
+        if (last === "exit" || last === "oom")
+          add("restart", `${version} was started again after it exited.`);
+        else add("start", `${version} was started.`);
+        return;
+      }
+      case "oom":
+        this.ooms.set(containerId, millisecondsOf(time));
+        return add("oom", outOfMemory(labels));
+      case "die":
+        if (this.asked.delete(containerId)) {
+          this.exits.delete(containerId);
+          return add("stop", `${version} was stopped.`);
+        }
+        add("exit", `${version} exited with code ${event.exitCode}.`);
+        return this.exited(siteId, event);
+      default:
+        action satisfies never;
+    }
+  }
+
+  private async exited(
+    siteId: string,
+    { containerId, labels, exitCode, time }: ContainerEvent,
+  ): Promise<void> {
+    const { engine, ingress, records } = this.watched;
+    const at = millisecondsOf(time);
+    const recent = [...(this.exits.get(containerId) ?? []), at].filter((one) => one > at - loopMs);
+    this.exits.set(containerId, recent);
+    if (recent.length < loopExits || !serves(ingress, siteId, containerId)) return;
+    this.exits.delete(containerId);
+    const [container, lines] = await Promise.all([
+      engine.inspectContainer(containerId),
+      engine.lastLines(containerId, shownLines),
+    ]);
+    // A newer version took its place meanwhile.
+    if (!container || !serves(ingress, siteId, containerId)) return;
+    const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
+    const redact = redactor(secretsIn(container));
+    const reason = `The app exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped. ${
+      lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
+    }`;
+    const error = withLines(
+      reason,
+      lines.map((line) => redact(printable(line))),
+    );
+    const crash: Crash = {
+      type: "crashed",
+      siteId: siteId as Id<"site">,
+      deploymentId: labels["berth.deployment"] as Id<"deployment">,
+      error,
+    };
+    records.addEvent(siteId, containerId, {
+      at: new Date().toISOString(),
+      kind: "crash_loop",
+      detail: reason,
+    });
+    const pending = { crash, containerId, isOut: false };
+    records.addCrash(pending);
+    await takeOut(this.watched, pending);
+  }
+}
+
+/** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
+async function takeOut({ engine, ingress, records, onCrash }: Watched, pending: PendingCrash): Promise<void> {
+  const { crash, containerId } = pending;
+  await ingress.withdraw(crash.siteId, containerId);
+  if (ingress.current(crash.siteId) === "parked") await engine.stopContainer(containerId, stopGraceSeconds);
+  records.addCrash({ ...pending, isOut: true });
+  onCrash(crash);
+}
+
+function serves(ingress: Ingress, siteId: string, containerId: string): boolean {
+  const current = ingress.current(siteId);
+  return current !== null && current !== "parked" && current.containerId === containerId;
+}
+
+const outOfMemory = (labels: Record<string, string>): string => {
+  const memory = labels["berth.memory"];
+  return `The app used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
+};
+
+/** The last lines that fit. */
+function withLines(reason: string, lines: string[]): string {
+  if (lines.length === 0) return `${reason} It printed nothing.`;
+  const room = maxErrorCharacters - reason.length - 20;
+  return `${reason} Its last lines: ${lines.join("\n").slice(-room)}`;
+}
+
+const millisecondsOf = (time: string): number => Math.floor(Number(time) * 1000);
+
+/** Both with nine decimals; the seconds have as many digits. */
+const isLater = (time: string, than: string): boolean => time > than;

@@ -1,0 +1,314 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ContainerEvent, Engine } from "../../agent/docker/engine.ts";
+import {
+  engineTimeBefore,
+  LogParser,
+  nanosecondAfter,
+  withNanoseconds,
+} from "../../agent/docker/log-parser.ts";
+import { secretsIn } from "../../agent/docker/specs.ts";
+import { usageOf } from "../../agent/docker/usage.ts";
+import type { Ingress, Target } from "../../agent/host.ts";
+import { Desk } from "../../agent/running/desk.ts";
+import { LineBatches } from "../../agent/running/line-batches.ts";
+import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
+import { sampleOf } from "../../agent/running/sampler.ts";
+import { watchSites } from "../../agent/running/watch.ts";
+import type { FromAgent } from "../../protocol/agent/messages.ts";
+import type { SiteLogLine } from "../../protocol/agent/running.ts";
+import { formatId } from "../../protocol/ids.ts";
+
+const siteId = formatId("site", 1, new Uint8Array(10));
+const deploymentId = formatId("deployment", 1, new Uint8Array(10));
+const second = (n: number) => `2026-01-01T00:00:0${n}.000000000Z`;
+
+function frame(stream: 1 | 2, text: string): Buffer {
+  const payload = Buffer.from(text);
+  const header = Buffer.alloc(8);
+  header[0] = stream;
+  header.writeUInt32BE(payload.length, 4);
+  return Buffer.concat([header, payload]);
+}
+
+describe("a container's log", () => {
+  const raw = Buffer.concat([
+    frame(1, `${second(1)} one\n`),
+    frame(2, `${second(1)} at the same time\n`),
+    frame(1, `${second(0)} späť\n`),
+    frame(1, `${second(2)} long `),
+    frame(2, `${second(2)} between\n`),
+    frame(1, `${second(2)} line\n`),
+    frame(1, `${second(3)} \n`),
+  ]);
+  const entries = [
+    { at: second(1), stream: "stdout", text: "one" },
+    { at: "2026-01-01T00:00:01.000000001Z", stream: "stderr", text: "at the same time" },
+    { at: "2026-01-01T00:00:01.000000002Z", stream: "stdout", text: "späť" },
+    { at: second(2), stream: "stderr", text: "between" },
+    { at: "2026-01-01T00:00:02.000000001Z", stream: "stdout", text: "long line" },
+    { at: second(3), stream: "stdout", text: "" },
+  ];
+
+  it("is the same however it is cut, each line with a time of its own", () => {
+    expect(new LogParser().push(raw)).toEqual(entries);
+    for (const size of [1, 3, 7, 50]) {
+      const parser = new LogParser();
+      const got = [];
+      for (let at = 0; at < raw.length; at += size) got.push(...parser.push(raw.subarray(at, at + size)));
+      expect([size, got]).toEqual([size, entries]);
+    }
+  });
+
+  it("has times that carry over and that the engine takes", () => {
+    expect(nanosecondAfter("2026-12-31T23:59:59.999999999Z")).toBe("2027-01-01T00:00:00.000000000Z");
+    expect(withNanoseconds("2026-01-01T00:00Z")).toBe(second(0));
+    expect(withNanoseconds("2026-01-01T00:00:00.12Z")).toBe("2026-01-01T00:00:00.120000000Z");
+    expect(engineTimeBefore("2026-01-01T00:00:01.000000005Z")).toBe("1767225600.000000005");
+  });
+});
+
+it("the secrets of a container are those it was made with; of an old one, all its values", () => {
+  const container = { env: ["A=x=1", "B=2"], labels: { "berth.secrets": "A" } };
+  expect(secretsIn(container as never)).toEqual(["x=1"]);
+  expect(secretsIn({ ...container, labels: { "berth.secrets": "" } } as never)).toEqual([]);
+  expect(secretsIn({ ...container, labels: {} } as never)).toEqual(["x=1", "2"]);
+});
+
+describe("a sample", () => {
+  const reading = { cpuNanoseconds: 5e9, memoryBytes: 1.5 * 1024 * 1024, receivedBytes: 100, sentBytes: 50 };
+
+  it("is what came since the last reading", () => {
+    const now = { ...reading, cpuNanoseconds: 8e9, receivedBytes: 160, sentBytes: 50 };
+    expect(sampleOf({ ...reading, atMs: 0 }, { ...now, atMs: 60_000 })).toEqual({
+      cpuMilli: 50,
+      memoryMb: 1.5,
+      networkInBytes: 60,
+      networkOutBytes: 0,
+      diskMb: null,
+    });
+  });
+
+  it("begins anew with the counters", () => {
+    const now = { ...reading, cpuNanoseconds: 6e8, receivedBytes: 10, atMs: 60_000 };
+    expect(sampleOf({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 10, networkInBytes: 10 });
+  });
+
+  it("counts no pages the kernel gives back, and none of a container that does not run", () => {
+    expect(usageOf({})).toBeNull();
+    for (const stats of [{ total_inactive_file: 30 }, { inactive_file: 30 }])
+      expect(usageOf({ memory_stats: { usage: 100, stats } })?.memoryBytes).toBe(70);
+  });
+});
+
+describe("a follower that is slower than the site", () => {
+  it("holds the site's lines back instead of the agent's memory", async () => {
+    const delivered: SiteLogLine[] = [];
+    const over = new AbortController();
+    const batches = new LineBatches((lines) => delivered.push(...lines), over.signal);
+    const line = { at: second(1), stream: "stdout" as const, text: "x".repeat(10_000) };
+    let added = 0;
+    const adding = (async () => {
+      for (; added < 100; added++) await batches.add(line);
+    })();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(added).toBeLessThan(30);
+    await adding;
+    expect(delivered.length).toBeGreaterThan(60);
+    over.abort();
+    await batches.add(line);
+  });
+});
+
+let folder: string;
+let records: Records;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "berth-running-"));
+  records = openRecords(join(folder, "running.db"));
+});
+afterEach(() => {
+  records.close();
+  rmSync(folder, { recursive: true });
+});
+
+const crash: Crash = { type: "crashed", siteId, deploymentId, error: "It exited." };
+const sample = { cpuMilli: 1, memoryMb: 2, networkInBytes: 3, networkOutBytes: 4, diskMb: null };
+
+describe("what the host keeps of its sites", () => {
+  it("survives the agent, a day of samples and 200 events each", () => {
+    const begin = Date.parse("2026-01-01T00:00:00Z");
+    for (let minute = 0; minute < 1500; minute++)
+      records.addSamples(new Date(begin + minute * 60_000), 60_000, [[siteId, sample]]);
+    for (let n = 0; n < 250; n++)
+      records.addEvent(siteId, "c", { at: new Date(begin).toISOString(), kind: "exit", detail: String(n) });
+    records.close();
+    records = openRecords(join(folder, "running.db"));
+    const samples = records.samples(siteId);
+    expect(samples).toHaveLength(1440);
+    expect(samples.at(-1)).toEqual({ at: "2026-01-02T00:59:00.000Z", ...sample });
+    expect(records.events(siteId).map(({ detail }) => detail)).toEqual(
+      Array.from({ length: 200 }, (_, index) => String(index + 50)),
+    );
+  });
+
+  it("goes with the site", () => {
+    const at = new Date("2026-01-01T00:00:00Z");
+    records.addSamples(at, 60_000, [[siteId, sample]]);
+    records.addEvent(siteId, "c", { at: at.toISOString(), kind: "exit", detail: "" });
+    records.keepOnly([siteId], new Date("2026-01-02T00:00:00Z"));
+    expect([records.samples(siteId).length, records.events(siteId).length]).toEqual([1, 1]);
+    records.keepOnly([], new Date("2026-01-01T00:30:00Z"));
+    expect([records.samples(siteId).length, records.events(siteId).length]).toEqual([0, 1]);
+    records.keepOnly([], new Date("2026-01-01T02:00:00Z"));
+    expect(records.events(siteId)).toEqual([]);
+  });
+});
+
+/** An engine and an ingress that do what is asked of them, and say so. */
+function world() {
+  let served: Target | "parked" | null = { containerId: "c1", address: "10.0.0.2", port: 3000 };
+  let emit: (event: ContainerEvent) => void = () => undefined;
+  const done: string[] = [];
+  const engine = {
+    watchContainers: (_labels: unknown, _signal: unknown, watcher: { onEvent: typeof emit }) => {
+      emit = watcher.onEvent;
+    },
+    inspectContainer: () => Promise.resolve({ env: ["KEY=hunter22"], labels: { "berth.secrets": "KEY" } }),
+    lastLines: () => Promise.resolve(["the key is hunter22"]),
+    stopContainer: (id: string) => Promise.resolve(void done.push(`stop ${id}`)),
+  } as unknown as Engine;
+  const ingress = {
+    current: () => served,
+    withdraw: (_site: string, containerId: string) => {
+      if (typeof served === "object" && served?.containerId === containerId) served = "parked";
+      return Promise.resolve(void done.push("withdraw"));
+    },
+  } as unknown as Ingress;
+  return {
+    engine,
+    ingress,
+    done,
+    serve: (now: typeof served) => (served = now),
+    emit: (action: ContainerEvent["action"], seconds: number, exitCode: number | null = null) =>
+      emit({
+        action,
+        containerId: "c1",
+        time: `${1_767_225_600 + seconds}.000000000`,
+        labels: { "berth.site": siteId, "berth.deployment": deploymentId, "berth.memory": "256" },
+        exitCode,
+      }),
+  };
+}
+
+function watch(on: ReturnType<typeof world>, onCrash: (crash: Crash) => void = () => undefined): void {
+  const nothing = () => undefined;
+  watchSites(
+    { ...on, records, agentId: "a", onStart: nothing, onConnect: nothing, onCrash },
+    new AbortController().signal,
+  );
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+const kinds = () => records.events(siteId).map(({ kind }) => kind);
+
+describe("what happens to a container", () => {
+  it("is told apart: asked to end or not, started by us or by Docker, out of memory", async () => {
+    const on = world();
+    watch(on);
+    on.emit("start", 1);
+    on.emit("oom", 2);
+    on.emit("die", 3, 137);
+    on.emit("start", 4);
+    on.emit("kill", 5);
+    on.emit("die", 6, 143);
+    on.emit("start", 7);
+    // Said again by the engine after it was asked again.
+    on.emit("start", 7);
+    await settle();
+    expect(kinds()).toEqual(["start", "oom", "exit", "restart", "stop", "start"]);
+    expect(records.events(siteId)[1]?.detail).toContain("256 MB");
+    expect(records.eventsUpTo()).toBe("1767225607.000000000");
+  });
+
+  it("five exits in a minute end the service, once, with the reason and the last lines without secrets", async () => {
+    const on = world();
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    for (const at of [0, 50, 61, 70, 80]) on.emit("die", at, 1);
+    await settle();
+    expect(on.done).toEqual([]);
+    for (const at of [90, 91]) on.emit("die", at, 1);
+    await settle();
+    expect(on.done).toEqual(["withdraw", "stop c1"]);
+    expect(crashes).toHaveLength(1);
+    expect(crashes[0]?.error).toMatch(/exited 5 times .* code 1.*the key is •••$/);
+    expect(kinds().filter((kind) => kind === "crash_loop")).toHaveLength(1);
+  });
+
+  it("stops and exits of a container that does not serve are no crash loop", async () => {
+    const on = world();
+    watch(on);
+    for (const at of [1, 3, 5, 7, 9, 11]) {
+      on.emit("kill", at);
+      on.emit("die", at + 1, 0);
+    }
+    on.serve({ containerId: "c2", address: "10.0.0.3", port: 3000 });
+    for (const at of [21, 22, 23, 24, 25, 26]) on.emit("die", at, 1);
+    await settle();
+    expect(on.done).toEqual([]);
+  });
+
+  it("a crash that the agent did not end is ended by the next one", async () => {
+    const on = world();
+    records.addCrash({ crash, containerId: "c1", isOut: false });
+    watch(on);
+    await settle();
+    expect(on.done).toEqual(["withdraw", "stop c1"]);
+  });
+});
+
+describe("a crash", () => {
+  const deskOf = (on: ReturnType<typeof world>) => {
+    const desk = new Desk({ ...on, records, agentId: "a", onStart: () => undefined });
+    const sent: FromAgent[] = [];
+    return { desk, sent, connect: () => desk.connected((message) => sent.push(message)) };
+  };
+
+  it("is reported at every connection until it is known", () => {
+    const on = world();
+    on.serve("parked");
+    records.addCrash({ crash, containerId: "c1", isOut: true });
+    const { desk, sent, connect } = deskOf(on);
+    connect();
+    desk.disconnected();
+    connect();
+    desk.disconnected();
+    desk.receive({ type: "crashAck", siteId, deploymentId });
+    connect();
+    desk.disconnected();
+    expect(sent).toEqual([crash, crash]);
+  });
+
+  it("is not reported once the site serves again", () => {
+    const on = world();
+    records.addCrash({ crash, containerId: "c1", isOut: true });
+    const { desk, sent, connect } = deskOf(on);
+    connect();
+    desk.disconnected();
+    expect([sent, records.crashes()]).toEqual([[], []]);
+  });
+
+  it("answers questions while its link is there, and none after", async () => {
+    const { desk, sent, connect } = deskOf(world());
+    connect();
+    desk.receive({ type: "ask", requestId: "r", question: { kind: "events", siteId } });
+    await settle();
+    expect(sent).toEqual([
+      { type: "answer", requestId: "r", answer: { kind: "events", events: [] }, last: true },
+    ]);
+    desk.disconnected();
+  });
+});

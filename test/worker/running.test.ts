@@ -1,0 +1,264 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Answer } from "../../protocol/agent/running.ts";
+import type { Deployment } from "../../protocol/api/deployments.ts";
+import {
+  account,
+  agent,
+  api,
+  call,
+  createSite,
+  finish,
+  hello,
+  readyAgent,
+  runningSite,
+  site,
+  type Agent,
+} from "./service.ts";
+
+let key: string;
+let host: Awaited<ReturnType<typeof readyAgent>>;
+let siteId: string;
+let deploymentId: string;
+
+beforeAll(async () => {
+  key = await account();
+  host = await readyAgent();
+  ({ siteId } = await runningSite(key, host));
+  deploymentId = (await site(key, siteId)).currentDeployment?.id ?? "";
+});
+
+const line = (second: number, text: string) => ({
+  at: `2026-01-01T00:00:0${second}.000000001Z`,
+  stream: "stdout" as const,
+  text,
+});
+const logs = (...lines: ReturnType<typeof line>[]): Answer => ({ kind: "logs", lines });
+
+/** The next question, and the way to answer it. */
+async function asked(on: Agent) {
+  const { requestId, question } = await on.next("ask");
+  return {
+    requestId,
+    question,
+    answer: (answer: Answer, last = true) => on.send({ type: "answer", requestId, answer, last }),
+  };
+}
+
+async function follow(query = "", headers: Record<string, string> = {}) {
+  const response = await call(`/api/v1/sites/${siteId}/logs?follow=1${query}`, {
+    headers: { Authorization: `Bearer ${key}`, ...headers },
+  });
+  if (!response.body) throw new Error("no body");
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  return {
+    response,
+    /** All that came, once it holds this. */
+    async until(wanted: string): Promise<string> {
+      while (!text.includes(wanted)) {
+        const { done, value } = await reader.read();
+        if (done) throw new Error(`ended with ${text}`);
+        text += value;
+      }
+      return text;
+    },
+    async rest(): Promise<string> {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return text;
+        text += value;
+      }
+    },
+    cancel: () => reader.cancel(),
+  };
+}
+
+describe("a running site's log", () => {
+  it("is asked of its host, and comes in one piece whatever the number of frames", async () => {
+    const reading = api<{ data: object[] }>(
+      key,
+      "GET",
+      `/sites/${siteId}/logs?tail=2&since=2026-01-01T00:00:00Z`,
+    );
+    const { question, answer } = await asked(host);
+    expect(question).toEqual({
+      kind: "logs",
+      siteId,
+      tail: 2,
+      after: "2026-01-01T00:00:00Z",
+      follow: false,
+    });
+    answer(logs(line(1, "one")), false);
+    answer(logs(line(2, "two")));
+    const { status, body } = await reading;
+    expect([status, body.data]).toEqual([
+      200,
+      [
+        { seq: 1_767_225_601_000_000, ...line(1, "one") },
+        { seq: 1_767_225_602_000_000, ...line(2, "two") },
+      ],
+    ]);
+  });
+
+  it("is followed line by line, with times as ids, until the reader goes", async () => {
+    const stream = await follow("&tail=5");
+    const { question, answer, requestId } = await asked(host);
+    expect(question).toMatchObject({ tail: 5, after: null, follow: true });
+    expect(stream.response.headers.get("Content-Type")).toBe("text/event-stream");
+    answer(logs(line(1, "one"), line(2, "two")), false);
+    const text = await stream.until("two");
+    expect(text).toContain(`id: ${line(1, "").at}\nevent: line\ndata: {`);
+    // A line of the container before, which comes late, does not take the reader's place back.
+    answer(logs(line(1, "late")), false);
+    expect(await stream.until("late")).toMatch(
+      /id: 2026-01-01T00:00:02\.000000001Z\nevent: line\n[^\n]*late/,
+    );
+    await stream.cancel();
+    // The next line finds the reader gone, if nothing else did.
+    answer(logs(line(3, "nobody")), false);
+    expect((await host.next("endAsk")).requestId).toBe(requestId);
+  });
+
+  it("goes on after Last-Event-ID, which wins over since", async () => {
+    const at = line(4, "").at;
+    const stream = await follow("&since=2026-01-01T00:00:00Z", { "Last-Event-ID": at });
+    const { question, answer } = await asked(host);
+    expect(question).toMatchObject({ after: at });
+    answer({ kind: "refused", error: "Over." });
+    expect(await stream.rest()).toBe(": following\n\n");
+  });
+
+  it("has at most twenty followers a site; the next is told why", async () => {
+    const streams = [];
+    for (let i = 0; i < 20; i++) streams.push(await follow());
+    const { status, body } = await api(key, "GET", `/sites/${siteId}/logs?follow=1`);
+    expect([status, body["reason"]]).toEqual([409, expect.stringContaining("20 readers")]);
+    for (const stream of streams) await stream.cancel();
+    for (let i = 0; i < 20; i++) {
+      const { answer } = await asked(host);
+      answer(logs(line(1, "gone")), false);
+      await host.next("endAsk");
+    }
+  });
+
+  it("is empty for a site that never ran, and refuses to follow what is not there", async () => {
+    const { siteId: unpaid } = await createSite(key);
+    for (const what of ["logs", "metrics", "events"])
+      expect(await api(key, "GET", `/sites/${unpaid}/${what}`)).toMatchObject({
+        status: 200,
+        body: { data: [] },
+      });
+    expect((await api(key, "GET", `/sites/${unpaid}/logs?follow=1`)).status).toBe(409);
+  });
+
+  it("is its owner's", async () => {
+    const stranger = await account();
+    for (const path of ["logs", "logs?follow=1", "metrics", "events"])
+      expect((await api(stranger, "GET", `/sites/${siteId}/${path}`)).status).toBe(403);
+  });
+});
+
+it("metrics and events are what the host kept", async () => {
+  const sample = {
+    at: "2026-01-01T00:00:00.000Z",
+    cpuMilli: 1.5,
+    memoryMb: 20,
+    networkInBytes: 1,
+    networkOutBytes: 2,
+    diskMb: null,
+  };
+  const metrics = api(key, "GET", `/sites/${siteId}/metrics`);
+  (await asked(host)).answer({ kind: "metrics", samples: [sample] });
+  expect((await metrics).body).toEqual({ data: [sample] });
+  const event = { at: sample.at, kind: "oom" as const, detail: "Too much." };
+  const events = api(key, "GET", `/sites/${siteId}/events`);
+  (await asked(host)).answer({ kind: "events", events: [event] });
+  expect((await events).body).toEqual({ data: [event] });
+});
+
+describe("a host that goes", () => {
+  it("ends what is read and what is followed, and is offline from then on", async () => {
+    const own = await account();
+    const going = await readyAgent();
+    const { siteId: id } = await runningSite(own, going);
+    const following = await call(`/api/v1/sites/${id}/logs?follow=1`, {
+      headers: { Authorization: `Bearer ${own}` },
+    });
+    await asked(going);
+    const reading = api(own, "GET", `/sites/${id}/logs`);
+    await asked(going);
+    going.close();
+    expect(await following.text()).toBe(": following\n\n");
+    const offline = { status: 409, body: { reason: expect.stringContaining("offline") } };
+    expect(await reading).toMatchObject(offline);
+    for (const path of ["logs", "logs?follow=1", "metrics", "events"])
+      expect(await api(own, "GET", `/sites/${id}/${path}`)).toMatchObject(offline);
+  });
+
+  it("is told to stop when it answers what nobody asked any more", async () => {
+    host.send({ type: "answer", requestId: "forgotten", answer: logs(line(1, "x")), last: false });
+    expect((await host.next("endAsk")).requestId).toBe("forgotten");
+  });
+});
+
+describe("a crash loop", () => {
+  const error = "The app exited 5 times within a minute. Its last lines: no database";
+  const report = async (on: Agent, crash: object) => {
+    on.send({ type: "crashed", siteId, deploymentId, error, ...crash });
+    await on.next("crashAck");
+  };
+  const deployment = async () => (await api<Deployment>(key, "GET", `/deployments/${deploymentId}`)).body;
+
+  it("of another version, or said by another host, changes nothing and is acknowledged", async () => {
+    await report(host, { deploymentId: deploymentId.replace(/.$/, (last) => (last === "0" ? "1" : "0")) });
+    const other = await readyAgent(0);
+    await report(other, {});
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    expect((await deployment()).error).toBeNull();
+    other.close();
+  });
+
+  it("makes the site FAILED with the reason, once; start brings it back and the reason goes", async () => {
+    await report(host, {});
+    await report(host, { error: "Said again" });
+    expect(await site(key, siteId)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { id: deploymentId, status: "LIVE", error },
+    });
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "start" })).status).toBe(202);
+    const { job, attempt } = await host.next("job");
+    await finish(host, job, attempt);
+    expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", latestDeployment: { error: null } });
+  });
+
+  it("while a deployment is under way leaves the status to its outcome", async () => {
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const { job, attempt } = await host.next("job");
+    await report(host, {});
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
+    host.send({
+      type: "failed",
+      jobId: job.id,
+      attempt,
+      error: "No.",
+      cancelled: false,
+      durations: null,
+    });
+    await host.next("ack");
+    expect((await site(key, siteId)).status).toBe("FAILED");
+  });
+});
+
+it("a host that has not said hello is asked nothing", async () => {
+  const own = await account();
+  const first = await readyAgent();
+  const { siteId: id } = await runningSite(own, first);
+  const second = await agent(first.token);
+  expect((await api(own, "GET", `/sites/${id}/logs`)).status).toBe(409);
+  second.send(hello());
+  await second.next("welcome");
+  const reading = api(own, "GET", `/sites/${id}/logs`);
+  (await asked(second)).answer(logs());
+  expect((await reading).body).toEqual({ data: [] });
+  second.close();
+});

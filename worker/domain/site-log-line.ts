@@ -1,0 +1,10 @@
+import type { SiteLogLine } from "../../protocol/agent/running.ts";
+import type { LogLine } from "../../protocol/api/deployments.ts";
+
+/** A line as people see it; microseconds are the most that a JSON number holds. */
+export const siteLogLine = (line: SiteLogLine): LogLine => ({ seq: microseconds(line.at), ...line });
+
+function microseconds(at: string): number {
+  const fraction = /\.(\d+)Z$/.exec(at)?.[1] ?? "";
+  return Math.floor(Date.parse(at) / 1000) * 1_000_000 + Number(fraction.padEnd(6, "0").slice(0, 6));
+}

@@ -1,0 +1,166 @@
+import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
+import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
+import type { LogQuestion } from "../context.ts";
+import { siteLogLine } from "../domain/site-log-line.ts";
+
+type Send = (socket: WebSocket, message: ToAgent) => void;
+type Part = Extract<FromAgent, { type: "answer" }>;
+type Refused = Extract<Answer, { kind: "refused" }>;
+type Asking = { socket: WebSocket; take(part: Part): void; end(): void };
+type Following = {
+  siteId: string;
+  requestId: string;
+  writer: WritableStreamDefaultWriter<Uint8Array>;
+  lastAt: string;
+};
+
+const answerWithinMs = 10_000;
+const heartbeatMs = 15_000;
+const followersPerSite = 20;
+const followersPerHost = 200;
+/** Chunks a slow reader may be behind; then it is let go, and goes on from the last line it has. */
+const chunksAhead = 64;
+
+const refused = (error: string): Refused => ({ kind: "refused", error });
+const offline = "The site's host is offline: try again in a minute. The site itself may go on serving.";
+const slow = "The site's host did not answer in time: try again.";
+
+/**
+ * What people ask of sites on one host, while they wait. Nothing of it is kept: a question ends with its socket, a
+ * follower also when its reader goes.
+ */
+export class HostQuestions {
+  private readonly send: Send;
+  private readonly isAlive: () => boolean;
+  private readonly asking = new Map<string, Asking>();
+  private readonly following = new Set<Following>();
+  private readonly encoder = new TextEncoder();
+  private heartbeat: ReturnType<typeof setInterval> | undefined;
+
+  constructor(send: Send, isAlive: () => boolean) {
+    this.send = send;
+    this.isAlive = isAlive;
+  }
+
+  /** All of one answer. */
+  ask(socket: WebSocket | undefined, question: Question): Promise<Answer> {
+    if (!socket || !this.isAlive()) return Promise.resolve(refused(offline));
+    const parts: Answer[] = [];
+    return new Promise((resolve) => {
+      const requestId = this.open(socket, question, {
+        take: ({ answer, last }) => {
+          parts.push(answer);
+          if (last) settle(joined(parts));
+        },
+        end: () => settle(refused(offline)),
+      });
+      const timer = setTimeout(() => {
+        this.send(socket, { type: "endAsk", requestId });
+        settle(refused(slow));
+      }, answerWithinMs);
+      const settle = (answer: Answer) => {
+        clearTimeout(timer);
+        this.asking.delete(requestId);
+        resolve(answer);
+      };
+    });
+  }
+
+  /** The log as server-sent events, until the reader or the host goes. */
+  follow(socket: WebSocket | undefined, question: LogQuestion): ReadableStream<Uint8Array> | Refused {
+    if (!socket || !this.isAlive()) return refused(offline);
+    const { siteId } = question;
+    const watching = [...this.following].filter((one) => one.siteId === siteId).length;
+    if (watching >= followersPerSite || this.following.size >= followersPerHost)
+      return refused(`${watching} readers follow this site's log already: close one of them first.`);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
+      highWaterMark: chunksAhead,
+    });
+    const follower: Following = {
+      siteId,
+      requestId: "",
+      writer: writable.getWriter(),
+      lastAt: question.after ?? "",
+    };
+    follower.requestId = this.open(socket, question, {
+      take: ({ answer, last }) => {
+        if (answer.kind === "logs" && answer.lines.length > 0)
+          this.write(follower, eventsOf(follower, answer.lines));
+        if (!last) return;
+        this.asking.delete(follower.requestId);
+        this.leave(follower);
+      },
+      end: () => this.leave(follower),
+    });
+    this.following.add(follower);
+    follower.writer.closed.catch(() => undefined).finally(() => this.stop(follower));
+    // The answer's head goes out with its first bytes.
+    this.write(follower, ": following\n\n");
+    this.heartbeat ??= setInterval(() => this.beat(), heartbeatMs);
+    return readable;
+  }
+
+  receive(socket: WebSocket, part: Part): void {
+    const asking = this.asking.get(part.requestId);
+    if (asking) asking.take(part);
+    else if (!part.last) this.send(socket, { type: "endAsk", requestId: part.requestId });
+  }
+
+  /** The socket is gone, and with it all that was asked over it. */
+  end(socket: WebSocket): void {
+    for (const asking of this.asking.values()) if (asking.socket === socket) asking.end();
+  }
+
+  private open(socket: WebSocket, question: Question, asking: Omit<Asking, "socket">): string {
+    const requestId = crypto.randomUUID();
+    this.asking.set(requestId, { socket, ...asking });
+    this.send(socket, { type: "ask", requestId, question });
+    return requestId;
+  }
+
+  private write(follower: Following, text: string): void {
+    if ((follower.writer.desiredSize ?? 0) <= 0) return this.leave(follower);
+    follower.writer.write(this.encoder.encode(text)).catch(() => this.stop(follower));
+  }
+
+  private beat(): void {
+    const alive = this.isAlive();
+    for (const follower of this.following)
+      if (alive) this.write(follower, ": still here\n\n");
+      else this.leave(follower);
+  }
+
+  /** Ends the reader's stream. */
+  private leave(follower: Following): void {
+    this.stop(follower);
+    follower.writer.close().catch(() => undefined);
+  }
+
+  /** Ends the question. */
+  private stop(follower: Following): void {
+    if (!this.following.delete(follower)) return;
+    const asking = this.asking.get(follower.requestId);
+    this.asking.delete(follower.requestId);
+    if (asking?.socket.readyState === WebSocket.OPEN)
+      this.send(asking.socket, { type: "endAsk", requestId: follower.requestId });
+    if (this.following.size > 0) return;
+    clearInterval(this.heartbeat);
+    this.heartbeat = undefined;
+  }
+}
+
+/** A line that comes late, from the container before a swap, does not take the reader's place back. */
+function eventsOf(follower: Following, lines: SiteLogLine[]): string {
+  return lines
+    .map((line) => {
+      if (line.at > follower.lastAt) follower.lastAt = line.at;
+      return `id: ${follower.lastAt}\nevent: line\ndata: ${JSON.stringify(siteLogLine(line))}\n\n`;
+    })
+    .join("");
+}
+
+function joined(parts: Answer[]): Answer {
+  const [first] = parts;
+  if (first?.kind !== "logs") return first ?? refused(slow);
+  return { kind: "logs", lines: parts.flatMap((part) => (part.kind === "logs" ? part.lines : [])) };
+}

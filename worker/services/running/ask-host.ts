@@ -1,0 +1,23 @@
+import type { Answer, Question } from "../../../protocol/agent/running.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { siteOwnedBy } from "../sites/owned.ts";
+
+type Kind = Question["kind"];
+type AnswerTo<K extends Kind> = Extract<Answer, { kind: K }>;
+
+/** Asks the site's host; null for a site that no host ever had. @throws AppError conflict when the host does not answer */
+export async function askHost<K extends Kind>(
+  ctx: Ctx,
+  siteId: string,
+  question: (siteId: Id<"site">) => Extract<Question, { kind: K }>,
+): Promise<AnswerTo<K> | null> {
+  const site = await siteOwnedBy(ctx, siteId);
+  if (site.hostId === null) return null;
+  const asked = question(site.id);
+  const answer = await ctx.questions.ask(site.hostId, asked);
+  if (answer.kind === "refused") throw conflict(answer.error);
+  if (answer.kind !== asked.kind) throw new Error(`A host answered ${answer.kind} to ${asked.kind}`);
+  return answer as AnswerTo<K>;
+}

@@ -1,0 +1,44 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { deployments, sites } from "../../db/schema.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+
+type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string };
+
+/**
+ * The version in service kept exiting, and its host has stopped it. Said twice it counts once, and a report on what is
+ * no longer in service changes nothing. While a deployment is under way, its outcome decides the status.
+ */
+export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): Promise<void> {
+  const { from, to } = siteEvents.crashed;
+  const mark = ctx.newMark();
+  await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({
+        serving: false,
+        status: sql`CASE WHEN ${inArray(sites.status, [...from])} THEN ${to} ELSE ${sites.status} END`,
+        mark,
+        updatedAt: ctx.now(),
+      })
+      .where(
+        and(
+          eq(sites.id, crash.siteId),
+          eq(sites.hostId, hostId),
+          eq(sites.currentDeploymentId, crash.deploymentId),
+          eq(sites.serving, true),
+          inArray(sites.status, [...from, "DEPLOYING"]),
+        ),
+      ),
+    ctx.db
+      .update(deployments)
+      .set({ error: crash.error })
+      .where(
+        and(
+          eq(deployments.id, crash.deploymentId),
+          sql`EXISTS (SELECT 1 FROM sites WHERE id = ${crash.siteId} AND mark = ${mark})`,
+        ),
+      ),
+  ]);
+}
