@@ -13,6 +13,8 @@ export const protocolVersion = 1;
 /** The agent pings this often, and treats the link as dead after `linkDeadSeconds` without an answer. */
 export const pingSeconds = 10;
 export const linkDeadSeconds = 30;
+/** The control plane takes a host for dead that was silent for so long: two pings and some time for the third. */
+export const hostDeadSeconds = 25;
 /** Bytes in one frame, either way. */
 export const maxFrameBytes = 1024 * 1024;
 

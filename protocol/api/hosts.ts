@@ -17,9 +17,17 @@ export const Host = z
     name: z.string(),
     status: z.enum(hostStatuses),
     region: z.string().nullable(),
+    /** Its agent answers; a dead one is found within 30 seconds. */
+    connected: z.boolean(),
+    offlineSince: Timestamp.nullable(),
     agentVersion: z.string().nullable(),
     cpuCount: z.number().nullable(),
     memoryMb: z.number().nullable(),
+    /** For further sites: less what is kept for the system and what the sites here may use. */
+    freeMemoryMb: z.number().nullable(),
+    /** When its agent connected. */
+    diskFreeMb: z.number().nullable(),
+    siteCount: z.number().int(),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

@@ -3,19 +3,20 @@ import type { Id } from "../../protocol/ids.ts";
 import {
   closeCodes,
   FromAgent,
-  linkDeadSeconds,
+  hostDeadSeconds,
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
 import { contextOf, type Ctx } from "../context.ts";
 import type { Env } from "../env.ts";
+import { markOffline } from "../services/hosts/mark-offline.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
 import { leaseJob, type Offer } from "../services/jobs/lease.ts";
 import { recordPhase } from "../services/jobs/progress.ts";
 import { resyncHost } from "../services/jobs/resync.ts";
 
 /** What the platform keeps with a socket while this object sleeps. */
-type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean };
+type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean; openedAt: number };
 type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
@@ -40,11 +41,14 @@ export class HostLink extends DurableObject<Env> {
     if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
     const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
     this.ctx.storage.kv.put("epoch", epoch);
+    this.ctx.storage.kv.put("hostId", hostId);
     for (const old of this.ctx.getWebSockets())
       old.close(closeCodes.superseded, "a newer connection of this host");
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
-    server.serializeAttachment({ hostId, epoch, free: 0, greeted: false } satisfies Attachment);
+    const openedAt = Date.now();
+    this.attach(server, { hostId, epoch, free: 0, greeted: false, openedAt });
+    await this.ctx.storage.setAlarm(openedAt + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -60,11 +64,23 @@ export class HostLink extends DurableObject<Env> {
     if (socket) this.send(socket, { type: verdict, ...lease });
   }
 
-  /** Whether the agent answers: a socket whose last ping is recent. */
-  async isConnected(): Promise<boolean> {
+  /** Set for the moment at which a host that has not been heard since is dead. */
+  override async alarm(): Promise<void> {
+    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
+    if (!hostId) return;
     const socket = this.current();
-    const pingedAt = socket && this.ctx.getWebSocketAutoResponseTimestamp(socket);
-    return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
+    const heardAt = socket ? this.heardAt(socket) : Date.now();
+    const deadAt = heardAt + hostDeadSeconds * 1000;
+    if (socket && Date.now() < deadAt) return this.ctx.storage.setAlarm(deadAt);
+    await markOffline(this.context(hostId), hostId, new Date(heardAt));
+    // An agent that only seemed dead connects again, and its hello takes the mark away.
+    socket?.close(closeCodes.linkDead, "no ping");
+  }
+
+  override async webSocketClose(socket: WebSocket): Promise<void> {
+    const { hostId, epoch } = this.attached(socket);
+    if (epoch === this.ctx.storage.kv.get<number>("epoch"))
+      await markOffline(this.context(hostId), hostId, new Date());
   }
 
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
@@ -162,6 +178,12 @@ export class HostLink extends DurableObject<Env> {
     return this.ctx
       .getWebSockets()
       .find((socket) => this.attached(socket).epoch === epoch && socket.readyState === WebSocket.OPEN);
+  }
+
+  /** When the agent was last heard: pings are answered without waking this object, and remembered. */
+  private heardAt(socket: WebSocket): number {
+    const pingedAt = this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0;
+    return Math.max(this.attached(socket).openedAt, pingedAt);
   }
 
   private attached(socket: WebSocket): Attachment {

@@ -18,7 +18,7 @@ export async function createHost(ctx: Ctx, input: HostCreate): Promise<{ id: str
       tokenHash: sha256Hex(token),
       createdAt: ctx.now(),
     })
-    .onConflictDoNothing({ target: hosts.name })
+    .onConflictDoNothing()
     .returning({ id: hosts.id });
   if (!created) throw conflict(`A host named ${input.name} exists already: choose another name.`);
   return { id: created.id, token };
