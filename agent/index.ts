@@ -38,7 +38,7 @@ const host: Host = {
   settings: config.settings,
   imageRepository: config.imageRepository,
   ingress: openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort),
-  retire: retireAfter(engine, config.settings.drainSeconds, (error) =>
+  retire: retireAfter(engine, config.agentId, config.settings.drainSeconds, (error) =>
     log("error", "A retired container was not removed", { error }),
   ),
 };

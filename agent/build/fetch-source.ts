@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { JobError, type HostSettings } from "../host.ts";
 import { publicAddressOf } from "./address.ts";
 
-export type GitSource = { address: string; branch: string | null; token: string | null };
+export type GitSource = {
+  address: string;
+  branch: string | null;
+  token: string | null;
+  /** Left out: the newest of the branch. */
+  commit?: string | undefined;
+};
 export type Fetched = { commit: string; commitMessage: string };
 
 /** Megabytes a repository's working tree and objects may take. */
@@ -77,7 +83,7 @@ function git(args: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promi
 }
 
 /**
- * The newest commit of the branch, checked out into `folder` (made by this call) without its history.
+ * The commit that is asked for, or the newest of the branch, checked out into `folder` (made by this call) without its history.
  * @throws JobError with a sentence for the owner
  */
 export async function fetchSource(
@@ -100,6 +106,8 @@ export async function fetchSource(
   const env = gitEnvironment(home, scheme, source.token);
   const options = gitOptions(scheme, pin);
 
+  if (source.commit !== undefined)
+    return fetchCommit(source, source.commit, url, folder, options, env, signal);
   const branch = source.branch === null ? [] : ["--branch", source.branch];
   const cloned = await git(
     [
@@ -120,6 +128,41 @@ export async function fetchSource(
     signal,
   );
   if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source));
+}
+
+async function fetchCommit(
+  source: GitSource,
+  commit: string,
+  url: string,
+  folder: string,
+  options: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
+  const inFolder = [...options, "-C", folder];
+  for (const args of [
+    [...options, "init", "--quiet", folder],
+    [
+      ...inFolder,
+      "fetch",
+      "--quiet",
+      "--depth",
+      "1",
+      "--no-tags",
+      "--no-recurse-submodules",
+      "--",
+      url,
+      commit,
+    ],
+    [...inFolder, "checkout", "--quiet", "--detach", "FETCH_HEAD"],
+  ]) {
+    const done = await git(args, env, signal);
+    if (/not our ref|unadvertised object/i.test(done.stderr))
+      throw new JobError(
+        `The commit ${commit.slice(0, 12)} is no longer in ${source.address}: deploy the site, so that it runs a commit that is.`,
+      );
+    if (done.code !== 0) throw new JobError(refusalOf(done.stderr, source));
+  }
 }
 
 /** Which commit was fetched. @throws JobError when there is none */

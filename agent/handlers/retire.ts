@@ -7,10 +7,15 @@ import { stopGraceSeconds } from "./release.ts";
  * Removes a site's containers but one, after what they began has had time to end. Not part of the job: if the agent dies
  * meanwhile, the sweep at its next start removes them.
  */
-export function retireAfter(engine: Engine, drainSeconds: number, onError: (error: unknown) => void) {
+export function retireAfter(
+  engine: Engine,
+  agentId: string,
+  drainSeconds: number,
+  onError: (error: unknown) => void,
+) {
   return (siteId: string, keepContainerId: string): void => {
     const old = engine
-      .listContainers(siteLabels(siteId))
+      .listContainers({ ...siteLabels(siteId), "berth.agent": agentId })
       .then((all) => all.filter(({ id }) => id !== keepContainerId));
     const remove = async () => {
       const retired = await old;

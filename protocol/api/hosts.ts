@@ -8,6 +8,17 @@ export const HostCreate = z.strictObject({
 });
 export type HostCreate = z.infer<typeof HostCreate>;
 
+export const HostPatch = z.strictObject({ action: z.enum(["drain", "activate"]) }).meta({ id: "HostPatch" });
+export type HostPatch = z.infer<typeof HostPatch>;
+
+export const HostRemoveQuery = z.strictObject({
+  /** 1: also with sites on it, where the control plane does not hear it. They are deployed on other hosts. */
+  force: z.enum(["0", "1"]).optional(),
+});
+
+export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
+export type HostRemoved = z.infer<typeof HostRemoved>;
+
 /** `token` enrols one agent; it is shown once. */
 export const HostCreated = z.object({ id: z.string(), token: z.string() }).meta({ id: "HostCreated" });
 

@@ -13,6 +13,8 @@ import {
   api,
   bindings,
   createSite,
+  deployResult,
+  fail,
   finish,
   operator,
   pay,
@@ -68,6 +70,12 @@ async function paidSites(key: string, count: number, overrides: Record<string, u
 
 const hostsOf = (key: string, ids: string[]) =>
   Promise.all(ids.map(async (id) => (await site(key, id)).hostId));
+
+const offline = (id: string) =>
+  until(
+    () => hostRecord(id),
+    ({ connected }) => !connected,
+  );
 
 // Hosts and work of earlier tests are out of the way.
 beforeEach(async () => {
@@ -155,12 +163,6 @@ describe("a new site", () => {
 });
 
 describe("a host", () => {
-  const offline = (id: string) =>
-    until(
-      () => hostRecord(id),
-      ({ connected }) => !connected,
-    );
-
   it("whose agent went away is shown so, with its sites, until it says hello again", async () => {
     const key = await account();
     const on = await hostFor(2);
@@ -218,5 +220,183 @@ describe("a host", () => {
     expect(wait).toBeGreaterThan(10_000);
     expect(wait).toBeLessThanOrEqual(30_000);
     on.close();
+  });
+});
+
+describe("a host that is drained", () => {
+  const change = async (id: string, action: "drain" | "activate") =>
+    (await api<Host>(await operator(), "PATCH", `/hosts/${id}`, { action })).body;
+  const remove = async (id: string, query = "") => api(await operator(), "DELETE", `/hosts/${id}${query}`);
+  /** As if the time for which the old host serves on were over. */
+  const leaveNow = () => sql("UPDATE sites SET leave_at = 1 WHERE leave_at IS NOT NULL");
+
+  it("gives its sites away one by one, each healthy elsewhere before it leaves, and then can be removed", async () => {
+    const key = await account();
+    const old = await hostFor(5);
+    const ids = [(await runningSite(key, old)).siteId, (await runningSite(key, old)).siteId];
+    const fresh = await hostFor(2);
+    expect((await remove(old.hostId)).status).toBe(409);
+    expect(await change(old.hostId, "drain")).toMatchObject({ status: "DRAINING", siteCount: 2 });
+    for (const [index, siteId] of ids.entries()) {
+      const { job, attempt } = await fresh.next("job");
+      expect(job).toMatchObject({
+        kind: "site.deploy",
+        args: { run: { siteId }, source: { commit: deployResult.commit } },
+      });
+      await tick();
+      expect([old.waiting(), fresh.waiting()]).toEqual([[], []]);
+      expect(await site(key, siteId)).toMatchObject({ hostId: old.hostId, status: "DEPLOYING" });
+      expect((await remove(old.hostId)).status).toBe(409);
+      await finish(fresh, job, attempt, deployResult);
+      expect(await site(key, siteId)).toMatchObject({ hostId: fresh.hostId, status: "RUNNING" });
+      expect(await hostRecord(old.hostId)).toMatchObject({ siteCount: 1 - index });
+    }
+    await tick();
+    expect(old.waiting()).toEqual([]);
+    await leaveNow();
+    await tick();
+    for (const _ of ids) {
+      const { job, attempt } = await old.next("job");
+      expect(job.kind).toBe("site.evict");
+      expect((await remove(old.hostId)).status).toBe(409);
+      await finish(old, job, attempt);
+    }
+    for (const id of ids) expect(await site(key, id)).toMatchObject({ status: "RUNNING" });
+    expect(await remove(old.hostId)).toMatchObject({ status: 200, body: { removed: true } });
+    expect((await old.closed).code).toBe(4003);
+    expect((await remove(old.hostId)).status).toBe(404);
+    await expect(readyAgent(1, old.token)).rejects.toThrow("401");
+    fresh.close();
+  });
+
+  it("takes no new site, until it is activated again", async () => {
+    const key = await account();
+    const only = await hostFor(2);
+    await change(only.hostId, "drain");
+    const [id = ""] = await paidSites(key, 1);
+    await tick();
+    expect(await hostsOf(key, [id])).toEqual([null]);
+    await change(only.hostId, "activate");
+    await only.next("job");
+    expect(await hostsOf(key, [id])).toEqual([only.hostId]);
+    only.close();
+  });
+
+  it("keeps a site that fails elsewhere, cleans up there, and does not try again at once", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    await change(old.hostId, "drain");
+    const { job, attempt } = await fresh.next("job");
+    await fail(fresh, job, attempt);
+    expect(await site(key, siteId)).toMatchObject({ hostId: old.hostId, status: "RUNNING" });
+    await tick();
+    const evict = await fresh.next("job");
+    expect(evict.job).toMatchObject({ kind: "site.evict", args: { siteId } });
+    await finish(fresh, evict.job, evict.attempt);
+    await tick();
+    expect([old.waiting(), fresh.waiting()]).toEqual([[], []]);
+    old.close();
+    fresh.close();
+  });
+
+  it("gives a stopped site away stopped, and what its owner asked for meanwhile follows it", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const stopped = await runningSite(key, old);
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "stop" });
+    const stop = await old.next("job");
+    await finish(old, stop.job, stop.attempt);
+    const fresh = await hostFor(2);
+    await change(old.hostId, "drain");
+    const move = await fresh.next("job");
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "deploy" });
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "stop" });
+    await finish(fresh, move.job, move.attempt, deployResult);
+    const again = await fresh.next("job");
+    expect(again.job).toMatchObject({ kind: "site.stop", args: { siteId: stopped.siteId } });
+    await finish(fresh, again.job, again.attempt);
+    expect(await site(key, stopped.siteId)).toMatchObject({ hostId: fresh.hostId, status: "STOPPED" });
+    expect(old.waiting()).toEqual([]);
+    old.close();
+    fresh.close();
+  });
+
+  it("gives nothing away while it is silent", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    old.close();
+    await offline(old.hostId);
+    await change(old.hostId, "drain");
+    await tick();
+    expect(fresh.waiting()).toEqual([]);
+    expect(await site(key, siteId)).toMatchObject({ hostId: old.hostId, status: "RUNNING" });
+    fresh.close();
+  });
+
+  it("has a site deleted in the middle of its move removed from both hosts", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    await change(old.hostId, "drain");
+    const move = await fresh.next("job");
+    await api(key, "DELETE", `/sites/${siteId}`);
+    await fresh.next("cancel");
+    // The swap had happened already.
+    await finish(fresh, move.job, move.attempt, deployResult);
+    const deletion = await fresh.next("job");
+    expect(deletion.job.kind).toBe("site.delete");
+    await finish(fresh, deletion.job, deletion.attempt);
+    expect(await site(key, siteId)).toMatchObject({ status: "DELETING" });
+    await tick();
+    // Whichever of the two was asked for first: both are, before the record goes.
+    for (let round = 0; round < 4 && (await api(key, "GET", `/sites/${siteId}`)).status === 200; round++) {
+      for (const on of [old, fresh]) {
+        if (on.waiting().every(({ type }) => type !== "job")) continue;
+        const { job, attempt } = await on.next("job");
+        expect(job.kind).toBe(on === old ? "site.evict" : "site.delete");
+        await finish(on, job, attempt);
+      }
+      await tick();
+    }
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    old.close();
+    fresh.close();
+  });
+
+  it("and dead is removed by force only, and its sites are deployed elsewhere", async () => {
+    const key = await account();
+    const dead = await hostFor(3);
+    const [runs, stops] = [await runningSite(key, dead), await runningSite(key, dead)];
+    await api(key, "PATCH", `/sites/${stops.siteId}`, { action: "stop" });
+    const stop = await dead.next("job");
+    await finish(dead, stop.job, stop.attempt);
+    expect((await remove(dead.hostId, "?force=1")).status).toBe(409);
+    const other = await hostFor(2);
+    dead.close();
+    await offline(dead.hostId);
+    expect((await remove(dead.hostId)).status).toBe(409);
+    expect((await remove(dead.hostId, "?force=1")).status).toBe(200);
+    const { job, attempt } = await other.next("job");
+    expect(job.args).toMatchObject({
+      run: { siteId: runs.siteId },
+      source: { commit: deployResult.commit },
+    });
+    await finish(other, job, attempt, deployResult);
+    expect(await site(key, runs.siteId)).toMatchObject({ hostId: other.hostId, status: "RUNNING" });
+    expect(await site(key, stops.siteId)).toMatchObject({ hostId: null, status: "STOPPED" });
+    other.close();
+  });
+
+  it("can be named by operators only", async () => {
+    const [key, host] = [await account(), await hostFor(1)];
+    expect((await api(key, "PATCH", `/hosts/${host.hostId}`, { action: "drain" })).status).toBe(403);
+    expect((await api(key, "DELETE", `/hosts/${host.hostId}`)).status).toBe(403);
+    expect((await remove("host_unknown")).status).toBe(404);
+    host.close();
   });
 });

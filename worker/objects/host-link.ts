@@ -4,6 +4,7 @@ import {
   closeCodes,
   FromAgent,
   hostDeadSeconds,
+  linkDeadSeconds,
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
@@ -64,23 +65,17 @@ export class HostLink extends DurableObject<Env> {
     if (socket) this.send(socket, { type: verdict, ...lease });
   }
 
-  /** Set for the moment at which a host that has not been heard since is dead. */
-  override async alarm(): Promise<void> {
-    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
-    if (!hostId) return;
-    const socket = this.current();
-    const heardAt = socket ? this.heardAt(socket) : Date.now();
-    const deadAt = heardAt + hostDeadSeconds * 1000;
-    if (socket && Date.now() < deadAt) return this.ctx.storage.setAlarm(deadAt);
-    await markOffline(this.context(hostId), hostId, new Date(heardAt));
-    // An agent that only seemed dead connects again, and its hello takes the mark away.
-    socket?.close(closeCodes.linkDead, "no ping");
+  /** The host is removed. */
+  async dismiss(): Promise<void> {
+    for (const socket of this.ctx.getWebSockets())
+      socket.close(closeCodes.hostRemoved, "this host was removed");
   }
 
-  override async webSocketClose(socket: WebSocket): Promise<void> {
-    const { hostId, epoch } = this.attached(socket);
-    if (epoch === this.ctx.storage.kv.get<number>("epoch"))
-      await markOffline(this.context(hostId), hostId, new Date());
+  /** Whether the agent answers: a socket whose last ping is recent. */
+  async isConnected(): Promise<boolean> {
+    const socket = this.current();
+    const pingedAt = socket && this.ctx.getWebSocketAutoResponseTimestamp(socket);
+    return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
   }
 
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
@@ -119,6 +114,25 @@ export class HostLink extends DurableObject<Env> {
       default:
         message satisfies never;
     }
+  }
+
+  /** Set for the moment at which a host that has not been heard since is dead. */
+  override async alarm(): Promise<void> {
+    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
+    if (!hostId) return;
+    const socket = this.current();
+    const heardAt = socket ? this.heardAt(socket) : Date.now();
+    const deadAt = heardAt + hostDeadSeconds * 1000;
+    if (socket && Date.now() < deadAt) return this.ctx.storage.setAlarm(deadAt);
+    await markOffline(this.context(hostId), hostId, new Date(heardAt));
+    // An agent that only seemed dead connects again, and its hello takes the mark away.
+    socket?.close(closeCodes.linkDead, "no ping");
+  }
+
+  override async webSocketClose(socket: WebSocket): Promise<void> {
+    const { hostId, epoch } = this.attached(socket);
+    if (epoch === this.ctx.storage.kv.get<number>("epoch"))
+      await markOffline(this.context(hostId), hostId, new Date());
   }
 
   override async webSocketError(socket: WebSocket): Promise<void> {

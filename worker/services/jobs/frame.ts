@@ -1,7 +1,7 @@
 import type { EnvEntry, Job, RunSpec, Source } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import type { jobs, packs, sites } from "../../db/schema.ts";
+import type { deployments, jobs, packs, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 type SiteRow = typeof sites.$inferSelect;
@@ -10,6 +10,8 @@ export type JobMaterial = {
   site: SiteRow;
   pack: typeof packs.$inferSelect;
   env: EnvEntry[];
+  /** The one the job is about. */
+  deployment: typeof deployments.$inferSelect | undefined;
   /** The site's own names that are proven. */
   domains: string[];
 };
@@ -31,7 +33,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
         args: {
           run: runOf(ctx, material),
           deploymentId: deploymentOf(job),
-          source: sourceOf(ctx, site),
+          source: sourceOf(ctx, material),
           rootDir: site.rootDir,
           dockerfilePath: site.dockerfilePath,
           buildCommand: site.buildCommand,
@@ -45,6 +47,8 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
     case "site.stop":
     case "site.route":
       return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site, domains) } };
+    case "site.evict":
+      return { id, kind, args: { siteId: site.id, accountId: site.accountId } };
     case "site.delete":
       return {
         id,
@@ -64,7 +68,7 @@ function deploymentOf(job: JobMaterial["job"]): Id<"deployment"> {
   return job.deploymentId;
 }
 
-function sourceOf(ctx: Ctx, site: SiteRow): Source {
+function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
   if (site.deployType === "dockerfile" && site.dockerfile !== null)
     return { type: "dockerfile", text: site.dockerfile };
   if (site.deployType === "image" && site.image !== null) return { type: "image", reference: site.image };
@@ -73,7 +77,15 @@ function sourceOf(ctx: Ctx, site: SiteRow): Source {
       site.gitTokenSealed === null
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
-    return { type: "git", address: site.githubUrl, branch: site.branch, token };
+    // A site moves as it is, whatever was pushed meanwhile.
+    const commit = deployment?.trigger === "move" ? deployment.commit : null;
+    return {
+      type: "git",
+      address: site.githubUrl,
+      branch: site.branch,
+      token,
+      ...(commit !== null && { commit }),
+    };
   }
   throw new Error(`Site ${site.id} has no source`);
 }

@@ -2,7 +2,7 @@ import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import { deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
 import { mayPlace } from "../hosts/placement.ts";
 import { newestEnv } from "../sites/view.ts";
@@ -42,8 +42,8 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
-  // Four plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , , [job], [site], [pack], [env], names, unplaced] = await ctx.db.batch([
+  // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
+  const [, , , , [job], [site], [pack], [env], [deployment], names, unplaced] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
         deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
@@ -79,6 +79,10 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
         ),
       ),
     ctx.db
+      .select()
+      .from(deployments)
+      .where(eq(deployments.id, ofTaken("deployment_id"))),
+    ctx.db
       .select({ name: domains.name })
       .from(domains)
       .where(and(eq(domains.siteId, ofTaken("site_id")), isNotNull(domains.verifiedAt)))
@@ -93,7 +97,14 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   // This host has less room now: another may be the best for what waits.
   if (unplaced.length > 0) ctx.hosts.wake(null);
   return {
-    job: frameOf(ctx, { job, site, pack, env: env?.entries ?? [], domains: names.map(({ name }) => name) }),
+    job: frameOf(ctx, {
+      job,
+      site,
+      pack,
+      env: env?.entries ?? [],
+      deployment,
+      domains: names.map(({ name }) => name),
+    }),
     attempt: job.attempt,
     timeoutMs: jobTimeoutMs[job.kind],
     deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,
