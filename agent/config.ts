@@ -32,6 +32,8 @@ const Environment = z
     /** Jobs worked on at once. */
     BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(2),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
+    /** off: the agent stays the version it is, whatever the control plane serves. */
+    BERTH_AUTO_UPDATE: z.enum(["on", "off"]).default("on"),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
     /** What tenants' containers may not reach is refused; on by default for root on Linux. */
@@ -59,6 +61,7 @@ const Environment = z
     },
     statusPort: env.BERTH_STATUS_PORT,
     slots: env.BERTH_SLOTS,
+    autoUpdate: env.BERTH_AUTO_UPDATE === "on",
     firewall: { mode: firewallMode(env.BERTH_FIREWALL), allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES },
     builds: {
       limits: {

@@ -17,6 +17,7 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
 
 const config = readConfig(process.env);
@@ -70,6 +71,19 @@ const endLink = startLink({
   token: config.hostToken.reveal(),
   runner,
   agentVersion,
+  onWelcome:
+    config.autoUpdate && import.meta.filename.endsWith(".mjs")
+      ? updater({
+          siteUrl: config.controlPlaneUrl,
+          file: import.meta.filename,
+          restart: async (version) => {
+            log("info", "Another agent is installed: this one ends when its jobs have", { version });
+            await runner.finish();
+            await shutdown();
+          },
+          onError: (error) => log("error", "The agent was not updated", { error }),
+        })
+      : undefined,
   random: Math.random,
   facts: () => {
     const disk = statfsSync(config.stateDirectory);

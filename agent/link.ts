@@ -10,6 +10,8 @@ export type LinkOptions = {
   runner: Runner;
   agentVersion: string;
   facts: () => Extract<FromAgent, { type: "hello" }>["facts"];
+  /** The control plane has said which agent it serves. */
+  onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
   /** In [0, 1). */
   random: () => number;
 };
@@ -28,7 +30,15 @@ export function retryDelayMs(failures: number, end: SocketEnd, random: () => num
 }
 
 /** Keeps the agent connected; answers a function that ends the link. */
-export function startLink({ url, token, runner, agentVersion, facts, random }: LinkOptions): () => void {
+export function startLink({
+  url,
+  token,
+  runner,
+  agentVersion,
+  facts,
+  onWelcome,
+  random,
+}: LinkOptions): () => void {
   const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
   let failures = 0;
   let over = false;
@@ -66,6 +76,7 @@ export function startLink({ url, token, runner, agentVersion, facts, random }: L
           clearTimeout(welcome);
           log("info", "Connected", { url, epoch: message.epoch });
           runner.connected((outgoing) => send(opened, outgoing));
+          onWelcome?.(message.agent);
         } else runner.receive(message);
       },
       onEnd: (end) => {

@@ -91,7 +91,12 @@ const JobFrame = z.discriminatedUnion(
 );
 
 export const ToAgent = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("welcome"), epoch: z.number().int().positive() }),
+  z.object({
+    type: z.literal("welcome"),
+    epoch: z.number().int().positive(),
+    /** The agent that hosts are to run, served at /install/agent.mjs; left out where none is. */
+    agent: z.object({ version: z.string().max(50), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+  }),
   z.object({
     type: z.literal("job"),
     job: JobFrame as unknown as z.ZodType<Job>,

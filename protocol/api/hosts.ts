@@ -19,8 +19,11 @@ export const HostRemoveQuery = z.strictObject({
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
 export type HostRemoved = z.infer<typeof HostRemoved>;
 
-/** `token` enrols one agent; it is shown once. */
-export const HostCreated = z.object({ id: z.string(), token: z.string() }).meta({ id: "HostCreated" });
+/** `token` enrols one agent; it is shown once. `installCommand`, run as root on a machine, makes it this host. */
+export const HostCreated = z
+  .object({ id: z.string(), token: z.string(), installCommand: z.string() })
+  .meta({ id: "HostCreated" });
+export type HostCreated = z.infer<typeof HostCreated>;
 
 export const Host = z
   .object({

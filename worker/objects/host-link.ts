@@ -8,6 +8,7 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { hostPrograms } from "../adapters/assets.ts";
 import { contextOf, type Ctx } from "../context.ts";
 import type { Env } from "../env.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
@@ -90,8 +91,9 @@ export class HostLink extends DurableObject<Env> {
         const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
         for (const { jobId, attempt, deploymentId } of kept)
           this.rememberLog({ jobId, attempt }, deploymentId);
+        const served = await this.servedAgent();
         this.attach(socket, { ...state, greeted: true });
-        this.send(socket, { type: "welcome", epoch: state.epoch });
+        this.send(socket, { type: "welcome", epoch: state.epoch, ...served });
         for (const lease of drop) this.send(socket, { type: "drop", ...lease });
         for (const lease of cancel) this.send(socket, { type: "cancel", ...lease });
         for (const offer of offers) this.sendOffer(socket, offer);
@@ -155,6 +157,12 @@ export class HostLink extends DurableObject<Env> {
       lastSeq = await log.append(attempt, firstSeq, lines);
     }
     if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
+  }
+
+  /** Which agent hosts are to run. */
+  private async servedAgent(): Promise<{ agent?: { version: string; sha256: string } }> {
+    const programs = await hostPrograms(this.env.ASSETS).catch(() => null);
+    return programs ? { agent: { version: programs.agentVersion, sha256: programs.agentSha256 } } : {};
   }
 
   private offer(socket: WebSocket): Promise<void> {
