@@ -1,5 +1,9 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { mkdirSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+
+// Wrangler wants the folder that wrangler.toml names; tests bring their own files.
+mkdirSync("dist", { recursive: true });
 
 /** The tiers; test/README.md says which proves what. */
 export default defineConfig({

@@ -35,6 +35,8 @@ const Environment = z
     BERTH_DRAIN_MAX_SECONDS: z.coerce.number().min(1).max(3600).default(30),
     /** Between two samples of what a site uses. */
     BERTH_SAMPLE_SECONDS: z.coerce.number().int().min(1).max(3600).default(60),
+    /** off: the agent stays the version it is, whatever the control plane serves. */
+    BERTH_AUTO_UPDATE: z.enum(["on", "off"]).default("on"),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
     /** What tenants' containers may not reach is refused; on by default for root on Linux. */
@@ -63,6 +65,7 @@ const Environment = z
     statusPort: env.BERTH_STATUS_PORT,
     slots: env.BERTH_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,
+    autoUpdate: env.BERTH_AUTO_UPDATE === "on",
     firewall: { mode: firewallMode(env.BERTH_FIREWALL), allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES },
     builds: {
       limits: {

@@ -22,6 +22,7 @@ import { Desk } from "./running/desk.ts";
 import { openRecords } from "./running/records.ts";
 import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
+import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
 
 const config = readConfig(process.env);
@@ -43,7 +44,7 @@ const host: Host = {
   settings: config.settings,
   imageRepository: config.imageRepository,
   ingress: openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort),
-  retire: retireAfter(engine, config.settings, (error) =>
+  retire: retireAfter(engine, config.agentId, config.settings, (error) =>
     log("error", "A retired container was not removed", { error }),
   ),
 };
@@ -96,6 +97,19 @@ const endLink = startLink({
   runner,
   desk,
   agentVersion,
+  onWelcome:
+    config.autoUpdate && import.meta.filename.endsWith(".mjs")
+      ? updater({
+          siteUrl: config.controlPlaneUrl,
+          file: import.meta.filename,
+          restart: async (version) => {
+            log("info", "Another agent is installed: this one ends when its jobs have", { version });
+            await runner.finish();
+            await shutdown();
+          },
+          onError: (error) => log("error", "The agent was not updated", { error }),
+        })
+      : undefined,
   random: Math.random,
   facts: () => {
     const disk = statfsSync(config.stateDirectory);

@@ -12,6 +12,8 @@ export type LinkOptions = {
   desk: Desk;
   agentVersion: string;
   facts: () => Extract<FromAgent, { type: "hello" }>["facts"];
+  /** The control plane has said which agent it serves. */
+  onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
   /** In [0, 1). */
   random: () => number;
 };
@@ -37,6 +39,7 @@ export function startLink({
   desk,
   agentVersion,
   facts,
+  onWelcome,
   random,
 }: LinkOptions): () => void {
   const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
@@ -78,6 +81,7 @@ export function startLink({
           // First: what a crash ended must not end what a job then starts.
           desk.connected((outgoing) => send(opened, outgoing));
           runner.connected((outgoing) => send(opened, outgoing));
+          onWelcome?.(message.agent);
         } else if (isAboutRunning(message)) desk.receive(message);
         else runner.receive(message);
       },

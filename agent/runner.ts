@@ -92,6 +92,13 @@ export class Runner {
     }
   }
 
+  /** Takes no more work; resolves when what runs has ended. What was offered meanwhile is offered again. */
+  async finish(): Promise<void> {
+    this.send({ type: "ready", free: 0 });
+    this.stopping = true;
+    while (this.running.size > 0) await Promise.all([...this.running.values()].map(({ ended }) => ended));
+  }
+
   /** Takes no more work and stops what runs; the control plane offers it again. */
   async shutdown(): Promise<void> {
     this.stopping = true;

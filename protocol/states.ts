@@ -24,7 +24,15 @@ export type DeploymentStatus = (typeof deploymentStatuses)[number];
 export const domainStatuses = ["pending", "verified"] as const;
 export type DomainStatus = (typeof domainStatuses)[number];
 
-export const deploymentTriggers = ["payment", "api", "webhook", "rollback", "chat", "renewal"] as const;
+export const deploymentTriggers = [
+  "payment",
+  "api",
+  "webhook",
+  "rollback",
+  "chat",
+  "renewal",
+  "move",
+] as const;
 export type DeploymentTrigger = (typeof deploymentTriggers)[number];
 
 export const jobStatuses = ["QUEUED", "LEASED", "DONE", "FAILED", "CANCELLED"] as const;

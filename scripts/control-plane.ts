@@ -7,11 +7,13 @@ import { migrate, type Database } from "./lib/migrate.ts";
 
 /**
  * The Worker in workerd on this machine, with the bindings that wrangler.toml names.
- * Usage: control-plane.ts <bundle> <state directory> <port>; variables come as JSON in BERTH_BINDINGS.
+ * Usage: control-plane.ts <bundle> <public files> <state directory> <port>; variables come as JSON in BERTH_BINDINGS.
  */
-const [bundle = "", stateDirectory = "", port = ""] = process.argv.slice(2);
+const [bundle = "", publicFiles = "", stateDirectory = "", port = ""] = process.argv.slice(2);
 const bindings = JSON.parse(process.env["BERTH_BINDINGS"] ?? "{}") as Record<string, string>;
-const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"));
+const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"), undefined, {
+  overrides: { assets: { directory: publicFiles } },
+});
 
 // Wrangler still describes a Worker in Miniflare 4's words; Miniflare translates them, and restarts a killed workerd.
 const miniflare = new Miniflare(

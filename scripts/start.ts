@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { ensureBaseImages } from "./lib/base-images.ts";
-import { bundleNode, bundleWorker, projectRoot } from "./lib/bundle.ts";
+import { bundleHostPrograms, bundleWorker, projectRoot } from "./lib/bundle.ts";
 import { call, request, until } from "./lib/client.ts";
 import { endSteps, step, succeeds } from "./lib/command.ts";
 import { deploySample, type Sample } from "./lib/deploy-sample.ts";
@@ -77,17 +77,11 @@ async function start(): Promise<void> {
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();
 
-  const [workerBundle, agentBundle, responderBundle] = [
-    inState("build", "worker.js"),
-    inState("build", "agent.mjs"),
-    inState("build", "responder.mjs"),
-  ];
-  await step("Bundling the Worker and the agent", () =>
-    Promise.all([
-      bundleWorker(workerBundle),
-      bundleNode("agent/index.ts", agentBundle),
-      bundleNode("agent/ingress/responder.ts", responderBundle),
-    ]),
+  const workerBundle = inState("build", "worker.js");
+  const publicFiles = inState("build", "public");
+  const [{ agent: agentBundle, responder: responderBundle }] = await step(
+    "Bundling the Worker and the agent",
+    () => Promise.all([bundleHostPrograms(publicFiles), bundleWorker(workerBundle)]),
   );
   await publishExamples(inState("git"));
 
@@ -126,7 +120,7 @@ async function start(): Promise<void> {
       {
         name: "control-plane",
         file: join(projectRoot, "scripts", "control-plane.ts"),
-        args: [workerBundle, stateDirectory, String(port)],
+        args: [workerBundle, publicFiles, stateDirectory, String(port)],
         env: { BERTH_BINDINGS: JSON.stringify(bindings) },
       },
       "listening",
@@ -180,6 +174,7 @@ async function start(): Promise<void> {
           BERTH_URL: siteUrl,
           BERTH_HOST_TOKEN: hostToken,
           BERTH_STATE_DIR: inState("agent"),
+          BERTH_AUTO_UPDATE: "off",
           BERTH_DOCKER_SOCKET: engine.socketPath,
           BERTH_INGRESS_ADDRESS: "127.0.0.1",
           BERTH_INGRESS_PORT: String(ingressPort),

@@ -19,6 +19,7 @@ import { deployments } from "./routes/deployments.ts";
 import { devicePage } from "./routes/device-page.tsx";
 import { device } from "./routes/device.ts";
 import { hosts } from "./routes/hosts.ts";
+import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { invoices } from "./routes/invoices.ts";
 import { keys } from "./routes/keys.ts";
@@ -68,6 +69,7 @@ export const app = new Hono<AppEnv>()
   .route("/api/v1", api)
   .route("/webhooks", webhooks)
   .route("/agent", agent)
+  .route("/install", install)
   .route("/setup", setup)
   .route("/api/auth", auth)
   .use(pageHeaders)

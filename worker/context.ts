@@ -69,6 +69,8 @@ export type HostHints = {
   wake(hostId: Id<"host"> | null): void;
   /** Leases of this host were ended or are to be cancelled: tell the agent. */
   revise(hostId: Id<"host">, lease: { jobId: Id<"job">; attempt: number }, verdict: "drop" | "cancel"): void;
+  /** The host is removed: its agent is told, and not let in again. */
+  dismiss(hostId: Id<"host">): void;
 };
 
 export type LogQuestion = Extract<Question, { kind: "logs" }>;
@@ -126,6 +128,7 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
                 .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
         ),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
+      dismiss: (hostId) => defer(link(hostId).dismiss()),
     },
     questions: {
       ask: (hostId, question) => link(hostId).ask(question),

@@ -8,6 +8,8 @@ import type { RateLimit } from "./objects/rate-limit.ts";
 /** Bindings as wrangler.toml names them. */
 export type Env = {
   DB: D1Database;
+  /** Files beside the Worker; scripts/lib/bundle.ts makes them. */
+  ASSETS: Fetcher;
   HOST_LINK: DurableObjectNamespace<HostLink>;
   KEY_GUARD: DurableObjectNamespace<KeyGuard>;
   DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLog>;

@@ -1,6 +1,7 @@
 import { app } from "./app.ts";
-import { contextOf } from "./context.ts";
+import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
+import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
 
@@ -10,10 +11,19 @@ export { HostLink } from "./objects/host-link.ts";
 export { KeyGuard } from "./objects/key-guard.ts";
 export { RateLimit } from "./objects/rate-limit.ts";
 
+/** What a move left behind is cleaned up before a site's record may go. */
+async function tend(ctx: Ctx): Promise<void> {
+  try {
+    await tendHosts(ctx);
+  } finally {
+    await reapJobs(ctx);
+  }
+}
+
 export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(Promise.all([reapJobs(ctx), forgetOldRequests(ctx)]));
+    execution.waitUntil(Promise.all([tend(ctx), forgetOldRequests(ctx)]));
   },
 } satisfies ExportedHandler<Env>;

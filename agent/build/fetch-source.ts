@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { JobError, type HostSettings } from "../host.ts";
 import { publicAddressOf } from "./address.ts";
 
-export type GitSource = { address: string; branch: string | null; token: string | null };
+export type GitSource = {
+  address: string;
+  branch: string | null;
+  token: string | null;
+  /** Left out: the newest of the branch. */
+  commit?: string | undefined;
+};
 export type Fetched = { commit: string; commitMessage: string };
 
 /** Megabytes a repository's working tree and objects may take. */
@@ -109,7 +115,7 @@ export async function newestCommit(
 }
 
 /**
- * The newest commit of the branch, checked out into `folder` (made by this call) without its history.
+ * The commit that is asked for, or the newest of the branch, checked out into `folder` (made by this call) without its history.
  * @throws JobError with a sentence for the owner
  */
 export async function fetchSource(
@@ -122,6 +128,8 @@ export async function fetchSource(
   const { url, env, options } = await reach(source, home, settings);
   await mkdir(home, { recursive: true });
 
+  if (source.commit !== undefined)
+    return fetchCommit(source, source.commit, url, folder, options, env, signal);
   const branch = source.branch === null ? [] : ["--branch", source.branch];
   const cloned = await git(
     [
@@ -142,6 +150,41 @@ export async function fetchSource(
     signal,
   );
   if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source));
+}
+
+async function fetchCommit(
+  source: GitSource,
+  commit: string,
+  url: string,
+  folder: string,
+  options: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
+  const inFolder = [...options, "-C", folder];
+  for (const args of [
+    [...options, "init", "--quiet", folder],
+    [
+      ...inFolder,
+      "fetch",
+      "--quiet",
+      "--depth",
+      "1",
+      "--no-tags",
+      "--no-recurse-submodules",
+      "--",
+      url,
+      commit,
+    ],
+    [...inFolder, "checkout", "--quiet", "--detach", "FETCH_HEAD"],
+  ]) {
+    const done = await git(args, env, signal);
+    if (/not our ref|unadvertised object/i.test(done.stderr))
+      throw new JobError(
+        `The commit ${commit.slice(0, 12)} is no longer in ${source.address}: deploy the site, so that it runs a commit that is.`,
+      );
+    if (done.code !== 0) throw new JobError(refusalOf(done.stderr, source));
+  }
 }
 
 /** Which commit was fetched. @throws JobError when there is none */

@@ -15,6 +15,7 @@ export const handlers: Handlers = {
   "site.restart": restartSite,
   "site.route": routeSite,
   "site.delete": deleteSite,
+  "site.evict": (host, args, run) => deleteSite(host, { ...args, hostnames: [] }, run),
 };
 
 export const handle = <K extends JobKind>(host: Host, job: Job<K>, run: JobRun): Promise<unknown> =>

@@ -55,7 +55,8 @@ export async function release(
   }
 }
 
-export const containersOf = (host: Host, siteId: string) => host.engine.listContainers(siteLabels(siteId));
+export const containersOf = (host: Host, siteId: string) =>
+  host.engine.listContainers({ ...siteLabels(siteId), "berth.agent": host.agentId });
 
 /** Seconds between SIGTERM and SIGKILL. */
 export const stopGraceSeconds = 10;

@@ -13,6 +13,7 @@ export type Patience = { drainSeconds: number; drainMaxSeconds: number };
  */
 export function retireAfter(
   engine: Engine,
+  agentId: string,
   { drainSeconds, drainMaxSeconds }: Patience,
   onError: (error: unknown) => void,
 ) {
@@ -29,7 +30,7 @@ export function retireAfter(
   return (siteId: string, keepContainerId: string): void => {
     const swapped = performance.now();
     const old = engine
-      .listContainers(siteLabels(siteId))
+      .listContainers({ ...siteLabels(siteId), "berth.agent": agentId })
       .then((all) => all.filter(({ id }) => id !== keepContainerId));
     const remove = async (id: string) => {
       await drain(id, swapped);

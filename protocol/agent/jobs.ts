@@ -13,6 +13,11 @@ export const Source = z.discriminatedUnion("type", [
     /** null: the repository's default branch. */
     branch: GitBranch.nullable(),
     token: z.string().nullable(),
+    /** Left out: the newest of the branch. */
+    commit: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/)
+      .optional(),
   }),
   z.object({ type: z.literal("dockerfile"), text: z.string() }),
   z.object({
@@ -99,6 +104,8 @@ export const jobArgs = {
   /** Other names for what is served now. */
   "site.route": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
+  /** The site is another host's now: what is left of it here goes. */
+  "site.evict": z.object({ siteId: SiteId, accountId: idOf("account") }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
@@ -121,6 +128,7 @@ export const jobResults = {
   "site.restart": nothing,
   "site.route": nothing,
   "site.delete": nothing,
+  "site.evict": nothing,
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
 

@@ -14,6 +14,8 @@ export const protocolVersion = 1;
 /** The agent pings this often, and treats the link as dead after `linkDeadSeconds` without an answer. */
 export const pingSeconds = 10;
 export const linkDeadSeconds = 30;
+/** The control plane takes a host for dead that was silent for so long: two pings and some time for the third. */
+export const hostDeadSeconds = 25;
 /** Bytes in one frame, either way. */
 export const maxFrameBytes = 1024 * 1024;
 
@@ -98,7 +100,12 @@ const JobFrame = z.discriminatedUnion(
 );
 
 export const ToAgent = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("welcome"), epoch: z.number().int().positive() }),
+  z.object({
+    type: z.literal("welcome"),
+    epoch: z.number().int().positive(),
+    /** The agent that hosts are to run, served at /install/agent.mjs; left out where none is. */
+    agent: z.object({ version: z.string().max(50), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+  }),
   z.object({
     type: z.literal("job"),
     job: JobFrame as unknown as z.ZodType<Job>,

@@ -8,8 +8,22 @@ export const HostCreate = z.strictObject({
 });
 export type HostCreate = z.infer<typeof HostCreate>;
 
-/** `token` enrols one agent; it is shown once. */
-export const HostCreated = z.object({ id: z.string(), token: z.string() }).meta({ id: "HostCreated" });
+export const HostPatch = z.strictObject({ action: z.enum(["drain", "activate"]) }).meta({ id: "HostPatch" });
+export type HostPatch = z.infer<typeof HostPatch>;
+
+export const HostRemoveQuery = z.strictObject({
+  /** 1: also with sites on it, where the control plane does not hear it. They are deployed on other hosts. */
+  force: z.enum(["0", "1"]).optional(),
+});
+
+export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
+export type HostRemoved = z.infer<typeof HostRemoved>;
+
+/** `token` enrols one agent; it is shown once. `installCommand`, run as root on a machine, makes it this host. */
+export const HostCreated = z
+  .object({ id: z.string(), token: z.string(), installCommand: z.string() })
+  .meta({ id: "HostCreated" });
+export type HostCreated = z.infer<typeof HostCreated>;
 
 export const Host = z
   .object({
@@ -17,9 +31,17 @@ export const Host = z
     name: z.string(),
     status: z.enum(hostStatuses),
     region: z.string().nullable(),
+    /** Its agent answers; a dead one is found within 30 seconds. */
+    connected: z.boolean(),
+    offlineSince: Timestamp.nullable(),
     agentVersion: z.string().nullable(),
     cpuCount: z.number().nullable(),
     memoryMb: z.number().nullable(),
+    /** For further sites: less what is kept for the system and what the sites here may use. */
+    freeMemoryMb: z.number().nullable(),
+    /** When its agent connected. */
+    diskFreeMb: z.number().nullable(),
+    siteCount: z.number().int(),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

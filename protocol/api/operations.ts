@@ -15,7 +15,7 @@ import {
 } from "./databases.ts";
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
-import { Host, HostCreate, HostCreated } from "./hosts.ts";
+import { Host, HostCreate, HostCreated, HostPatch, HostRemoved, HostRemoveQuery } from "./hosts.ts";
 import { Invoice } from "./invoices.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
 import { Pack } from "./packs.ts";
@@ -499,6 +499,27 @@ export const operations = {
     answers: [{ status: 201, schema: HostCreated }],
     refusals: ["conflict"],
     examples: { body: { name: "fra-1", region: "eu" } },
+  },
+  patchHost: {
+    method: "patch",
+    path: "/hosts/{id}",
+    tag: "Hosts",
+    summary:
+      "Drain a host: it takes no new sites and its sites move to others, one by one; or activate it again",
+    access: "operator",
+    body: HostPatch,
+    answers: [{ status: 200, schema: Host }],
+    examples: { body: { action: "drain" } },
+  },
+  deleteHost: {
+    method: "delete",
+    path: "/hosts/{id}",
+    tag: "Hosts",
+    summary: "Remove a host that is drained and empty, or with force a dead one",
+    access: "operator",
+    query: HostRemoveQuery,
+    answers: [{ status: 200, schema: HostRemoved }],
+    refusals: ["conflict"],
   },
   getHealth: {
     method: "get",

@@ -287,6 +287,8 @@ export const Site = z
       .nullable(),
     paidUntil: Timestamp.nullable(),
     hostId: z.string().nullable(),
+    /** The control plane does not hear the site's host: changes wait, and nobody knows whether the site answers. */
+    hostOffline: z.boolean(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })

@@ -1,5 +1,8 @@
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { agentVersion } from "../../agent/version.ts";
 
 export const projectRoot = join(import.meta.dirname, "..", "..");
 
@@ -18,6 +21,28 @@ export async function bundleWorker(outfile: string): Promise<void> {
     sourcemap: "linked",
     logLevel: "error",
   });
+}
+
+const sha256 = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
+
+/**
+ * What the Worker serves to hosts, below `public/install`: agent and responder, the script that installs them, and a
+ * manifest with their hashes.
+ */
+export async function bundleHostPrograms(directory: string): Promise<{ agent: string; responder: string }> {
+  const install = join(directory, "install");
+  const [agent, responder] = [join(install, "agent.mjs"), join(install, "responder.mjs")];
+  await Promise.all([
+    bundleNode("agent/index.ts", agent),
+    bundleNode("agent/ingress/responder.ts", responder),
+  ]);
+  const manifest = { agentVersion, agentSha256: sha256(agent), responderSha256: sha256(responder) };
+  const script = readFileSync(join(projectRoot, "scripts", "install.sh"), "utf8");
+  writeFileSync(join(install, "manifest.json"), JSON.stringify(manifest));
+  writeFileSync(join(install, "install.sh"), script);
+  // Source maps are for this machine's own logs.
+  writeFileSync(join(directory, ".assetsignore"), "*.map\n");
+  return { agent, responder };
 }
 
 /** A Node program as one file. ssh2 is dockerode's way to remote engines, which an agent never uses. */

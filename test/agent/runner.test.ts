@@ -178,6 +178,22 @@ describe("jobs", () => {
   });
 });
 
+describe("an agent that is to be replaced", () => {
+  it("says that it has no room, begins nothing more, and ends when what runs has come through", async () => {
+    offer(stopJob());
+    const [first] = await begun(1);
+    let ended = false;
+    const finishing = runner.finish().then(() => (ended = true));
+    expect(frames("ready").at(-1)).toEqual({ type: "ready", free: 0 });
+    offer(stopJob());
+    await Promise.resolve();
+    expect([work.length, ended]).toEqual([1, false]);
+    first?.resolve({});
+    await finishing;
+    expect(frames("done").map(({ jobId }) => jobId)).toEqual([first?.job.id]);
+  });
+});
+
 describe("a report", () => {
   it("that the control plane failed to record is sent again while the link stays up", async () => {
     runner.disconnected();

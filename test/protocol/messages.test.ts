@@ -86,6 +86,11 @@ const jobs: { [K in JobKind]: Job<K> } = {
     kind: "site.delete",
     args: { siteId: id("site"), accountId: id("account"), hostnames: ["a.localhost"] },
   },
+  "site.evict": {
+    id: id("job"),
+    kind: "site.evict",
+    args: { siteId: id("site"), accountId: id("account") },
+  },
 };
 const offerOf = (job: Job): ToAgent => ({ type: "job", job, attempt: 1, timeoutMs: 1000 });
 const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {

@@ -127,7 +127,9 @@ export async function agent(token?: {
   };
 }
 
-export const hello = (lists: { running?: object[]; finished?: object[] } = {}): Record<string, unknown> => ({
+export const hello = (
+  lists: { running?: object[]; finished?: object[]; facts?: object } = {},
+): Record<string, unknown> => ({
   type: "hello",
   protocol: 1,
   agentVersion: "test",
@@ -139,9 +141,9 @@ export const hello = (lists: { running?: object[]; finished?: object[] } = {}): 
 });
 
 /** An agent that has said hello and has room. */
-export async function readyAgent(free = 10, token?: { id: string; token: string }) {
+export async function readyAgent(free = 10, token?: { id: string; token: string }, facts?: object) {
   const connected = await agent(token);
-  connected.send(hello());
+  connected.send(hello(facts && { facts }));
   await connected.next("welcome");
   connected.send({ type: "ready", free });
   return connected;

@@ -118,21 +118,33 @@ export const packs = sqliteTable("packs", {
   active: integer({ mode: "boolean" }).notNull().default(true),
 });
 
-export const hosts = sqliteTable("hosts", {
-  id: text().$type<Id<"host">>().primaryKey(),
-  name: text().notNull().unique(),
-  status: text({ enum: hostStatuses }).notNull().default("ACTIVE"),
-  region: text(),
-  /** SHA-256 of the enrolment token, hex. */
-  tokenHash: text("token_hash").notNull().unique(),
-  /** As the agent last reported; null before its first connection. */
-  cpuCount: real("cpu_count"),
-  memoryMb: integer("memory_mb"),
-  agentVersion: text("agent_version"),
-  createdAt: time("created_at").notNull(),
-  /** The last connection, not the last heartbeat: heartbeats never touch D1. */
-  connectedAt: time("connected_at"),
-});
+export const hosts = sqliteTable(
+  "hosts",
+  {
+    id: text().$type<Id<"host">>().primaryKey(),
+    name: text().notNull(),
+    status: text({ enum: hostStatuses }).notNull().default("ACTIVE"),
+    region: text(),
+    /** SHA-256 of the enrolment token, hex. */
+    tokenHash: text("token_hash").notNull().unique(),
+    /** As the agent last reported; null before its first connection. */
+    cpuCount: real("cpu_count"),
+    memoryMb: integer("memory_mb"),
+    agentVersion: text("agent_version"),
+    createdAt: time("created_at").notNull(),
+    /** The last connection, not the last heartbeat: heartbeats never touch D1. */
+    connectedAt: time("connected_at"),
+    /** Since when its agent has not been heard; null while it is, or was never. */
+    offlineSince: time("offline_since"),
+    diskFreeMb: integer("disk_free_mb"),
+  },
+  (t) => [
+    // A removed host's name is free again.
+    uniqueIndex("hosts_name")
+      .on(t.name)
+      .where(sql`status <> 'REMOVED'`),
+  ],
+);
 
 export const sites = sqliteTable(
   "sites",
@@ -169,6 +181,11 @@ export const sites = sqliteTable(
     /** First label of the site's own address. */
     slug: text().notNull().unique(),
     hostId: text("host_id").$type<Id<"host">>(),
+    /** While the site moves: the host that is to carry it. `hostId` carries it until the new one is healthy. */
+    moveHostId: text("move_host_id").$type<Id<"host">>(),
+    /** The host that carried it before, and from when on what is left there may go. */
+    leavingHostId: text("leaving_host_id").$type<Id<"host">>(),
+    leaveAt: time("leave_at"),
     /** SHA-256 of the deploy webhook's secret path segment; the segment is derived, see domain/webhook-address.ts. */
     webhookHash: text("webhook_hash").notNull().unique(),
     webhookGeneration: integer("webhook_generation").notNull().default(1),
@@ -184,6 +201,12 @@ export const sites = sqliteTable(
     index("sites_account").on(t.accountId, t.id), // GET /sites
     uniqueIndex("sites_account_name").on(t.accountId, t.name), // a name is unique per account
     index("sites_host").on(t.hostId), // placement: what a host already carries
+    index("sites_move_host")
+      .on(t.moveHostId)
+      .where(sql`move_host_id IS NOT NULL`),
+    index("sites_leaving_host")
+      .on(t.leavingHostId)
+      .where(sql`leaving_host_id IS NOT NULL`),
   ],
 );
 

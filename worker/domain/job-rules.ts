@@ -10,10 +10,17 @@ export const jobTimeoutMs: Record<JobKind, number> = {
   "site.restart": 5 * minute,
   "site.route": 1 * minute,
   "site.delete": 5 * minute,
+  "site.evict": 5 * minute,
 };
 
 /** A job no host took within this time ends with an honest reason. */
 export const queueTimeoutMs = 60 * minute;
+
+/** After a move the old host serves for so long beside the new one: the name's DNS records may live no longer. */
+export const leaveAfterMs = minute;
+
+/** Cleaning up behind a move holds up the site's other jobs no longer than this; it is asked for again. */
+export const evictQueueMs = 2 * minute;
 
 /** A job that took its host down this often is given up. */
 export const maxAttempts = 5;

@@ -13,6 +13,8 @@ export const siteEvents = {
     to: "DEPLOYING",
     wanted: "RUNNING",
   },
+  /** To another host, as it is: `wanted` stays. */
+  moveRequested: { from: ["RUNNING", "STOPPED"], to: "DEPLOYING" },
   startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
   stopRequested: { from: ["RUNNING", "DEPLOYING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },

@@ -3,13 +3,16 @@ import type { Id } from "../../protocol/ids.ts";
 import {
   closeCodes,
   FromAgent,
+  hostDeadSeconds,
   linkDeadSeconds,
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
+import { markOffline } from "../services/hosts/mark-offline.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
 import { leaseJob, type Offer } from "../services/jobs/lease.ts";
 import { recordPhase } from "../services/jobs/progress.ts";
@@ -18,7 +21,7 @@ import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
 
 /** What the platform keeps with a socket while this object sleeps. */
-type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean };
+type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean; openedAt: number };
 type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
@@ -47,13 +50,16 @@ export class HostLink extends DurableObject<Env> {
     if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
     const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
     this.ctx.storage.kv.put("epoch", epoch);
+    this.ctx.storage.kv.put("hostId", hostId);
     for (const old of this.ctx.getWebSockets()) {
       this.questions.end(old);
       old.close(closeCodes.superseded, "a newer connection of this host");
     }
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
-    server.serializeAttachment({ hostId, epoch, free: 0, greeted: false } satisfies Attachment);
+    const openedAt = Date.now();
+    this.attach(server, { hostId, epoch, free: 0, greeted: false, openedAt });
+    await this.ctx.storage.setAlarm(openedAt + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -67,6 +73,12 @@ export class HostLink extends DurableObject<Env> {
   async revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void> {
     const socket = this.current();
     if (socket) this.send(socket, { type: verdict, ...lease });
+  }
+
+  /** The host is removed. */
+  async dismiss(): Promise<void> {
+    for (const socket of this.ctx.getWebSockets())
+      socket.close(closeCodes.hostRemoved, "this host was removed");
   }
 
   /** Whether the agent answers: a socket whose last ping is recent. */
@@ -97,8 +109,9 @@ export class HostLink extends DurableObject<Env> {
         const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
         for (const { jobId, attempt, deploymentId } of kept)
           this.rememberLog({ jobId, attempt }, deploymentId);
+        const served = await this.servedAgent();
         this.attach(socket, { ...state, greeted: true });
-        this.send(socket, { type: "welcome", epoch: state.epoch });
+        this.send(socket, { type: "welcome", epoch: state.epoch, ...served });
         for (const lease of drop) this.send(socket, { type: "drop", ...lease });
         for (const lease of cancel) this.send(socket, { type: "cancel", ...lease });
         for (const offer of offers) this.sendOffer(socket, offer);
@@ -132,8 +145,24 @@ export class HostLink extends DurableObject<Env> {
     }
   }
 
+  /** Set for the moment at which a host that has not been heard since is dead. */
+  override async alarm(): Promise<void> {
+    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
+    if (!hostId) return;
+    const socket = this.current();
+    const heardAt = socket ? this.heardAt(socket) : Date.now();
+    const deadAt = heardAt + hostDeadSeconds * 1000;
+    if (socket && Date.now() < deadAt) return this.ctx.storage.setAlarm(deadAt);
+    await markOffline(this.context(hostId), hostId, new Date(heardAt));
+    // An agent that only seemed dead connects again, and its hello takes the mark away.
+    socket?.close(closeCodes.linkDead, "no ping");
+  }
+
   override async webSocketClose(socket: WebSocket): Promise<void> {
     this.questions.end(socket);
+    const { hostId, epoch } = this.attached(socket);
+    if (epoch === this.ctx.storage.kv.get<number>("epoch"))
+      await markOffline(this.context(hostId), hostId, new Date());
   }
 
   override async webSocketError(socket: WebSocket): Promise<void> {
@@ -157,6 +186,12 @@ export class HostLink extends DurableObject<Env> {
       lastSeq = await log.append(attempt, firstSeq, lines);
     }
     if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
+  }
+
+  /** Which agent hosts are to run. */
+  private async servedAgent(): Promise<{ agent?: { version: string; sha256: string } }> {
+    const programs = await hostPrograms(this.env.ASSETS).catch(() => null);
+    return programs ? { agent: { version: programs.agentVersion, sha256: programs.agentSha256 } } : {};
   }
 
   private offer(socket: WebSocket): Promise<void> {
@@ -204,6 +239,12 @@ export class HostLink extends DurableObject<Env> {
   private isAlive(socket: WebSocket | undefined): boolean {
     const pingedAt = socket && this.ctx.getWebSocketAutoResponseTimestamp(socket);
     return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
+  }
+
+  /** When the agent was last heard: pings are answered without waking this object, and remembered. */
+  private heardAt(socket: WebSocket): number {
+    const pingedAt = this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0;
+    return Math.max(this.attached(socket).openedAt, pingedAt);
   }
 
   private attached(socket: WebSocket): Attachment {

@@ -2,8 +2,10 @@ import { Hono } from "hono";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
+import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
+import { removeHost } from "../services/hosts/remove.ts";
 
 /** Operators only. */
 export const hosts = new Hono<AppEnv>()
@@ -12,4 +14,10 @@ export const hosts = new Hono<AppEnv>()
   )
   .post("/", body(operations.createHost.body), async (c) =>
     c.json(await createHost(c.var.ctx, c.req.valid("json")), 201),
+  )
+  .patch("/:id", body(operations.patchHost.body), async (c) =>
+    c.json(await changeHost(c.var.ctx, c.req.param("id"), c.req.valid("json"))),
+  )
+  .delete("/:id", query(operations.deleteHost.query), async (c) =>
+    c.json(await removeHost(c.var.ctx, c.req.param("id"), c.req.valid("query").force === "1")),
   );

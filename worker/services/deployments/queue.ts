@@ -62,7 +62,7 @@ export function queueDeployment(ctx: Ctx, siteId: SQL, { trigger, rebuild = fals
 export const queueSiteJob = (
   ctx: Ctx,
   kind: "site.start" | "site.stop" | "site.restart" | "site.route" | "site.delete",
-  siteId: Id<"site">,
+  siteId: Id<"site"> | SQL,
   guard: SQL,
 ) =>
   ctx.statement(sql`

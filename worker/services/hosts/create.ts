@@ -1,12 +1,13 @@
-import type { HostCreate } from "../../../protocol/api/hosts.ts";
+import type { HostCreate, HostCreated } from "../../../protocol/api/hosts.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { installCommand } from "../../domain/install-script.ts";
 import { mintToken, sha256Hex } from "../../domain/tokens.ts";
 import { requireOperator } from "./require-operator.ts";
 
 /** A host that an agent may enrol as; the token is kept only as a hash. */
-export async function createHost(ctx: Ctx, input: HostCreate): Promise<{ id: string; token: string }> {
+export async function createHost(ctx: Ctx, input: HostCreate): Promise<HostCreated> {
   requireOperator(ctx);
   const token = mintToken("hst", ctx.random(32));
   const [created] = await ctx.db
@@ -18,8 +19,8 @@ export async function createHost(ctx: Ctx, input: HostCreate): Promise<{ id: str
       tokenHash: sha256Hex(token),
       createdAt: ctx.now(),
     })
-    .onConflictDoNothing({ target: hosts.name })
+    .onConflictDoNothing()
     .returning({ id: hosts.id });
   if (!created) throw conflict(`A host named ${input.name} exists already: choose another name.`);
-  return { id: created.id, token };
+  return { id: created.id, token, installCommand: installCommand(ctx.config.SITE_URL, token) };
 }

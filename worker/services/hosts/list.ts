@@ -5,24 +5,13 @@ import type { Ctx } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 import { requireOperator } from "./require-operator.ts";
+import { hostView, selectHosts } from "./view.ts";
 
 export async function listHosts(ctx: Ctx, query: ListQuery): Promise<Page<Host>> {
   requireOperator(ctx);
-  const rows = await ctx.db
-    .select()
-    .from(hosts)
+  const rows = await selectHosts(ctx.db)
     .where(before(hosts.id, query))
     .orderBy(desc(hosts.id))
     .limit(query.limit + 1);
-  return page(rows, query, (row) => ({
-    id: row.id,
-    name: row.name,
-    status: row.status,
-    region: row.region,
-    agentVersion: row.agentVersion,
-    cpuCount: row.cpuCount,
-    memoryMb: row.memoryMb,
-    createdAt: row.createdAt.toISOString(),
-    connectedAt: row.connectedAt?.toISOString() ?? null,
-  }));
+  return page(rows, query, hostView);
 }

@@ -14,8 +14,8 @@ export type Settlement = {
 };
 
 /**
- * One batch: invoice paid, payment recorded, site DEPLOYING on the host with the most room, deployment and job queued;
- * or nothing of it. However often it is reported, the first report settles.
+ * One batch: invoice paid, payment recorded, site DEPLOYING, deployment and job queued for the host that fits best; or
+ * nothing of it. However often it is reported, the first report settles.
  * @returns whether this report settled it
  */
 export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Settlement): Promise<boolean> {
@@ -25,10 +25,6 @@ export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Se
   if (!invoice || invoice.kind !== "site") return false;
   const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
   const { from, to, wanted } = siteEvents.invoicePaid;
-  // Free memory decides; a site without a host is taken by the first host that asks.
-  const roomiest = sql`(SELECT h.id FROM hosts h WHERE h.status = 'ACTIVE' AND h.connected_at IS NOT NULL
-    ORDER BY coalesce(h.memory_mb, 0) - coalesce((SELECT sum(p.memory_mb) FROM sites o JOIN packs p ON p.id = o.pack_id WHERE o.host_id = h.id), 0) DESC
-    LIMIT 1)`;
   const [[settled], , [site]] = await ctx.db.batch([
     ctx.db
       .update(invoices)
@@ -51,7 +47,6 @@ export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Se
       .set({
         status: to,
         wanted,
-        hostId: sql`coalesce(${sites.hostId}, ${roomiest})`,
         paidUntil: addMonths(now, invoice.termMonths ?? 1),
         updatedAt: now,
       })

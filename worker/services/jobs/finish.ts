@@ -4,6 +4,8 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, jobs, sites } from "../../db/schema.ts";
 import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
+import { arrive, giveUpMove } from "../hosts/arrive.ts";
+import { moveSites } from "../hosts/move-sites.ts";
 import { forgetSite } from "../sites/remove.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
@@ -53,7 +55,7 @@ const moveSite = (ctx: Ctx, siteId: Id<"site">, event: SiteEventName, guard: SQL
 };
 
 /** The site after a deployment ended: another one follows, or a version serves, or none does. */
-const statusAfterDeployment = sql`CASE
+export const statusAfterDeployment = sql`CASE
   WHEN status <> 'DEPLOYING' THEN status
   WHEN EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND status IN ('QUEUED', 'BUILDING', 'STARTING')) THEN 'DEPLOYING'
   WHEN serving THEN 'RUNNING'
@@ -78,8 +80,9 @@ export async function finishJob(
       const done = jobResults["site.deploy"].parse(result);
       const id = requireDeployment(job);
       const { clone, build, start, swap } = done.durations;
-      await ctx.db.batch([
+      const [, [arrived]] = await ctx.db.batch([
         end,
+        ...arrive(ctx, job.siteId, hostId, ended),
         ctx.db
           .update(deployments)
           .set({ status: "SUPERSEDED" })
@@ -110,6 +113,7 @@ export async function finishJob(
           .where(and(eq(sites.id, job.siteId), ended)),
       ]);
       ctx.logs.finish(id, "Deployment is live.");
+      if (arrived) await moveSites(ctx);
       return { recorded: true, deploymentId: id };
     }
     case "site.start":
@@ -137,12 +141,23 @@ export async function finishJob(
     case "site.route":
       await end;
       return { recorded: true, deploymentId: null };
+    case "site.evict":
+      await ctx.db.batch([
+        end,
+        ctx.db
+          .update(sites)
+          .set({ leavingHostId: null, leaveAt: null })
+          .where(and(eq(sites.id, job.siteId), eq(sites.leavingHostId, hostId), ended)),
+      ]);
+      return { recorded: true, deploymentId: null };
     case "site.delete": {
       const logs = await ctx.db
         .select({ id: deployments.id })
         .from(deployments)
         .where(eq(deployments.siteId, job.siteId));
-      await ctx.db.batch([end, ...forgetSite(ctx, job.siteId, ended)]);
+      // Not before it is gone from the host it moved away from: the reaper asks again.
+      const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${job.siteId}) IS NULL`;
+      await ctx.db.batch([end, ...forgetSite(ctx, job.siteId, sql`${ended} AND ${left}`)]);
       for (const { id } of logs) ctx.logs.remove(id);
       return { recorded: true, deploymentId: null };
     }
@@ -202,6 +217,7 @@ export async function endAsFailed(
           .update(sites)
           .set({ status: statusAfterDeployment, updatedAt: now })
           .where(and(eq(sites.id, job.siteId), ended)),
+        giveUpMove(ctx, job.siteId, job.hostId, ended),
       ]);
       if (!hit) return stale;
       ctx.logs.finish(
@@ -225,6 +241,7 @@ export async function endAsFailed(
       break;
     case "site.restart":
     case "site.route":
+    case "site.evict":
     case "site.delete":
       await end;
       break;

@@ -33,7 +33,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           deploymentId: deploymentOf(job),
           source: deployment?.rollbackOf
             ? { type: "kept", deploymentId: deployment.rollbackOf }
-            : sourceOf(ctx, site),
+            : sourceOf(ctx, material),
           rootDir: site.rootDir,
           dockerfilePath: site.dockerfilePath,
           buildCommand: site.buildCommand,
@@ -48,6 +48,8 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
     case "site.stop":
     case "site.route":
       return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site, domains) } };
+    case "site.evict":
+      return { id, kind, args: { siteId: site.id, accountId: site.accountId } };
     case "site.delete":
       return {
         id,
@@ -74,7 +76,7 @@ function keptOf(row: DeploymentRow): KeptDeployment[] {
   return [{ deploymentId: id, number, commit, commitMessage, imageDigest, imageId, buildKey }];
 }
 
-function sourceOf(ctx: Ctx, site: SiteRow): Source {
+function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
   if (site.deployType === "dockerfile" && site.dockerfile !== null)
     return { type: "dockerfile", text: site.dockerfile };
   if (site.deployType === "image" && site.image !== null)
@@ -84,7 +86,15 @@ function sourceOf(ctx: Ctx, site: SiteRow): Source {
       site.gitTokenSealed === null
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
-    return { type: "git", address: site.githubUrl, branch: site.branch, token };
+    // A site moves as it is, whatever was pushed meanwhile.
+    const commit = deployment?.trigger === "move" ? deployment.commit : null;
+    return {
+      type: "git",
+      address: site.githubUrl,
+      branch: site.branch,
+      token,
+      ...(commit !== null && { commit }),
+    };
   }
   throw new Error(`Site ${site.id} has no source`);
 }

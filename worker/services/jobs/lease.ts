@@ -1,10 +1,11 @@
-import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
+import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
 import { imageKept } from "../deployments/kept.ts";
+import { mayPlace } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; deploymentId: Id<"deployment"> | null };
@@ -16,7 +17,8 @@ const timeoutOfKind = sql.raw(
 );
 
 /**
- * The oldest job this host may take, leased in the batch that marks its deployment BUILDING and reads all it needs.
+ * The oldest job this host may take, its own or that of a site without a host which fits here best: leased in the batch
+ * that places the site, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
  * Jobs of one site run one at a time and in the order of acceptance. null: nothing to do.
  */
 export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | null> {
@@ -25,7 +27,8 @@ export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | nu
     hostId,
     sql`id = (
     SELECT j.id FROM jobs j
-    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} OR j.host_id IS NULL)
+    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
+      OR j.host_id IS NULL AND (j.kind = 'site.delete' OR ${mayPlace(hostId, ctx.now().getTime())}))
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.site_id = j.site_id AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
   );
@@ -40,7 +43,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
   // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , , [job], [site], [pack], [env], [deployment], kept, names] = await ctx.db.batch([
+  const [, , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
         deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
@@ -60,6 +63,10 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
     ctx.statement(
       sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
+    ),
+    // What was asked for while the site had no host is this host's as well.
+    ctx.statement(
+      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")}`,
     ),
     ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
     ctx.db
@@ -98,8 +105,15 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .from(domains)
       .where(and(eq(domains.siteId, ofTaken("site_id")), isNotNull(domains.verifiedAt)))
       .orderBy(asc(domains.id)),
+    ctx.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("site_id"))))
+      .limit(1),
   ]);
   if (!job || !site || !pack) return null;
+  // This host has less room now: another may be the best for what waits.
+  if (unplaced.length > 0) ctx.hosts.wake(null);
   return {
     job: frameOf(ctx, {
       job,

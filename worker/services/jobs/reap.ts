@@ -1,15 +1,16 @@
-import { and, inArray, lt, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { jobs, sites } from "../../db/schema.ts";
 import { expiredReason } from "../../domain/job-rules.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { endAsFailed } from "./finish.ts";
+import { noRoomFor } from "./no-room-for.ts";
 
 /** Ends what outlived its deadline, and gives every site that waits for work the work it waits for. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const open = ["QUEUED", "LEASED"] as const;
-  const [expired, idle] = await ctx.db.batch([
+  const [expired, idle, unplaced] = await ctx.db.batch([
     ctx.db
       .select()
       .from(jobs)
@@ -25,10 +26,17 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
         ),
       )
       .limit(100),
+    // Whoever has room may take them by now.
+    ctx.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED")))
+      .limit(1),
   ]);
   for (const job of expired) {
     const failure = {
-      error: expiredReason(job.kind, job.status === "LEASED"),
+      error:
+        job.hostId === null ? await noRoomFor(ctx, job) : expiredReason(job.kind, job.status === "LEASED"),
       cancelled: false,
       durations: null,
     };
@@ -42,4 +50,5 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, { trigger: "payment" })]);
     ctx.hosts.wake(site.hostId);
   }
+  if (unplaced.length > 0) ctx.hosts.wake(null);
 }

@@ -9,7 +9,7 @@ import { leaseAgain, type Offer } from "./lease.ts";
 type Lease = { jobId: Id<"job">; attempt: number };
 export type Hello = {
   agentVersion: string;
-  facts: { cpuCount: number; memoryMb: number };
+  facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
   running: Lease[];
   finished: Lease[];
 };
@@ -33,6 +33,8 @@ export async function resyncHost(
       .update(hosts)
       .set({
         connectedAt: ctx.now(),
+        offlineSince: null,
+        diskFreeMb: hello.facts.diskFreeMb,
         agentVersion: hello.agentVersion,
         cpuCount: hello.facts.cpuCount,
         memoryMb: hello.facts.memoryMb,

@@ -32,7 +32,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
     ...forgetSite(
       ctx,
       site.id,
-      sql`${deleting} AND (SELECT host_id FROM sites WHERE id = ${site.id}) IS NULL`,
+      sql`${deleting} AND (SELECT coalesce(host_id, leaving_host_id) FROM sites WHERE id = ${site.id}) IS NULL`,
     ),
   ]);
   if (!moved) return { id: site.id, status: to };

@@ -26,6 +26,10 @@ export const selectRecords = (db: Db) => db.select(recordFields).from(sites);
 
 const recordFields = {
   ...getTableColumns(sites),
+  hostOffline:
+    sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = sites.host_id AND offline_since IS NOT NULL)`.as(
+      "host_offline",
+    ),
   current: json<{ id: string; commit: string | null; finishedAt: number } | null>(
     sql`(SELECT json_object('id', id, 'commit', commit_sha, 'finishedAt', coalesce(finished_at, created_at))
       FROM deployments WHERE id = sites.current_deployment_id)`,
@@ -81,6 +85,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     latestDeployment: latest,
     paidUntil: site.paidUntil?.toISOString() ?? null,
     hostId: site.hostId,
+    hostOffline: site.hostOffline === 1,
     createdAt: site.createdAt.toISOString(),
     updatedAt: site.updatedAt.toISOString(),
   };

@@ -1,0 +1,5 @@
+import { join } from "node:path";
+import { bundleHostPrograms, projectRoot } from "./lib/bundle.ts";
+
+/** What `wrangler deploy` uploads beside the Worker. */
+await bundleHostPrograms(join(projectRoot, "dist"));

@@ -1,0 +1,210 @@
+#!/bin/sh
+# Makes this machine a host of @SITE_URL@: the agent, the responder beside it, and two services that keep them running.
+#   curl -fsSL @SITE_URL@/install | BERTH_TOKEN=hst_… sh
+# Run again it brings both up to date and leaves sites alone. Options (after `sh -s --`):
+#   --no-service   only install, and say how to run it
+#   --uninstall    remove agent and services; sites' containers stay
+#   --purge        with --uninstall: sites' containers, images and networks go as well
+# Environment: BERTH_TOKEN (first time), NODE=/path/of/node, BERTH_BASE=where the bundles come from.
+set -eu
+
+SITE_URL='@SITE_URL@'
+AGENT_SHA256='@AGENT_SHA256@'
+RESPONDER_SHA256='@RESPONDER_SHA256@'
+BASE="${BERTH_BASE:-$SITE_URL/install}"
+LIB=/usr/local/lib/berth
+ETC=/etc/berth
+STATE=/var/lib/berth
+UNITS=/etc/systemd/system
+
+say() { printf '%s\n' "$*"; }
+fail() { printf 'berth: %s\n' "$*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+service=yes
+uninstall=no
+purge=no
+for option in "$@"; do
+  case "$option" in
+    --no-service) service=no ;;
+    --uninstall) uninstall=yes ;;
+    --purge) purge=yes ;;
+    *) fail "there is no option $option: --no-service, --uninstall and --purge are all there are." ;;
+  esac
+done
+
+check_machine() {
+  [ "$(uname -s)" = Linux ] || fail "hosts run Linux; this is $(uname -s)."
+  [ "$(id -u)" = 0 ] || fail "run this as root: curl … | sudo --preserve-env=BERTH_TOKEN sh"
+  case "$(uname -m)" in
+    x86_64 | aarch64 | arm64) ;;
+    *) fail "hosts are x86-64 or arm64; this is $(uname -m)." ;;
+  esac
+  if [ "$service" = yes ] && ! [ -d /run/systemd/system ]; then
+    fail "there is no systemd here: install with --no-service, and let your own supervisor run what it prints."
+  fi
+}
+
+ensure_docker() {
+  if has docker && docker version >/dev/null 2>&1; then return; fi
+  if [ "$service" = no ]; then
+    say "Docker does not answer here yet: the agent waits for it."
+  elif ! has docker && has apt-get; then
+    say "Installing Docker (docker.io) …"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq docker.io git iptables >/dev/null
+    systemctl enable --now docker
+  elif has docker; then
+    fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."
+  else
+    fail "Docker is not installed: follow https://docs.docker.com/engine/install/, then run this again."
+  fi
+}
+
+# Node 22.12 or newer: $NODE, the one in PATH, or npm's package of the runtime itself.
+node_is_new_enough() {
+  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 12) ? 0 : 1)' 2>/dev/null
+}
+
+ensure_node() {
+  if [ -n "${NODE:-}" ]; then
+    node_is_new_enough "$NODE" || fail "NODE=$NODE is not Node 22.12 or newer: name one that is."
+    return
+  fi
+  for NODE in "$(command -v node || true)" "$LIB/node/node_modules/node/bin/node"; do
+    if [ -n "$NODE" ] && node_is_new_enough "$NODE"; then return; fi
+  done
+  has npm || fail "Node 22.12 or newer is needed: install it (https://nodejs.org), or name one with NODE=/path/of/node."
+  say "Installing Node 24 with npm …"
+  mkdir -p "$LIB/node"
+  npm install --prefix "$LIB/node" --no-audit --no-fund --loglevel=error 'node@24.x' >/dev/null
+  NODE="$LIB/node/node_modules/node/bin/node"
+  node_is_new_enough "$NODE" || fail "npm's Node does not run here: install Node 22.12 or newer, and name it with NODE=/path/of/node."
+}
+
+# download <name> <file>: with what is there; Node always is.
+download() {
+  case "$BASE" in
+    file://*) cp "${BASE#file://}/$1" "$2" ;;
+    *)
+      if has curl; then curl -fsSL --retry 3 -o "$2" "$BASE/$1"
+      elif has wget; then wget -q -O "$2" "$BASE/$1"
+      else
+        "$NODE" -e 'fetch(process.argv[1]).then(async (r) => { if (!r.ok) throw new Error(`${r.status}`); require("node:fs").writeFileSync(process.argv[2], Buffer.from(await r.arrayBuffer())); }).catch((e) => { console.error(e.message); process.exit(1); })' "$BASE/$1" "$2"
+      fi ;;
+  esac || fail "$BASE/$1 could not be fetched: check that this machine reaches $SITE_URL, then run this again."
+}
+
+# fetch_bundle <name> <sha256>: nothing is replaced by what does not have this hash.
+fetch_bundle() {
+  new="$LIB/$1.new"
+  download "$1" "$new"
+  if [ "$(sha256sum "$new" | cut -d ' ' -f 1)" != "$2" ]; then
+    rm -f "$new"
+    fail "$1 is not what $SITE_URL says it is (SHA-256 differs): nothing was replaced. Run this again with a fresh script."
+  fi
+  chmod 0644 "$new"
+  mv -f "$new" "$LIB/$1"
+}
+
+# The three settings are ours; other lines of the file are the operator's and stay.
+write_settings() {
+  file="$ETC/agent.env"
+  token="${BERTH_TOKEN:-}"
+  if [ -z "$token" ] && [ -f "$file" ]; then token="$(sed -n 's/^BERTH_HOST_TOKEN=//p' "$file")"; fi
+  case "$token" in
+    hst_*) ;;
+    *) fail "BERTH_TOKEN is missing: POST $SITE_URL/api/v1/hosts answers the whole command." ;;
+  esac
+  (
+    umask 077
+    {
+      printf 'BERTH_URL=%s\nBERTH_HOST_TOKEN=%s\nBERTH_STATE_DIR=%s\n' "$SITE_URL" "$token" "$STATE"
+      if [ -f "$file" ]; then grep -Ev '^BERTH_(URL|HOST_TOKEN|STATE_DIR)=' "$file" || true; fi
+    } >"$file.new"
+  )
+  chmod 0600 "$file.new"
+  mv -f "$file.new" "$file"
+}
+
+node_flags='--max-semi-space-size=1 --optimize-for-size --v8-pool-size=1'
+
+# Containers are Docker's children, not the agent's: ending or updating it ends no site.
+write_units() {
+  cat >"$UNITS/berth-responder.service" <<UNIT
+[Unit]
+Description=Berth: tells the ingress which container serves a name
+
+[Service]
+Environment=BERTH_RESPONDER_PORT=5300 BERTH_STATUS_PORT=5301
+EnvironmentFile=$ETC/agent.env
+ExecStart=$NODE $LIB/responder.mjs $STATE/ingress/routes.json \${BERTH_RESPONDER_PORT} \${BERTH_STATUS_PORT}
+Restart=always
+RestartSec=1
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+  cat >"$UNITS/berth-agent.service" <<UNIT
+[Unit]
+Description=Berth: takes jobs from $SITE_URL and runs sites
+After=network-online.target docker.service berth-responder.service
+Wants=network-online.target docker.service berth-responder.service
+
+[Service]
+Environment=MALLOC_ARENA_MAX=2
+EnvironmentFile=$ETC/agent.env
+ExecStart=$NODE $node_flags $LIB/agent.mjs
+Restart=always
+RestartSec=2
+KillMode=mixed
+TimeoutStopSec=30
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+}
+
+run_by_hand() {
+  say "Installed. Let a supervisor keep these two running:"
+  say "  $NODE $LIB/responder.mjs $STATE/ingress/routes.json 5300 5301"
+  say "  set -a; . $ETC/agent.env; exec $NODE $node_flags $LIB/agent.mjs"
+}
+
+install_host() {
+  check_machine
+  ensure_docker
+  mkdir -p "$LIB" "$ETC"
+  mkdir -p -m 0700 "$STATE"
+  ensure_node
+  fetch_bundle agent.mjs "$AGENT_SHA256"
+  fetch_bundle responder.mjs "$RESPONDER_SHA256"
+  write_settings
+  if [ "$service" = no ]; then run_by_hand; return; fi
+  write_units
+  systemctl daemon-reload
+  systemctl enable berth-responder berth-agent >/dev/null 2>&1
+  systemctl restart berth-responder berth-agent
+  say "Installed: this host says hello to $SITE_URL. See 'journalctl -u berth-agent'."
+}
+
+uninstall_host() {
+  [ "$(id -u)" = 0 ] || fail "run this as root."
+  if [ -d /run/systemd/system ]; then
+    systemctl disable --now berth-agent berth-responder >/dev/null 2>&1 || true
+    rm -f "$UNITS/berth-agent.service" "$UNITS/berth-responder.service"
+    systemctl daemon-reload
+  fi
+  if [ "$purge" = yes ] && has docker; then
+    for label in berth.agent berth.ingress; do
+      docker ps --all --quiet --filter "label=$label" | xargs -r docker rm --force --volumes >/dev/null
+    done
+    docker images --quiet --filter label=berth.managed=true | sort -u | xargs -r docker rmi --force >/dev/null || true
+    docker network ls --quiet --filter label=berth.managed=true | xargs -r docker network rm >/dev/null || true
+  fi
+  if [ "$purge" = yes ]; then rm -rf "$STATE"; fi
+  rm -rf "$LIB" "$ETC"
+  say "Berth is gone from this machine.$([ "$purge" = yes ] || printf ' %s' 'Sites go on in their containers, without names; --purge removes them too.')"
+}
+
+if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi

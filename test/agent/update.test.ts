@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { updater } from "../../agent/update.ts";
+
+let folder: string;
+let file: string;
+let server: http.Server;
+let siteUrl: string;
+let asked: number;
+const restarts: string[] = [];
+const errors: unknown[] = [];
+const next = "console.log('next');\n";
+const served = { version: "2.0.0", sha256: createHash("sha256").update(next).digest("hex") };
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "berth-update-"));
+  file = join(folder, "agent.mjs");
+  writeFileSync(file, "console.log('this');\n");
+  [asked, restarts.length, errors.length] = [0, 0, 0];
+  server = http.createServer((request, response) => {
+    asked++;
+    response.writeHead(request.url === "/install/agent.mjs" ? 200 : 404).end(next);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  siteUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const update = () =>
+  updater({
+    siteUrl,
+    file,
+    restart: async (version) => void restarts.push(version),
+    onError: (error) => errors.push(error),
+  });
+
+it("an agent of another version replaces its file as a whole and restarts, once", async () => {
+  const welcomed = update();
+  welcomed(served);
+  welcomed(served);
+  await vi.waitUntil(() => restarts.length > 0);
+  expect(readFileSync(file, "utf8")).toBe(next);
+  expect(readdirSync(folder)).toEqual(["agent.mjs"]);
+  expect([asked, restarts]).toEqual([1, ["2.0.0"]]);
+  update()(served);
+  expect(asked).toBe(1);
+});
+
+it("what is not the bundle that was announced is refused, and tried again at the next welcome", async () => {
+  const welcomed = update();
+  for (const count of [1, 2]) {
+    welcomed({ version: "3.0.0", sha256: "0".repeat(64) });
+    await vi.waitUntil(() => errors.length === count);
+  }
+  expect(String(errors[0])).toContain("SHA-256 differs");
+  expect(readFileSync(file, "utf8")).toBe("console.log('this');\n");
+  expect(restarts).toEqual([]);
+});
+
+it("without an agent that is served nothing happens", () => {
+  update()(undefined);
+  expect(asked).toBe(0);
+});

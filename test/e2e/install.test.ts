@@ -1,0 +1,100 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { api, local, request } from "./service.ts";
+import { docker } from "./second-host.ts";
+
+let container = "";
+beforeAll(() => {
+  // The host's network, as tenants' rules keep other containers from the host; the image has npm's Node and no Docker.
+  container = docker(
+    "run",
+    "--detach",
+    "--rm",
+    "--network",
+    "host",
+    "node:24-bookworm-slim",
+    "sleep",
+    "600",
+  ).trim();
+});
+afterAll(() => {
+  docker("rm", "--force", container);
+});
+
+const inside = (command: string): string => docker("exec", container, "sh", "-c", command).trim();
+
+/** The script as it was served, handed to a shell as `curl … | sh` does. */
+function install(script: string, args: string[], env: Record<string, string> = {}) {
+  const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+  return spawnSync(
+    "docker",
+    ["exec", "--interactive", ...variables, container, "sh", "-s", "--", "--no-service", ...args],
+    { input: script, encoding: "utf8" },
+  );
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+it("one command makes a machine a host: files, modes, hashes; a flipped byte is refused", async () => {
+  const { body } = await api<{ token: string; installCommand: string }>("POST", "/hosts", {
+    name: `installed-${Date.now().toString(36)}`,
+  });
+  expect(body.installCommand).toBe(`curl -fsSL ${local.siteUrl}/install | BERTH_TOKEN=${body.token} sh`);
+  const { text: script, headers } = await request(`${local.siteUrl}/install`);
+  expect(headers["content-type"]).toMatch(/^text\/x-shellscript/);
+  const agent = (await request(`${local.siteUrl}/install/agent.mjs`)).text;
+  expect(script).toContain(`AGENT_SHA256='${sha256(agent)}'`);
+
+  const withoutToken = install(script, []);
+  expect([withoutToken.status, withoutToken.stderr]).toEqual([1, expect.stringContaining("BERTH_TOKEN")]);
+  const done = install(script, [], { BERTH_TOKEN: body.token });
+  expect([done.status, done.stderr]).toEqual([0, ""]);
+  expect(done.stdout).toContain("/usr/local/lib/berth/agent.mjs");
+  expect(inside("sha256sum /usr/local/lib/berth/agent.mjs | cut -d ' ' -f 1")).toBe(sha256(agent));
+  expect(
+    inside("stat -c '%a %U' /etc/berth/agent.env /usr/local/lib/berth/responder.mjs /var/lib/berth"),
+  ).toBe("600 root\n644 root\n700 root");
+  const settings = `BERTH_URL=${local.siteUrl}\nBERTH_HOST_TOKEN=${body.token}\nBERTH_STATE_DIR=/var/lib/berth`;
+  expect(inside("cat /etc/berth/agent.env")).toBe(settings);
+
+  // Again, without the token: it is up to date, and the operator's own settings stay.
+  inside("echo BERTH_SLOTS=4 >> /etc/berth/agent.env");
+  expect(install(script, []).status).toBe(0);
+  expect(inside("cat /etc/berth/agent.env")).toBe(`${settings}\nBERTH_SLOTS=4`);
+
+  // Whoever serves other bytes than the script names is refused, and what runs stays.
+  const folder = mkdtempSync(join(tmpdir(), "install-"));
+  const flipped = Buffer.from(agent);
+  flipped[1000] = (flipped[1000] ?? 0) ^ 1;
+  writeFileSync(join(folder, "agent.mjs"), flipped);
+  execFileSync("docker", ["cp", folder, `${container}:/mirror`]);
+  const refused = install(script, [], { BERTH_BASE: "file:///mirror" });
+  expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("SHA-256 differs")]);
+  expect(inside("sha256sum /usr/local/lib/berth/agent.mjs | cut -d ' ' -f 1; ls /usr/local/lib/berth")).toBe(
+    `${sha256(agent)}\nagent.mjs\nresponder.mjs`,
+  );
+
+  // It starts, and says what it misses: here, an engine.
+  const agentLog = spawnSync(
+    "docker",
+    [
+      "exec",
+      container,
+      "timeout",
+      "5",
+      "sh",
+      "-c",
+      "set -a; . /etc/berth/agent.env; exec node /usr/local/lib/berth/agent.mjs",
+    ],
+    { encoding: "utf8" },
+  );
+  expect(agentLog.stdout + agentLog.stderr).toContain("The Docker engine does not answer yet");
+
+  const gone = install(script, ["--uninstall", "--purge"]);
+  expect([gone.status, gone.stderr]).toEqual([0, ""]);
+  expect(inside("ls -d /etc/berth /usr/local/lib/berth /var/lib/berth 2>/dev/null || true")).toBe("");
+});

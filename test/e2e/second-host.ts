@@ -1,0 +1,96 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import type { Host } from "../../protocol/api/hosts.ts";
+import { removeFirewall } from "../../agent/isolation/firewall.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { api, gitHost, local, stateDirectory, until } from "./service.ts";
+
+export type SecondHost = {
+  id: string;
+  ingressPort: number;
+  /** The agent's own file. */
+  agentFile: string;
+  /** Ends the agent and starts another one of it, which updates itself; resolves with the code it then exits with. */
+  updateAgent(): Promise<number | null>;
+  startAgent(): void;
+  stop(): Promise<void>;
+};
+
+export const hostRecord = async (id: string): Promise<Host | undefined> =>
+  (await api<{ data: Host[] }>("GET", "/hosts")).body.data.find((host) => host.id === id);
+
+/** Another agent on the same engine, with an ingress of its own. */
+export async function startSecondHost(): Promise<SecondHost> {
+  const { body } = await api<{ id: string; token: string }>("POST", "/hosts", {
+    name: `second-${Date.now().toString(36)}`,
+  });
+  const folder = join(stateDirectory, "second-host");
+  mkdirSync(folder, { recursive: true });
+  const [ingressPort, responderPort, statusPort] = [await freePort(), await freePort(), await freePort()];
+  const bundle = (name: string) => join(stateDirectory, "build", "public", "install", `${name}.mjs`);
+  const agentFile = join(folder, "agent.mjs");
+  copyFileSync(bundle("agent"), agentFile);
+  const start = (name: string, file: string, args: string[], autoUpdate = "off"): ChildProcess =>
+    spawn(process.execPath, [file, ...args], {
+      stdio: ["pipe", openSync(join(folder, `${name}.log`), "a"), openSync(join(folder, `${name}.log`), "a")],
+      env: {
+        ...process.env,
+        BERTH_EXIT_WITH_PARENT: "1",
+        BERTH_URL: local.siteUrl,
+        BERTH_HOST_TOKEN: body.token,
+        BERTH_STATE_DIR: folder,
+        BERTH_INGRESS_ADDRESS: "127.0.0.1",
+        BERTH_INGRESS_PORT: String(ingressPort),
+        BERTH_RESPONDER_PORT: String(responderPort),
+        BERTH_STATUS_PORT: String(statusPort),
+        BERTH_INSECURE_GIT_HOSTS: gitHost,
+        BERTH_AUTO_UPDATE: autoUpdate,
+      },
+    });
+  const responder = start("responder", bundle("responder"), [
+    join(folder, "ingress", "routes.json"),
+    String(responderPort),
+    String(statusPort),
+  ]);
+  let agent = start("agent", agentFile, []);
+  const exitOf = (child: ChildProcess) =>
+    new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  await until(
+    () => hostRecord(body.id),
+    (host) => host?.connected === true,
+    60_000,
+  );
+  const agentId = createHash("sha256").update(body.token).digest("hex").slice(0, 16);
+  return {
+    id: body.id,
+    ingressPort,
+    agentFile,
+    async updateAgent() {
+      const ended = exitOf(agent);
+      agent.kill("SIGTERM");
+      await ended;
+      agent = start("agent", agentFile, [], "on");
+      return exitOf(agent);
+    },
+    startAgent() {
+      agent = start("agent", agentFile, [], "on");
+    },
+    async stop() {
+      for (const child of [agent, responder]) {
+        const ended = exitOf(child);
+        if (child.kill("SIGTERM")) await ended;
+      }
+      for (const label of [`berth.ingress=${agentId}`, `berth.agent=${agentId}`]) {
+        const ids = docker("ps", "--all", "--quiet", "--filter", `label=${label}`)
+          .split("\n")
+          .filter(Boolean);
+        if (ids.length > 0) docker("rm", "--force", "--volumes", ...ids);
+      }
+      await removeFirewall(agentId);
+    },
+  };
+}
+
+export const docker = (...args: string[]): string => execFileSync("docker", args, { encoding: "utf8" });

@@ -1,0 +1,402 @@
+import {
+  createExecutionContext,
+  runDurableObjectAlarm,
+  runInDurableObject,
+  waitOnExecutionContext,
+} from "cloudflare:test";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Host } from "../../protocol/api/hosts.ts";
+import type { Site } from "../../protocol/api/sites.ts";
+import worker from "../../worker/index.ts";
+import {
+  account,
+  api,
+  bindings,
+  createSite,
+  deployResult,
+  fail,
+  finish,
+  operator,
+  pay,
+  readyAgent,
+  runningSite,
+  site,
+  uniqueName,
+} from "./service.ts";
+
+/** What the cron does each minute. */
+async function tick(): Promise<void> {
+  const execution = createExecutionContext();
+  worker.scheduled({} as ScheduledController, bindings, execution);
+  await waitOnExecutionContext(execution);
+}
+
+const sql = (text: string, ...values: unknown[]) =>
+  bindings.DB.prepare(text)
+    .bind(...values)
+    .run();
+
+/** An agent of a new host with room for `sites` of the smallest pack. */
+async function hostFor(sites: number, region?: string) {
+  const { body } = await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
+    name: uniqueName("room"),
+    ...(region && { region }),
+  });
+  return readyAgent(10, body, { cpuCount: 2, memoryMb: 512 + sites * 256, diskFreeMb: 4321 });
+}
+
+async function hostRecord(id: string): Promise<Host> {
+  const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
+  const found = body.data.find((host) => host.id === id);
+  if (!found) throw new Error(`no host ${id}`);
+  return found;
+}
+
+/** Asks until it is so: what an object hears of a socket's end comes a moment later. */
+async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    const value = await ask();
+    if (wanted(value) || attempt > 100) return value;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+async function paidSites(key: string, count: number, overrides: Record<string, unknown> = {}) {
+  const made = [];
+  for (let index = 0; index < count; index++) made.push(await createSite(key, overrides));
+  await Promise.all(made.map(({ invoiceToken }) => pay(invoiceToken)));
+  return made.map(({ siteId }) => siteId);
+}
+
+const hostsOf = (key: string, ids: string[]) =>
+  Promise.all(ids.map(async (id) => (await site(key, id)).hostId));
+
+const offline = (id: string) =>
+  until(
+    () => hostRecord(id),
+    ({ connected }) => !connected,
+  );
+
+// Hosts and work of earlier tests are out of the way.
+beforeEach(async () => {
+  await sql("UPDATE hosts SET status = 'REMOVED'");
+  await sql("UPDATE jobs SET status = 'CANCELLED' WHERE status IN ('QUEUED', 'LEASED')");
+  await sql("UPDATE sites SET status = 'FAILED' WHERE status IN ('DEPLOYING', 'DELETING')");
+});
+
+describe("a new site", () => {
+  it("goes to the host with the most room, then to the next, and no host is given more than it has", async () => {
+    const key = await account();
+    const [small, large] = [await hostFor(1), await hostFor(2)];
+    const ids = await paidSites(key, 4);
+    await Promise.all([small.next("job"), large.next("job")]);
+    await large.next("job");
+    const placed = await hostsOf(key, ids);
+    expect(placed.map(String).toSorted()).toEqual(
+      [small.hostId, large.hostId, large.hostId, null].map(String).toSorted(),
+    );
+    expect([small.waiting(), large.waiting()]).toEqual([[], []]);
+    expect(await hostRecord(large.hostId)).toMatchObject({ freeMemoryMb: 0, siteCount: 2, diskFreeMb: 4321 });
+    small.close();
+    large.close();
+  });
+
+  it("that fits nowhere goes where another one leaves", async () => {
+    const key = await account();
+    const only = await hostFor(1);
+    const { siteId } = await runningSite(key, only);
+    const [waits = ""] = await paidSites(key, 1);
+    await tick();
+    expect(await hostsOf(key, [waits])).toEqual([null]);
+    await api(key, "DELETE", `/sites/${siteId}`);
+    const { job, attempt } = await only.next("job");
+    await finish(only, job, attempt);
+    expect((await only.next("job")).job.args).toMatchObject({ run: { siteId: waits } });
+    only.close();
+  });
+
+  it("goes to a host of its region only", async () => {
+    const key = await account();
+    const [far, near] = [await hostFor(10, "us"), await hostFor(1, "eu")];
+    const ids = await paidSites(key, 2, { region: "eu" });
+    await near.next("job");
+    expect(new Set(await hostsOf(key, ids))).toEqual(new Set([near.hostId, null]));
+    expect(far.waiting()).toEqual([]);
+    far.close();
+    near.close();
+  });
+
+  it("that no host could take in time fails with what was missing", async () => {
+    const key = await account();
+    const only = await hostFor(0, "eu");
+    const ids = [
+      ...(await paidSites(key, 1, { region: "mars" })),
+      ...(await paidSites(key, 1, { region: "eu" })),
+    ];
+    for (const id of ids) await sql("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?", id);
+    await tick();
+    const [far, full] = await Promise.all(ids.map((id) => site(key, id)));
+    expect(far).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { error: expect.stringContaining("region mars") },
+    });
+    expect(full?.latestDeployment?.error).toMatch(/256 MB .* the most free has 0 MB/);
+    only.close();
+  });
+
+  it("does not wait for a busy host for ever, when another has room", async () => {
+    const key = await account();
+    const [best, other] = [await hostFor(5), await hostFor(1)];
+    best.send({ type: "ready", free: 0 });
+    // Only once that is known: the answer to a frame of the same socket comes after it.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const [id = ""] = await paidSites(key, 1);
+    await tick();
+    expect(await hostsOf(key, [id])).toEqual([null]);
+    await sql("UPDATE jobs SET created_at = created_at - 20000 WHERE site_id = ?", id);
+    await tick();
+    await other.next("job");
+    expect(await hostsOf(key, [id])).toEqual([other.hostId]);
+    best.close();
+    other.close();
+  });
+});
+
+describe("a host", () => {
+  it("whose agent went away is shown so, with its sites, until it says hello again", async () => {
+    const key = await account();
+    const on = await hostFor(2);
+    const { siteId } = await runningSite(key, on);
+    expect(await hostRecord(on.hostId)).toMatchObject({ connected: true, offlineSince: null });
+    on.close();
+    expect(await offline(on.hostId)).toMatchObject({
+      connected: false,
+      offlineSince: expect.stringContaining("T"),
+    });
+    expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", hostOffline: true });
+    const again = await readyAgent(10, on.token);
+    expect(await hostRecord(on.hostId)).toMatchObject({ connected: true, offlineSince: null });
+    expect(await site(key, siteId)).toMatchObject({ hostOffline: false });
+    again.close();
+  });
+
+  it("that falls silent is found by the alarm, and nothing of it moves", async () => {
+    const key = await account();
+    const [silent, other] = [await hostFor(2), await hostFor(1)];
+    const { siteId } = await runningSite(key, silent);
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(silent.hostId));
+    await runDurableObjectAlarm(link);
+    expect(await hostRecord(silent.hostId)).toMatchObject({ connected: true });
+    await runInDurableObject(link, (_, state) => {
+      for (const socket of state.getWebSockets()) {
+        const attachment = socket.deserializeAttachment() as { openedAt: number };
+        socket.serializeAttachment({ ...attachment, openedAt: Date.now() - 25_000 });
+      }
+    });
+    // Its hello came before the silence.
+    await sql("UPDATE hosts SET connected_at = connected_at - 26000 WHERE id = ?", silent.hostId);
+    await runDurableObjectAlarm(link);
+    expect((await silent.closed).code).toBe(4004);
+    expect(await hostRecord(silent.hostId)).toMatchObject({ connected: false });
+    await tick();
+    expect(await api<Site>(key, "GET", `/sites/${siteId}`)).toMatchObject({
+      body: { hostId: silent.hostId, hostOffline: true, status: "RUNNING" },
+    });
+    expect(other.waiting()).toEqual([]);
+    // New sites go elsewhere meanwhile.
+    const [id = ""] = await paidSites(key, 1);
+    await other.next("job");
+    expect(await hostsOf(key, [id])).toEqual([other.hostId]);
+    other.close();
+  });
+
+  it("takes a silent one for dead within 30 seconds of its last ping", async () => {
+    const on = await hostFor(1);
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(on.hostId));
+    const wait = await runInDurableObject(
+      link,
+      async (_, state) => ((await state.storage.getAlarm()) ?? 0) - Date.now(),
+    );
+    expect(wait).toBeGreaterThan(10_000);
+    expect(wait).toBeLessThanOrEqual(30_000);
+    on.close();
+  });
+});
+
+describe("a host that is drained", () => {
+  const change = async (id: string, action: "drain" | "activate") =>
+    (await api<Host>(await operator(), "PATCH", `/hosts/${id}`, { action })).body;
+  const remove = async (id: string, query = "") => api(await operator(), "DELETE", `/hosts/${id}${query}`);
+  /** As if the time for which the old host serves on were over. */
+  const leaveNow = () => sql("UPDATE sites SET leave_at = 1 WHERE leave_at IS NOT NULL");
+
+  it("gives its sites away one by one, each healthy elsewhere before it leaves, and then can be removed", async () => {
+    const key = await account();
+    const old = await hostFor(5);
+    const ids = [(await runningSite(key, old)).siteId, (await runningSite(key, old)).siteId];
+    const fresh = await hostFor(2);
+    expect((await remove(old.hostId)).status).toBe(409);
+    expect(await change(old.hostId, "drain")).toMatchObject({ status: "DRAINING", siteCount: 2 });
+    for (const [index, siteId] of ids.entries()) {
+      const { job, attempt } = await fresh.next("job");
+      expect(job).toMatchObject({
+        kind: "site.deploy",
+        args: { run: { siteId }, source: { commit: deployResult.commit } },
+      });
+      await tick();
+      expect([old.waiting(), fresh.waiting()]).toEqual([[], []]);
+      expect(await site(key, siteId)).toMatchObject({ hostId: old.hostId, status: "DEPLOYING" });
+      expect((await remove(old.hostId)).status).toBe(409);
+      await finish(fresh, job, attempt, deployResult);
+      expect(await site(key, siteId)).toMatchObject({ hostId: fresh.hostId, status: "RUNNING" });
+      expect(await hostRecord(old.hostId)).toMatchObject({ siteCount: 1 - index });
+    }
+    await tick();
+    expect(old.waiting()).toEqual([]);
+    await leaveNow();
+    await tick();
+    for (const _ of ids) {
+      const { job, attempt } = await old.next("job");
+      expect(job.kind).toBe("site.evict");
+      expect((await remove(old.hostId)).status).toBe(409);
+      await finish(old, job, attempt);
+    }
+    for (const id of ids) expect(await site(key, id)).toMatchObject({ status: "RUNNING" });
+    expect(await remove(old.hostId)).toMatchObject({ status: 200, body: { removed: true } });
+    expect((await old.closed).code).toBe(4003);
+    expect((await remove(old.hostId)).status).toBe(404);
+    await expect(readyAgent(1, old.token)).rejects.toThrow("401");
+    fresh.close();
+  });
+
+  it("takes no new site, until it is activated again", async () => {
+    const key = await account();
+    const only = await hostFor(2);
+    await change(only.hostId, "drain");
+    const [id = ""] = await paidSites(key, 1);
+    await tick();
+    expect(await hostsOf(key, [id])).toEqual([null]);
+    await change(only.hostId, "activate");
+    await only.next("job");
+    expect(await hostsOf(key, [id])).toEqual([only.hostId]);
+    only.close();
+  });
+
+  it("keeps a site that fails elsewhere, cleans up there, and does not try again at once", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    await change(old.hostId, "drain");
+    const { job, attempt } = await fresh.next("job");
+    await fail(fresh, job, attempt);
+    expect(await site(key, siteId)).toMatchObject({ hostId: old.hostId, status: "RUNNING" });
+    await tick();
+    const evict = await fresh.next("job");
+    expect(evict.job).toMatchObject({ kind: "site.evict", args: { siteId } });
+    await finish(fresh, evict.job, evict.attempt);
+    await tick();
+    expect([old.waiting(), fresh.waiting()]).toEqual([[], []]);
+    old.close();
+    fresh.close();
+  });
+
+  it("gives a stopped site away stopped, and what its owner asked for meanwhile follows it", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const stopped = await runningSite(key, old);
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "stop" });
+    const stop = await old.next("job");
+    await finish(old, stop.job, stop.attempt);
+    const fresh = await hostFor(2);
+    await change(old.hostId, "drain");
+    const move = await fresh.next("job");
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "deploy" });
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "stop" });
+    await finish(fresh, move.job, move.attempt, deployResult);
+    const again = await fresh.next("job");
+    expect(again.job).toMatchObject({ kind: "site.stop", args: { siteId: stopped.siteId } });
+    await finish(fresh, again.job, again.attempt);
+    expect(await site(key, stopped.siteId)).toMatchObject({ hostId: fresh.hostId, status: "STOPPED" });
+    expect(old.waiting()).toEqual([]);
+    old.close();
+    fresh.close();
+  });
+
+  it("gives nothing away while it is silent", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    old.close();
+    await offline(old.hostId);
+    await change(old.hostId, "drain");
+    await tick();
+    expect(fresh.waiting()).toEqual([]);
+    expect(await site(key, siteId)).toMatchObject({ hostId: old.hostId, status: "RUNNING" });
+    fresh.close();
+  });
+
+  it("has a site deleted in the middle of its move removed from both hosts", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    await change(old.hostId, "drain");
+    const move = await fresh.next("job");
+    await api(key, "DELETE", `/sites/${siteId}`);
+    await fresh.next("cancel");
+    // The swap had happened already.
+    await finish(fresh, move.job, move.attempt, deployResult);
+    const deletion = await fresh.next("job");
+    expect(deletion.job.kind).toBe("site.delete");
+    await finish(fresh, deletion.job, deletion.attempt);
+    expect(await site(key, siteId)).toMatchObject({ status: "DELETING" });
+    await tick();
+    // Whichever of the two was asked for first: both are, before the record goes.
+    for (let round = 0; round < 4 && (await api(key, "GET", `/sites/${siteId}`)).status === 200; round++) {
+      for (const on of [old, fresh]) {
+        if (on.waiting().every(({ type }) => type !== "job")) continue;
+        const { job, attempt } = await on.next("job");
+        expect(job.kind).toBe(on === old ? "site.evict" : "site.delete");
+        await finish(on, job, attempt);
+      }
+      await tick();
+    }
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    old.close();
+    fresh.close();
+  });
+
+  it("and dead is removed by force only, and its sites are deployed elsewhere", async () => {
+    const key = await account();
+    const dead = await hostFor(3);
+    const [runs, stops] = [await runningSite(key, dead), await runningSite(key, dead)];
+    await api(key, "PATCH", `/sites/${stops.siteId}`, { action: "stop" });
+    const stop = await dead.next("job");
+    await finish(dead, stop.job, stop.attempt);
+    expect((await remove(dead.hostId, "?force=1")).status).toBe(409);
+    const other = await hostFor(2);
+    dead.close();
+    await offline(dead.hostId);
+    expect((await remove(dead.hostId)).status).toBe(409);
+    expect((await remove(dead.hostId, "?force=1")).status).toBe(200);
+    const { job, attempt } = await other.next("job");
+    expect(job.args).toMatchObject({
+      run: { siteId: runs.siteId },
+      source: { commit: deployResult.commit },
+    });
+    await finish(other, job, attempt, deployResult);
+    expect(await site(key, runs.siteId)).toMatchObject({ hostId: other.hostId, status: "RUNNING" });
+    expect(await site(key, stops.siteId)).toMatchObject({ hostId: null, status: "STOPPED" });
+    other.close();
+  });
+
+  it("can be named by operators only", async () => {
+    const [key, host] = [await account(), await hostFor(1)];
+    expect((await api(key, "PATCH", `/hosts/${host.hostId}`, { action: "drain" })).status).toBe(403);
+    expect((await api(key, "DELETE", `/hosts/${host.hostId}`)).status).toBe(403);
+    expect((await remove("host_unknown")).status).toBe(404);
+    host.close();
+  });
+});

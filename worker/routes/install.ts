@@ -1,0 +1,17 @@
+import { Hono } from "hono";
+import { hostPrograms, installTemplate } from "../adapters/assets.ts";
+import type { AppEnv } from "../app-env.ts";
+import { AppError } from "../domain/app-error.ts";
+import { installScript } from "../domain/install-script.ts";
+import { configOf } from "../env.ts";
+
+/** The script that makes a machine a host. The bundles beside it are served as files, without the Worker. */
+export const install = new Hono<AppEnv>().get("/", async (c) => {
+  const { ASSETS } = c.env;
+  const [template, programs] = await Promise.all([installTemplate(ASSETS), hostPrograms(ASSETS)]);
+  if (template === null || programs === null) throw new AppError("not_found");
+  return c.body(installScript(template, configOf(c.env).SITE_URL, programs), 200, {
+    "Content-Type": "text/x-shellscript; charset=utf-8",
+    "Cache-Control": "no-store",
+  });
+});

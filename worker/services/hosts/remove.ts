@@ -1,0 +1,93 @@
+import { and, eq, ne, sql } from "drizzle-orm";
+import type { HostRemoved } from "../../../protocol/api/hosts.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { hosts, sites } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { statusAfterDeployment } from "../jobs/finish.ts";
+import { hostIdOf, hostNamed } from "./named.ts";
+import { queueMove } from "./queue-move.ts";
+import { requireOperator } from "./require-operator.ts";
+
+const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
+
+/** A drained, empty host goes. With `force` one that is silent: what ran there is deployed on other hosts. */
+export async function removeHost(ctx: Ctx, hostId: string, force: boolean): Promise<HostRemoved> {
+  requireOperator(ctx);
+  const id = hostIdOf(hostId);
+  const host = await hostNamed(ctx, id);
+  if (force ? await forceOut(ctx, id) : await takeOut(ctx, id)) {
+    ctx.hosts.dismiss(id);
+    return { id, removed: true };
+  }
+  if (force) throw conflict(`${host.name} is connected: drain it, then remove it without force.`);
+  throw conflict(
+    host.status === "DRAINING"
+      ? `${host.name} still carries sites or what they left (${host.siteCount} placed here): wait until they have moved. If the host is dead, remove it with ?force=1.`
+      : `${host.name} takes sites: drain it first. If the host is dead, remove it with ?force=1.`,
+  );
+}
+
+async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
+  const removed = await ctx.db
+    .update(hosts)
+    .set({ status: "REMOVED" })
+    .where(
+      and(
+        eq(hosts.id, id),
+        eq(hosts.status, "DRAINING"),
+        sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
+        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
+      ),
+    )
+    .returning({ id: hosts.id });
+  return removed.length > 0;
+}
+
+async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
+  const now = ctx.now().getTime();
+  const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
+  const reason = "Its host was removed.";
+  const [removed, , , , , lost] = await ctx.db.batch([
+    ctx.db
+      .update(hosts)
+      .set({ status: "REMOVED" })
+      .where(
+        and(
+          eq(hosts.id, id),
+          ne(hosts.status, "REMOVED"),
+          sql`(${hosts.connectedAt} IS NULL OR ${hosts.offlineSince} IS NOT NULL)`,
+        ),
+      )
+      .returning({ id: hosts.id }),
+    ctx.statement(sql`
+      UPDATE deployments SET status = 'FAILED', error = ${reason}, finished_at = ${now}
+      WHERE ${gone} AND status IN ('QUEUED', 'BUILDING', 'STARTING')
+        AND id IN (SELECT deployment_id FROM jobs WHERE host_id = ${id} AND kind = 'site.deploy' AND ${openJob})`),
+    ctx.statement(sql`
+      UPDATE jobs SET status = 'FAILED', error = ${reason}, finished_at = ${now}
+      WHERE ${gone} AND host_id = ${id} AND ${openJob}`),
+    ctx.statement(sql`
+      UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE ${gone} AND leaving_host_id = ${id}`),
+    ctx.statement(sql`
+      UPDATE sites SET move_host_id = NULL, status = ${statusAfterDeployment} WHERE ${gone} AND move_host_id = ${id}`),
+    ctx.db
+      .update(sites)
+      .set({
+        hostId: null,
+        serving: false,
+        status: sql`CASE
+          WHEN status IN ('DELETING', 'SUSPENDED', 'STOPPED') OR status = 'FAILED' AND NOT serving THEN status
+          WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED'
+          ELSE 'DEPLOYING' END`,
+      })
+      .where(and(gone, eq(sites.hostId, id)))
+      .returning({ id: sites.id, status: sites.status }),
+  ]);
+  if (removed.length === 0) return false;
+  // What an interruption leaves undone here, the reaper does.
+  for (const site of lost)
+    if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`)]);
+  ctx.hosts.wake(null);
+  return true;
+}

@@ -1,0 +1,37 @@
+import { getTableColumns, sql } from "drizzle-orm";
+import type { Host } from "../../../protocol/api/hosts.ts";
+import type { Db } from "../../context.ts";
+import { hosts } from "../../db/schema.ts";
+import { freeMemoryMb } from "../../domain/placement.ts";
+import { placedMb } from "./placement.ts";
+
+/** Hosts with all that their public record shows, in one statement. */
+export const selectHosts = (db: Db) =>
+  db
+    .select({
+      ...getTableColumns(hosts),
+      placedMb: sql<number>`(SELECT ${placedMb} FROM hosts h WHERE h.id = ${sql.raw("hosts.id")})`.as(
+        "placed_mb",
+      ),
+      siteCount: sql<number>`(SELECT count(*) FROM sites WHERE host_id = ${sql.raw("hosts.id")})`.as(
+        "site_count",
+      ),
+    })
+    .from(hosts);
+
+export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): Host => ({
+  id: row.id,
+  name: row.name,
+  status: row.status,
+  region: row.region,
+  connected: row.status !== "REMOVED" && row.connectedAt !== null && row.offlineSince === null,
+  offlineSince: row.offlineSince?.toISOString() ?? null,
+  agentVersion: row.agentVersion,
+  cpuCount: row.cpuCount,
+  memoryMb: row.memoryMb,
+  freeMemoryMb: freeMemoryMb(row.memoryMb, row.placedMb),
+  diskFreeMb: row.diskFreeMb,
+  siteCount: row.siteCount,
+  createdAt: row.createdAt.toISOString(),
+  connectedAt: row.connectedAt?.toISOString() ?? null,
+});
