@@ -276,6 +276,15 @@ describe("images", () => {
     expect(await kept()).toEqual([8, 6, 5, 4, 3]);
   });
 
+  it("on a host that the site has left are not kept", async () => {
+    const { siteId, deploy, rollback, deployments } = await owned();
+    await deploy(2);
+    const other = await readyAgent(0);
+    await bindings.DB.prepare("UPDATE sites SET host_id = ? WHERE id = ?").bind(other.hostId, siteId).run();
+    expect((await deployments()).map(({ imageKept }) => imageKept)).toEqual([false, false]);
+    expect((await rollback()).status).toBe(409);
+  });
+
   it("are told to the host with what they were made of, so that it can use one again", async () => {
     const { deploy, patch, taken: take } = await owned();
     await deploy(2);

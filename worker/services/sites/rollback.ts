@@ -42,5 +42,5 @@ export async function rollbackSite(
 
 const gone = ({ number }: DeploymentRecord) =>
   conflict(
-    `The image of deployment ${number} is no longer kept: a site keeps those of its ${keptPerSite} newest successful deployments. Choose a newer one, or deploy its commit again.`,
+    `The image of deployment ${number} is no longer kept: a site keeps those of its ${keptPerSite} newest successful deployments, on the host it runs on. Choose a newer one, or deploy its commit again.`,
   );
