@@ -2,7 +2,6 @@ import Docker from "dockerode";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
-import { usageOf, type RawStats, type Usage } from "./usage.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
 export type ContainerState = {
@@ -68,8 +67,6 @@ export type Engine = {
   readLog(id: string, request: LogRequest): Promise<Buffer>;
   /** The same, then live until the container ends or the signal. */
   followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
-  /** What a running container has used since it started; null when it does not run. */
-  usage(id: string): Promise<Usage | null>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
@@ -271,16 +268,6 @@ export function createEngine(options: { socketPath: string }): Engine {
         abortSignal: signal,
       })) as Readable;
       yield* stream as AsyncIterable<Buffer>;
-    },
-
-    async usage(id) {
-      try {
-        const stats: unknown = await docker.getContainer(id).stats({ stream: false, "one-shot": true });
-        return usageOf(stats as RawStats);
-      } catch (error) {
-        if (statusOf(error) === 404) return null;
-        throw error;
-      }
     },
 
     imageId: async (reference) => (await inspectImage(reference))?.Id ?? null,

@@ -1,20 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
-import type { Usage } from "../docker/usage.ts";
+import { readUsage, type Usage } from "../docker/usage.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
 
 type Means = { engine: Engine; ingress: Ingress; records: Records; intervalMs: number };
-type Reading = Usage & { atMs: number };
+/** `pid` is asked of the engine once, until the process is another. */
+type Reading = Usage & { atMs: number; pid: number };
 type Sample = Omit<SiteSample, "at">;
 
 const mebibyte = 1024 * 1024;
-/** Statistics asked for at once. */
+/** Sites read at once. */
 const concurrency = 4;
 
-/** One sample of every site in service per interval, at round times; one call to the engine each. */
+/** One sample of every site in service per interval, at round times, without a call to the engine for those it knows. */
 export function startSampling(means: Means, signal: AbortSignal): void {
   const { intervalMs, ingress, records } = means;
   let before = new Map<string, Reading>();
@@ -44,11 +45,10 @@ async function sampleAll(
     for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
       const target = ingress.current(siteId);
       if (target === null || target === "parked") continue;
-      const usage = await engine.usage(target.containerId).catch(() => null);
-      if (!usage) continue;
-      const reading = { ...usage, atMs: performance.now() };
-      readings.set(target.containerId, reading);
       const last = before.get(target.containerId);
+      const reading = await readingOf(engine, target.containerId, last?.pid);
+      if (!reading) continue;
+      readings.set(target.containerId, reading);
       if (last) samples.push([siteId, sampleOf(last, reading)]);
     }
   };
@@ -57,9 +57,18 @@ async function sampleAll(
   return readings;
 }
 
+async function readingOf(engine: Engine, containerId: string, pid?: number): Promise<Reading | null> {
+  const known = pid === undefined ? null : await readUsage(containerId, pid);
+  if (known && pid !== undefined) return { ...known, atMs: performance.now(), pid };
+  const found = await engine.inspectContainer(containerId);
+  if (!found?.running || found.pid === 0) return null;
+  const usage = await readUsage(containerId, found.pid);
+  return usage && { ...usage, atMs: performance.now(), pid: found.pid };
+}
+
 /** What came between two readings. Counters begin anew when Docker restarts the container. */
 export function sampleOf(last: Reading, now: Reading): Sample {
-  const restarted = now.cpuNanoseconds < last.cpuNanoseconds;
+  const restarted = now.pid !== last.pid || now.cpuNanoseconds < last.cpuNanoseconds;
   const grown = (key: "cpuNanoseconds" | "receivedBytes" | "sentBytes") =>
     restarted ? now[key] : Math.max(0, now[key] - last[key]);
   return {

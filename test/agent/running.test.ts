@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ContainerEvent, Engine } from "../../agent/docker/engine.ts";
 import {
@@ -10,7 +10,7 @@ import {
   withNanoseconds,
 } from "../../agent/docker/log-parser.ts";
 import { secretsIn } from "../../agent/docker/specs.ts";
-import { usageOf } from "../../agent/docker/usage.ts";
+import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
@@ -24,6 +24,9 @@ import { formatId } from "../../protocol/ids.ts";
 const siteId = formatId("site", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
 const second = (n: number) => `2026-01-01T00:00:0${n}.000000000Z`;
+
+let folder: string;
+let records: Records;
 
 function frame(stream: 1 | 2, text: string): Buffer {
   const payload = Buffer.from(text);
@@ -78,7 +81,13 @@ it("the secrets of a container are those it was made with; of an old one, all it
 });
 
 describe("a sample", () => {
-  const reading = { cpuNanoseconds: 5e9, memoryBytes: 1.5 * 1024 * 1024, receivedBytes: 100, sentBytes: 50 };
+  const reading = {
+    cpuNanoseconds: 5e9,
+    memoryBytes: 1.5 * 1024 * 1024,
+    receivedBytes: 100,
+    sentBytes: 50,
+    pid: 7,
+  };
 
   it("is what came since the last reading", () => {
     const now = { ...reading, cpuNanoseconds: 8e9, receivedBytes: 160, sentBytes: 50 };
@@ -96,10 +105,35 @@ describe("a sample", () => {
     expect(sampleOf({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 10, networkInBytes: 10 });
   });
 
-  it("counts no pages the kernel gives back, and none of a container that does not run", () => {
-    expect(usageOf({})).toBeNull();
-    for (const stats of [{ total_inactive_file: 30 }, { inactive_file: 30 }])
-      expect(usageOf({ memory_stats: { usage: 100, stats } })?.memoryBytes).toBe(70);
+  it("begins anew with another process, however much it used", () => {
+    const now = { ...reading, cpuNanoseconds: 6e9, atMs: 60_000, pid: 8 };
+    expect(sampleOf({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 100, networkInBytes: 100 });
+  });
+
+  const devices = ["Inter-| head", "  lo: 9 0 0 0 0 0 0 0 9 0", "eth0: 70 1 0 0 0 0 0 0 80 2 0"].join("\n");
+  const usage = { cpuNanoseconds: 5000, memoryBytes: 70, receivedBytes: 70, sentBytes: 80 };
+  const kernels = {
+    "cgroup v1": {
+      "proc/7/cgroup": "4:memory:/docker/c1\n2:cpuacct,cpu:/docker/c1\n0::/docker/c1\n",
+      "sys/fs/cgroup/cpuacct/docker/c1/cpuacct.usage": "5000\n",
+      "sys/fs/cgroup/memory/docker/c1/memory.usage_in_bytes": "100\n",
+      "sys/fs/cgroup/memory/docker/c1/memory.stat": "inactive_file 1\ntotal_inactive_file 30\n",
+    },
+    "cgroup v2": {
+      "proc/7/cgroup": "0::/system.slice/docker-c1.scope\n",
+      "sys/fs/cgroup/system.slice/docker-c1.scope/cpu.stat": "usage_usec 5\nuser_usec 3\n",
+      "sys/fs/cgroup/system.slice/docker-c1.scope/memory.current": "100\n",
+      "sys/fs/cgroup/system.slice/docker-c1.scope/memory.stat": "anon 60\ninactive_file 30\n",
+    },
+  };
+  it.each(Object.entries(kernels))("comes from the files of %s", async (_, files) => {
+    for (const [path, text] of Object.entries({ ...files, "proc/7/net/dev": devices })) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    expect(await readUsage("c1", 7, folder)).toEqual(usage);
+    expect(await readUsage("c2", 7, folder)).toBeNull();
+    expect(await readUsage("c1", 8, folder)).toBeNull();
   });
 });
 
@@ -121,9 +155,6 @@ describe("a follower that is slower than the site", () => {
     await batches.add(line);
   });
 });
-
-let folder: string;
-let records: Records;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "berth-running-"));
