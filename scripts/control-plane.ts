@@ -22,6 +22,12 @@ const miniflare = new Miniflare(
     name: "berth",
     modules: [{ type: "ESModule", path: bundle, contents: readFileSync(bundle) }],
     modulesRoot: join(bundle, ".."),
+    // The files themselves, without the router that Miniflare would put before every request.
+    assets: undefined,
+    serviceBindings: {
+      ...(workerOptions.serviceBindings as Record<string, never>),
+      ASSETS: { disk: { path: publicFiles, writable: false } },
+    },
     bindings: { ...(workerOptions.bindings as Record<string, string>), ...bindings },
     host: "127.0.0.1",
     port: Number(port),

@@ -1,7 +1,7 @@
 import { HostPrograms } from "../domain/install-script.ts";
 
 /** One of the files that hosts install; null where the Worker was deployed without them. */
-async function installFile(assets: Fetcher, name: string): Promise<Response | null> {
+export async function installFile(assets: Fetcher, name: string): Promise<Response | null> {
   const response = await assets.fetch(new Request(`https://assets.local/install/${name}`));
   return response.ok ? response : null;
 }

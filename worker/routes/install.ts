@@ -1,17 +1,25 @@
 import { Hono } from "hono";
-import { hostPrograms, installTemplate } from "../adapters/assets.ts";
+import { hostPrograms, installFile, installTemplate } from "../adapters/assets.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { installScript } from "../domain/install-script.ts";
 import { configOf } from "../env.ts";
 
-/** The script that makes a machine a host. The bundles beside it are served as files, without the Worker. */
-export const install = new Hono<AppEnv>().get("/", async (c) => {
-  const { ASSETS } = c.env;
-  const [template, programs] = await Promise.all([installTemplate(ASSETS), hostPrograms(ASSETS)]);
-  if (template === null || programs === null) throw new AppError("not_found");
-  return c.body(installScript(template, configOf(c.env).SITE_URL, programs), 200, {
-    "Content-Type": "text/x-shellscript; charset=utf-8",
-    "Cache-Control": "no-store",
+/** The script that makes a machine a host, and what it installs. Cloudflare serves the bundles itself, before the Worker. */
+export const install = new Hono<AppEnv>()
+  .get("/", async (c) => {
+    const { ASSETS } = c.env;
+    const [template, programs] = await Promise.all([installTemplate(ASSETS), hostPrograms(ASSETS)]);
+    if (template === null || programs === null) throw new AppError("not_found");
+    return c.body(installScript(template, configOf(c.env).SITE_URL, programs), 200, {
+      "Content-Type": "text/x-shellscript; charset=utf-8",
+      "Cache-Control": "no-store",
+    });
+  })
+  .get("/:name{(agent|responder)\\.mjs}", async (c) => {
+    const file = await installFile(c.env.ASSETS, c.req.param("name"));
+    if (file === null) throw new AppError("not_found");
+    return new Response(file.body, {
+      headers: { "Content-Type": "text/javascript", "Cache-Control": "no-store" },
+    });
   });
-});
