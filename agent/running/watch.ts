@@ -149,7 +149,9 @@ class SiteHistory {
 async function takeOut({ engine, ingress, records, onCrash }: Watched, pending: PendingCrash): Promise<void> {
   const { crash, containerId } = pending;
   await ingress.withdraw(crash.siteId, containerId);
-  if (ingress.current(crash.siteId) === "parked") await engine.stopContainer(containerId, stopGraceSeconds);
+  // A newer container took its place at the last moment: the site serves.
+  if (ingress.current(crash.siteId) !== "parked") return records.forgetCrash(crash);
+  await engine.stopContainer(containerId, stopGraceSeconds);
   records.addCrash({ ...pending, isOut: true });
   onCrash(crash);
 }
