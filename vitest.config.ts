@@ -38,6 +38,8 @@ export default defineConfig({
         test: {
           name: "worker",
           include: ["test/worker/**/*.test.ts"],
+          // Generated requests by the dozen, on machines that do other things as well.
+          testTimeout: 60_000,
           setupFiles: ["test/worker/migrate.ts"],
         },
       },
