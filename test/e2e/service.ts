@@ -58,7 +58,20 @@ export function request(
   });
 }
 
-/** A request to the public API; waits out the key's limit instead of failing on it. */
+/** The demo account's session: a key may make one request a second, a session ten. */
+let session: Promise<string> | undefined;
+async function signIn(): Promise<string> {
+  const { email, password, siteUrl } = local;
+  const answer = await request(`${siteUrl}/api/auth/sign-in/email`, {
+    method: "POST",
+    headers: { Origin: siteUrl, "Content-Type": "application/json" },
+    body: JSON.stringify({ email, password }),
+  });
+  if (answer.status !== 200) throw new Error(`sign-in answered ${answer.status}: ${answer.text}`);
+  return (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
+}
+
+/** A request to the public API; waits out the session's limit instead of failing on it. */
 export async function api<Body = Record<string, unknown>>(
   method: string,
   path: string,
@@ -68,7 +81,8 @@ export async function api<Body = Record<string, unknown>>(
     const response = await request(local.baseUrl + path, {
       method,
       headers: {
-        Authorization: `Bearer ${local.apiKey}`,
+        Origin: local.siteUrl,
+        Cookie: await (session ??= signIn()),
         ...(body !== undefined && { "Content-Type": "application/json" }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -76,21 +90,6 @@ export async function api<Body = Record<string, unknown>>(
     if (response.status !== 429) return { status: response.status, body: JSON.parse(response.text) as Body };
     await delay(Number(response.headers["retry-after"] ?? 1) * 1000);
   }
-}
-
-/** Requests to the API by a session of the demo account. */
-export async function signedIn(): Promise<(method: string, path: string, body?: unknown) => Promise<Answer>> {
-  const { email, password, siteUrl } = local;
-  const headers = { Origin: siteUrl, "Content-Type": "application/json" };
-  const body = JSON.stringify({ email, password });
-  const answer = await request(`${siteUrl}/api/auth/sign-in/email`, { method: "POST", headers, body });
-  const cookie = (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
-  return (method, path, sent) =>
-    request(local.baseUrl + path, {
-      method,
-      headers: { ...headers, Cookie: cookie },
-      ...(sent !== undefined && { body: JSON.stringify(sent) }),
-    });
 }
 
 /** Asks until the answer is as wanted; fails with the last answer after `timeoutMs`. */
