@@ -37,13 +37,15 @@ const docker = (...args: string[]) =>
     env: { ...process.env, DOCKER_BUILDKIT: "0" },
   }).trim();
 
+const images = new Set<string>();
+
 /** `git clone --depth 1 && docker build && docker run`, then ask until it answers; the old one is removed afterwards. */
 async function byHand(): Promise<number> {
   const old = docker("ps", "--quiet", "--filter", "label=bench.hand");
   const started = performance.now();
   const directory = mkdtempSync(join(tmpdir(), "bench-hand-"));
   execFileSync("git", ["clone", "--quiet", "--depth", "1", `http://${repository.address}`, directory]);
-  docker("build", "--quiet", "--tag", "berth-bench-hand", directory);
+  images.add(docker("build", "--quiet", "--tag", "berth-bench-hand", directory));
   const id = docker("run", "--detach", "--label", "bench.hand", "--env", "PORT=3000", "berth-bench-hand");
   const address = docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
   await firstAnswer(`http://${address}:3000/`, () => true);
@@ -132,6 +134,6 @@ for (const [name, hand, berth] of rows)
 console.log(`\nIdle agent: ${(residentKb / 1024).toFixed(0)} MB resident`);
 
 docker("rm", "--force", docker("ps", "--quiet", "--filter", "label=bench.hand"));
-docker("rmi", "--force", "berth-bench-hand");
+for (const image of images) docker("rmi", "--force", image);
 await remove(site.id);
 repository.remove();
