@@ -55,10 +55,12 @@ async function byHand(): Promise<number> {
   return took;
 }
 
-async function byBerth(siteId: string, url: string): Promise<number> {
+type Ask = () => Promise<{ body: { deploymentId: string } }>;
+
+async function byBerth(siteId: string, url: string, ask: Ask): Promise<number> {
   const before = (await request(url)).text;
   const started = performance.now();
-  const { body } = await api<{ deploymentId: string }>("PATCH", `/sites/${siteId}`, { action: "deploy" });
+  const { body } = await ask();
   await firstAnswer(url, (text) => text !== before);
   const took = performance.now() - started;
   // Neither way is measured while the other's old container is still being removed.
@@ -109,15 +111,24 @@ const changeAll = () => {
     `Dependencies ${version}`,
   );
 };
-await compare("dependencies changed", rounds, changeAll, byHand, () => byBerth(site.id, site.url));
-await compare("one line changed", rounds, change, byHand, () => byBerth(site.id, site.url));
-await compare(
-  "unchanged",
-  rounds,
-  () => undefined,
-  byHand,
-  () => byBerth(site.id, site.url),
-);
+const path = `/sites/${site.id}`;
+const deploy: Ask = () => api("PATCH", path, { action: "deploy" });
+const rollback: Ask = () => api("POST", `${path}/rollback`);
+let setting = 0;
+const changeEnv: Ask = async () => {
+  await api("PATCH", path, {
+    envVariables: [{ key: "SETTING", value: String(++setting), scope: "runtime" }],
+  });
+  return deploy();
+};
+const berth = (ask: Ask) => () => byBerth(site.id, site.url, ask);
+const nothing = () => undefined;
+await compare("dependencies changed", rounds, changeAll, byHand, berth(deploy));
+await compare("one line changed", rounds, change, byHand, berth(deploy));
+await compare("unchanged", rounds, nothing, byHand, berth(deploy));
+// By hand there is no shorter way than an unchanged redeploy.
+await compare("a runtime variable changed", rounds, nothing, byHand, berth(changeEnv));
+await compare("rollback", rounds, nothing, byHand, berth(rollback));
 
 await delay(5000);
 const agent = (
