@@ -302,6 +302,8 @@ export const jobs = sqliteTable(
     status: text({ enum: jobStatuses }).notNull(),
     /** null: any host may take it, and the site is placed there. */
     hostId: text("host_id").$type<Id<"host">>(),
+    /** What its jobs are done for one at a time and in order: the site's id, for what must not wait for the site another. */
+    lane: text().notNull(),
     siteId: text("site_id").$type<Id<"site">>().notNull(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
@@ -326,10 +328,11 @@ export const jobs = sqliteTable(
     index("jobs_deadline")
       .on(t.deadlineAt)
       .where(sql`status IN ('QUEUED', 'LEASED')`), // the reaper
-    index("jobs_site").on(t.siteId, t.seq), // order within a site
+    index("jobs_lane").on(t.lane, t.seq), // order within a lane
+    index("jobs_site").on(t.siteId, t.seq), // what a site waits for
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
-      .on(t.siteId)
+      .on(t.lane)
       .where(sql`status = 'LEASED'`),
   ],
 );

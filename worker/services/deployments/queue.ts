@@ -47,8 +47,8 @@ export function queueDeployment(ctx: Ctx, siteId: SQL, { trigger, rebuild = fals
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
         AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`),
     ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, site_id, account_id, deployment_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.account_id, d.id,
+      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id,
         ${now.getTime() + queueTimeoutMs}, ${now.getTime()}
       FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
     ctx.db
@@ -66,7 +66,7 @@ export const queueSiteJob = (
   guard: SQL,
 ) =>
   ctx.statement(sql`
-    INSERT INTO jobs (id, kind, status, host_id, site_id, account_id, deployment_id, deadline_at, created_at)
-    SELECT ${ctx.newId("job")}, ${kind}, 'QUEUED', s.host_id, s.id, s.account_id, s.current_deployment_id,
+    INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
+    SELECT ${ctx.newId("job")}, ${kind}, 'QUEUED', s.host_id, s.id, s.id, s.account_id, s.current_deployment_id,
       ${ctx.now().getTime() + queueTimeoutMs}, ${ctx.now().getTime()}
     FROM sites s WHERE s.id = ${siteId} AND ${guard}`);

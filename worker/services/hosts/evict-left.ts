@@ -10,14 +10,14 @@ export async function evictLeft(ctx: Ctx): Promise<void> {
     SELECT s.id AS siteId, h.id AS hostId FROM sites s JOIN hosts h ON h.id = s.leaving_host_id
     WHERE s.leaving_host_id IS NOT NULL AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
       AND (s.leave_at <= ${now} OR s.wanted = 'STOPPED' OR s.status = 'DELETING')
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND status IN ('QUEUED', 'LEASED')) LIMIT 100`);
+      AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED')) LIMIT 100`);
   for (const { siteId, hostId } of due) {
     await ctx.db.batch([
       ctx.statement(sql`
-        INSERT INTO jobs (id, kind, status, host_id, site_id, account_id, deadline_at, created_at)
-        SELECT ${ctx.newId("job")}, 'site.evict', 'QUEUED', ${hostId}, s.id, s.account_id, ${now + evictQueueMs}, ${now}
+        INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
+        SELECT ${ctx.newId("job")}, 'site.evict', 'QUEUED', ${hostId}, s.id, s.id, s.account_id, ${now + evictQueueMs}, ${now}
         FROM sites s WHERE s.id = ${siteId} AND s.leaving_host_id = ${hostId}
-          AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND status IN ('QUEUED', 'LEASED'))`),
+          AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))`),
     ]);
     ctx.hosts.wake(hostId);
   }

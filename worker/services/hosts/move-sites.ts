@@ -25,13 +25,13 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
   const { from, to } = siteEvents.moveRequested;
   const siteId = sql`(SELECT id FROM sites WHERE host_id = ${hostId} AND mark = ${mark})`;
   const here = sql`s.host_id = ${hostId} AND s.move_host_id IS NULL AND s.leaving_host_id IS NULL
-    AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND status IN ('QUEUED', 'LEASED'))
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))
     AND (SELECT status FROM hosts WHERE id = ${hostId}) = 'DRAINING'`;
   const [, , , , , , [moved]] = await ctx.db.batch([
     // A move whose deployment was cancelled while it waited is none any more.
     ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL WHERE host_id = ${hostId} AND move_host_id IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM jobs j WHERE j.site_id = sites.id AND j.host_id = sites.move_host_id AND j.status IN ('QUEUED', 'LEASED'))`),
+        SELECT 1 FROM jobs j WHERE j.lane = sites.id AND j.host_id = sites.move_host_id AND j.status IN ('QUEUED', 'LEASED'))`),
     // Nothing of these runs: their next deployment finds them a host.
     ctx.statement(sql`
       UPDATE sites AS s SET leaving_host_id = host_id, leave_at = ${now}, host_id = NULL

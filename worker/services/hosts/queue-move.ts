@@ -17,10 +17,10 @@ export function queueMove(ctx: Ctx, siteId: SQL) {
         coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
       FROM sites s LEFT JOIN deployments c ON c.id = s.current_deployment_id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
-        AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND status IN ('QUEUED', 'LEASED'))`),
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))`),
     ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, site_id, account_id, deployment_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', coalesce(s.move_host_id, s.host_id), s.id, s.account_id, d.id,
+      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', coalesce(s.move_host_id, s.host_id), s.id, s.id, s.account_id, d.id,
         ${now + queueTimeoutMs}, ${now}
       FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
   ] as const;

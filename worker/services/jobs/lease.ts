@@ -19,7 +19,7 @@ const timeoutOfKind = sql.raw(
 /**
  * The oldest job this host may take, its own or that of a site without a host which fits here best: leased in the batch
  * that places the site, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
- * Jobs of one site run one at a time and in the order of acceptance. null: nothing to do.
+ * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
  */
 export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | null> {
   return takeLease(
@@ -29,7 +29,7 @@ export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | nu
     SELECT j.id FROM jobs j
     WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
       OR j.host_id IS NULL AND (j.kind = 'site.delete' OR ${mayPlace(hostId, ctx.now().getTime())}))
-      AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.site_id = j.site_id AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
+      AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
   );
 }

@@ -22,7 +22,7 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
       .where(
         and(
           inArray(sites.status, ["DEPLOYING", "DELETING"]),
-          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${sites.id} AND status IN ('QUEUED', 'LEASED'))`,
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${sites.id} AND status IN ('QUEUED', 'LEASED'))`,
         ),
       )
       .limit(100),
