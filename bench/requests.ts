@@ -1,18 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { build } from "esbuild";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
 import { formatId } from "../protocol/ids.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
 import { succeeds } from "../scripts/lib/command.ts";
-import { bundleWorker, projectRoot } from "../scripts/lib/bundle.ts";
-import { migrate, type Database } from "../scripts/lib/migrate.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
+import { median, startWorkerd } from "./workerd.ts";
 
 /**
  * Requests a second of `GET /sites/:id` with a key, against a bare Hono route with one Durable Object call and one
@@ -26,60 +21,9 @@ const connections = 32;
 if (!(await succeeds("wrk", ["--version"])) && !(await succeeds("sh", ["-c", "command -v wrk"])))
   await installPackages(["wrk"]);
 
-// In memory where that is to be had: what is compared is the code, not this machine's disk.
-const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "berth-bench-"));
-const secretKey = randomBytes(32).toString("base64url");
-const [ours, bare] = [join(folder, "ours.js"), join(folder, "bare.js")];
-await bundleWorker(ours);
-await build({
-  entryPoints: [join(projectRoot, "bench", "baseline-worker.ts")],
-  outfile: bare,
-  bundle: true,
-  format: "esm",
-  target: "es2024",
-  external: ["cloudflare:*"],
-  logLevel: "error",
-});
-
-const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"));
-const moduleOf = (path: string) => [{ type: "ESModule", path, contents: readFileSync(path) }];
-const siteUrl = "http://127.0.0.1";
-const miniflare = new Miniflare(
-  convertV4MiniflareOptions({
-    host: "127.0.0.1",
-    port: 0,
-    telemetry: { enabled: false },
-    resourcePersistencePath: join(folder, "state"),
-    workers: [
-      {
-        ...(workerOptions as object),
-        name: "berth",
-        modules: moduleOf(ours),
-        modulesRoot: folder,
-        bindings: {
-          ...(workerOptions.bindings as Record<string, string>),
-          SITE_URL: siteUrl,
-          WEBHOOK_HOST: siteUrl,
-          SECRET_KEY: secretKey,
-        },
-        routes: ["berth.test/*"],
-      },
-      {
-        ...(workerOptions as object),
-        name: "bare",
-        modules: moduleOf(bare),
-        modulesRoot: folder,
-        bindings: {},
-        durableObjects: { BARE: { className: "Bare", useSQLite: true } },
-        routes: ["bare.test/*"],
-      },
-    ],
-  } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
-);
-
+const workerd = await startWorkerd();
+const { miniflare, db, port, secretKey, folder } = workerd;
 try {
-  const db = (await miniflare.getD1Database("DB", "berth")) as unknown as Database;
-  await migrate(db);
   const now = Date.now();
   const [accountId, siteId] = [
     formatId("account", now, randomBytes(10)),
@@ -120,7 +64,6 @@ try {
     `return {\n${keys.map((key) => `"${key}"`).join(",\n")}\n}\n`,
   );
   const script = join(folder, "lua", "requests.lua");
-  const port = (await miniflare.ready).port;
   const run = (host: string, path: string): { requestsPerSecond: number; wrong: number } => {
     writeFileSync(
       script,
@@ -169,8 +112,6 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
     oursRates.push(own.requestsPerSecond);
     wrong += own.wrong;
   }
-  const median = (values: number[]) =>
-    values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
   const [own, base] = [median(oursRates), median(bareRates)];
   console.log(
     `\nRequests a second, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s\n`,
@@ -178,6 +119,5 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
   console.log("| bare route | GET /sites/:id | ratio | refused |\n|---|---|---|---|");
   console.log(`| ${base.toFixed(0)} | ${own.toFixed(0)} | ${(own / base).toFixed(2)} | ${wrong} |`);
 } finally {
-  await miniflare.dispose();
-  rmSync(folder, { recursive: true, force: true });
+  await workerd.dispose();
 }

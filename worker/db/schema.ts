@@ -200,6 +200,7 @@ export const sites = sqliteTable(
   (t) => [
     index("sites_account").on(t.accountId, t.id), // GET /sites
     uniqueIndex("sites_account_name").on(t.accountId, t.name), // a name is unique per account
+    index("sites_status").on(t.status), // the reaper
     index("sites_host").on(t.hostId), // placement: what a host already carries
     index("sites_move_host")
       .on(t.moveHostId)
@@ -281,6 +282,10 @@ export const deployments = sqliteTable(
   (t) => [
     index("deployments_site").on(t.siteId, t.id), // GET /sites/:id/deployments and the latest of a site
     uniqueIndex("deployments_number").on(t.siteId, t.number),
+    index("deployments_status").on(t.siteId, t.status),
+    index("deployments_kept")
+      .on(t.siteId, t.number)
+      .where(sql`status IN ('LIVE', 'SUPERSEDED', 'BUILDING', 'STARTING')`),
     // At most one waiting and one in progress per site, whatever races.
     uniqueIndex("deployments_one_waiting")
       .on(t.siteId)
@@ -322,14 +327,12 @@ export const jobs = sqliteTable(
     finishedAt: time("finished_at"),
   },
   (t) => [
-    index("jobs_open")
-      .on(t.hostId, t.seq)
-      .where(sql`status IN ('QUEUED', 'LEASED')`), // a host asks for work
-    index("jobs_deadline")
-      .on(t.deadlineAt)
-      .where(sql`status IN ('QUEUED', 'LEASED')`), // the reaper
-    index("jobs_lane").on(t.lane, t.seq), // order within a lane
-    index("jobs_site").on(t.siteId, t.seq), // what a site waits for
+    // Whole, not for open jobs only: the planner cannot tell from a bound status that a partial index would do.
+    index("jobs_host").on(t.status, t.hostId, t.seq), // a host asks for work
+    index("jobs_deadline").on(t.status, t.deadlineAt), // the reaper
+    index("jobs_lane").on(t.lane, t.status, t.seq), // order within a lane
+    index("jobs_site").on(t.siteId, t.status), // what a site waits for
+    index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was made
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
       .on(t.lane)

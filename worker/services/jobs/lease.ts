@@ -4,7 +4,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
-import { imageKept } from "../deployments/kept.ts";
+import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
 
@@ -42,6 +42,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
+  const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")})`;
   // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
   const [, , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced] = await ctx.db.batch([
     ctx.statement(sql`
@@ -95,8 +96,10 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .from(deployments)
       .where(
         and(
-          eq(deployments.siteId, ofTaken("site_id")),
-          sql`(${imageKept} OR ${deployments.id} = (SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")}))`,
+          sql`${deployments.id} IN (SELECT id FROM deployments
+            WHERE site_id = ${ofTaken("site_id")} AND number >= ${oldestKeptNumber(ofTaken("site_id"))}
+            UNION ALL SELECT ${rollbackOf})`,
+          sql`(${imageKept} OR ${deployments.id} = ${rollbackOf})`,
         ),
       )
       .orderBy(desc(deployments.number)),

@@ -1,0 +1,121 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { openSocket, type Socket } from "../agent/socket.ts";
+import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
+import { call, request } from "../scripts/lib/client.ts";
+import { deriveKey, webhookSegment } from "../worker/domain/tokens.ts";
+import { median, startWorkerd } from "./workerd.ts";
+
+/** Time from a POST to a site's deploy webhook to the job's frame on the socket of its host, which does nothing else. */
+const rounds = 200;
+const workerd = await startWorkerd();
+const { secretKey, setupToken, siteUrl } = workerd;
+
+/** A host that ends every job at once. */
+class Host {
+  private socket!: Socket;
+  private readonly offers: number[] = [];
+  private waiting: (() => void) | undefined;
+  private acknowledged: (() => void) | undefined;
+
+  async connect(token: string): Promise<void> {
+    const address = `${siteUrl.replace("http", "ws")}/agent/connect`;
+    await new Promise<void>((resolve, reject) => {
+      openSocket(address, token, {
+        onOpen: (socket) => {
+          this.socket = socket;
+          const facts = { cpuCount: 2, memoryMb: 16_384, diskFreeMb: 100_000 };
+          this.send({ type: "hello", protocol: 1, agentVersion: "bench", facts, running: [], finished: [] });
+        },
+        onText: (text) => {
+          const message = JSON.parse(text) as ToAgent;
+          if (message.type === "welcome") this.send({ type: "ready", free: 1 });
+          if (message.type === "welcome") resolve();
+          if (message.type === "ack") this.acknowledged?.();
+          if (message.type === "job") this.take(message);
+        },
+        onEnd: (end) => reject(new Error(`The host's link ended: ${JSON.stringify(end)}`)),
+      });
+    });
+  }
+
+  /** When the next offer came. */
+  async offered(): Promise<number> {
+    if (this.offers.length === 0) await new Promise<void>((resolve) => (this.waiting = resolve));
+    return this.offers.shift() ?? Number.NaN;
+  }
+
+  /** Resolves when the control plane has recorded the result of the job at hand. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => (this.acknowledged = resolve));
+  }
+
+  close(): void {
+    this.socket.close(1000);
+  }
+
+  private take({ job, attempt }: Extract<ToAgent, { type: "job" }>): void {
+    this.offers.push(performance.now());
+    this.waiting?.();
+    const image = `sha256:${"0".repeat(64)}`;
+    const durations = { clone: null, build: 1, start: 1, swap: 1 };
+    const result = { commit: null, commitMessage: null, imageDigest: image, imageId: image, buildKey: null };
+    this.send({ type: "done", jobId: job.id, attempt, result: { ...result, durations } });
+    this.send({ type: "ready", free: 1 });
+  }
+
+  private send(message: FromAgent): void {
+    this.socket.send(JSON.stringify(message));
+  }
+}
+
+try {
+  const base = `${siteUrl}/api/v1`;
+  const { body: owner } = await call<{ apiKey: string }>("POST", `${siteUrl}/setup`, setupToken, {
+    email: "bench@example.com",
+    password: randomBytes(16).toString("base64url"),
+    name: "Bench",
+  });
+  const { body: created } = await call<{ token: string }>("POST", `${base}/hosts`, owner.apiKey, {
+    name: "bench",
+  });
+  const host = new Host();
+  await host.connect(created.token);
+  const { body: site } = await call<{ siteId: string; invoiceToken: string }>(
+    "POST",
+    `${base}/sites`,
+    owner.apiKey,
+    { name: "bench", deployType: "image", image: "example.com/bench:1" },
+  );
+  const firstEnded = host.settled();
+  await call("POST", `${siteUrl}/invoice/${site.invoiceToken}/pay`, owner.apiKey);
+  await host.offered();
+  await firstEnded;
+  const segment = webhookSegment(deriveKey(secretKey, "deploy-webhook"), site.siteId, 1);
+  const [offeredMs, answeredMs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    const ended = host.settled();
+    const started = performance.now();
+    const answer = request(`${siteUrl}/webhooks/deploy/${segment}`, {
+      method: "POST",
+    });
+    const [offeredAt, status] = await Promise.all([
+      host.offered(),
+      answer.then(({ status }) => {
+        answeredMs.push(performance.now() - started);
+        return status;
+      }),
+    ]);
+    if (status !== 202) throw new Error(`The webhook answered ${status}`);
+    offeredMs.push(offeredAt - started);
+    await ended;
+    // The host asks for more work once it is done; a webhook seldom comes at that very moment.
+    await delay(25);
+  }
+  console.log(`\nDeploy webhook, one at a time, median of ${rounds}\n`);
+  console.log("| answered, ms | job on the host, ms |\n|---|---|");
+  console.log(`| ${median(answeredMs).toFixed(1)} | ${median(offeredMs).toFixed(1)} |`);
+  host.close();
+} finally {
+  await workerd.dispose();
+}

@@ -1,0 +1,97 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
+import { bundleWorker, projectRoot } from "../scripts/lib/bundle.ts";
+import { migrate, type Database } from "../scripts/lib/migrate.ts";
+import { freePort } from "../scripts/lib/state.ts";
+
+export type Workerd = {
+  miniflare: Miniflare;
+  db: Database;
+  port: number;
+  /** Where the Worker says it is: hosts and pages; any other name reaches it as well. */
+  siteUrl: string;
+  secretKey: string;
+  setupToken: string;
+  folder: string;
+  dispose(): Promise<void>;
+};
+
+/**
+ * The Worker in a workerd of its own, at `berth.test` and every name that is not `bare.test`, where the baseline answers.
+ * Its state lies in memory where that is to be had: what is measured is the code, not this machine's disk.
+ */
+export async function startWorkerd(): Promise<Workerd> {
+  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "berth-bench-"));
+  const [secretKey, setupToken] = [randomBytes(32), randomBytes(32)].map((key) => key.toString("base64url"));
+  const [ours, bare] = [join(folder, "ours.js"), join(folder, "bare.js")];
+  await bundleWorker(ours);
+  await build({
+    entryPoints: [join(projectRoot, "bench", "baseline-worker.ts")],
+    outfile: bare,
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    external: ["cloudflare:*"],
+    logLevel: "error",
+  });
+  const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"));
+  const moduleOf = (path: string) => [{ type: "ESModule", path, contents: readFileSync(path) }];
+  const port = await freePort();
+  const siteUrl = `http://127.0.0.1:${port}`;
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      host: "127.0.0.1",
+      port,
+      telemetry: { enabled: false },
+      resourcePersistencePath: join(folder, "state"),
+      workers: [
+        {
+          ...(workerOptions as object),
+          name: "berth",
+          modules: moduleOf(ours),
+          modulesRoot: folder,
+          bindings: {
+            ...(workerOptions.bindings as Record<string, string>),
+            SITE_URL: siteUrl,
+            WEBHOOK_HOST: siteUrl,
+            SECRET_KEY: secretKey,
+            SETUP_TOKEN: setupToken,
+          },
+        },
+        {
+          ...(workerOptions as object),
+          name: "bare",
+          modules: moduleOf(bare),
+          modulesRoot: folder,
+          bindings: {},
+          durableObjects: { BARE: { className: "Bare", useSQLite: true } },
+          routes: ["bare.test/*"],
+        },
+      ],
+    } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
+  );
+  await miniflare.ready;
+  const db = (await miniflare.getD1Database("DB", "berth")) as unknown as Database;
+  await migrate(db);
+  return {
+    miniflare,
+    db,
+    port,
+    siteUrl,
+    secretKey: secretKey ?? "",
+    setupToken: setupToken ?? "",
+    folder,
+    async dispose() {
+      await miniflare.dispose();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export const median = (values: number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;

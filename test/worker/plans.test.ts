@@ -1,0 +1,86 @@
+import { expect, it } from "vitest";
+import { app } from "../../worker/app.ts";
+import { contextOf } from "../../worker/context.ts";
+import type { Env } from "../../worker/env.ts";
+import worker from "../../worker/index.ts";
+import { leaseJob } from "../../worker/services/jobs/lease.ts";
+import { markOffline } from "../../worker/services/hosts/mark-offline.ts";
+import { resyncHost } from "../../worker/services/jobs/resync.ts";
+import { account, api, bindings, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
+
+/** Tables that stay small however long the service runs and however much it hosts. */
+const small = ["hosts", "h", "packs", "CONSTANT"];
+
+it("no statement of a request, a host's turn or a timer reads through a table that grows", async () => {
+  const statements = new Set<string>();
+  const recording: Env = {
+    ...bindings,
+    DB: {
+      prepare: (sql: string) => {
+        statements.add(sql);
+        return bindings.DB.prepare(sql);
+      },
+      batch: (list: D1PreparedStatement[]) => bindings.DB.batch(list),
+    } as D1Database,
+  };
+  const work: Promise<unknown>[] = [];
+  const execution = {
+    waitUntil: (promise: Promise<unknown>) => void work.push(promise),
+    passThroughOnException: () => undefined,
+  } as unknown as ExecutionContext;
+  const key = await account();
+  const agent = await readyAgent();
+  const { siteId, invoiceId } = await runningSite(key, agent);
+  const { body: list } = await api<{ data: { id: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
+  const { body: hook } = await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`);
+  const deploymentId = list.data[0]?.id;
+  const request = async (method: string, path: string, body?: unknown) => {
+    const url = path.startsWith("http") ? path : `${siteUrl}/api/v1${path}`;
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    const response = await app.fetch(new Request(url, init), recording, execution);
+    expect([path, response.status < 300]).toEqual([path, true]);
+    await response.body?.cancel();
+  };
+  for (const path of [
+    "/sites",
+    `/sites/${siteId}`,
+    `/sites/${siteId}/deployments`,
+    `/deployments/${deploymentId}`,
+  ])
+    await request("GET", path);
+  for (const path of ["/invoices", `/invoices/${invoiceId}`]) await request("GET", path);
+  await request("POST", "/sites", siteInput());
+  await request("PATCH", `/sites/${siteId}`, { envVariables: [{ key: "A", value: "1" }] });
+  await request("PATCH", `/sites/${siteId}`, { domain: "plans.example.com" });
+  await request("PATCH", `/sites/${siteId}`, { action: "restart" });
+  await request("POST", hook.url);
+  await request("POST", `/sites/${siteId}/rollback`, { deploymentId });
+
+  const ctx = contextOf(
+    recording,
+    { type: "host", hostId: agent.hostId },
+    (promise) => void work.push(promise),
+  );
+  await leaseJob(ctx, agent.hostId);
+  const facts = { cpuCount: 2, memoryMb: 4096, diskFreeMb: 10_000 };
+  await resyncHost(ctx, agent.hostId, { agentVersion: "1", facts, running: [], finished: [] });
+  await markOffline(ctx, agent.hostId, new Date(0));
+  worker.scheduled({} as ScheduledController, recording, execution);
+  await request("DELETE", `/sites/${siteId}`);
+  while (work.length > 0) await Promise.all(work.splice(0));
+
+  expect(statements.size).toBeGreaterThan(50);
+  const scans: string[] = [];
+  for (const sql of statements) {
+    const bound = Array<null>(sql.split("?").length - 1).fill(null);
+    const { results } = await bindings.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .bind(...bound)
+      .all<{ detail: string }>();
+    for (const { detail } of results) {
+      const scanned = /^SCAN (\w+)/.exec(detail)?.[1];
+      if (scanned && !small.includes(scanned)) scans.push(`${detail}: ${sql.replaceAll(/\s+/g, " ")}`);
+    }
+  }
+  expect(scans).toEqual([]);
+});
