@@ -242,6 +242,27 @@ describe("a job", () => {
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
     on.close();
   });
+
+  it("that ended long ago is forgotten, but that of a deployment", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId } = await runningSite(key, on);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
+    const { job, attempt } = await on.next("job");
+    await finish(on, job, attempt);
+    const kinds = async () => {
+      const { results } = await bindings.DB.prepare("SELECT kind FROM jobs WHERE site_id = ? ORDER BY seq")
+        .bind(siteId)
+        .all<{ kind: string }>();
+      return results.map(({ kind }) => kind);
+    };
+    await reap();
+    expect(await kinds()).toEqual(["site.deploy", "site.restart"]);
+    await expireJobs(siteId);
+    await reap();
+    expect(await kinds()).toEqual(["site.deploy"]);
+    on.close();
+  });
 });
 
 describe("a deployment's log", () => {

@@ -22,6 +22,9 @@ export const leaveAfterMs = minute;
 /** Cleaning up behind a move holds up the site's other jobs no longer than this; it is asked for again. */
 export const evictQueueMs = 2 * minute;
 
+/** Jobs that ended are remembered for so long after their deadline. */
+export const keptDays = 30;
+
 /** A job that took its host down this often is given up. */
 export const maxAttempts = 5;
 
