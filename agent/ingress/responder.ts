@@ -54,11 +54,15 @@ dns.on("message", (query, from) => {
   else if (type !== recordTypes.SRV) answer = reply(query, question, []);
   else {
     const target = names.get(name.slice(0, -suffix.length)) ?? "unknown";
-    answer = reply(query, question, [
+    answer = reply(
+      query,
+      question,
       typeof target === "string"
-        ? serviceRecord(statusName, Number(statusPort))
-        : serviceRecord(`h${target.address.replaceAll(".", "-")}${suffix}`, target.port),
-    ]);
+        ? [serviceRecord(statusName, Number(statusPort))]
+        : target.map(({ address, port }) =>
+            serviceRecord(`h${address.replaceAll(".", "-")}${suffix}`, port),
+          ),
+    );
   }
   dns.send(answer, from.port, from.address);
 });

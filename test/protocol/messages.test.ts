@@ -50,6 +50,8 @@ const run = {
   startTimeoutSeconds: 60,
   env: [{ key: "A", value: "", scope: "both" as const, secret: true }],
   limits: { memoryMb: 256, cpuMilli: 250, pids: 128 },
+  replicas: 1,
+  volumes: [],
 };
 const jobs: { [K in JobKind]: Job<K> } = {
   "site.deploy": {
