@@ -10,9 +10,17 @@ export function diskUsed(folders: readonly string[]): Promise<number[] | null> {
     execFile(
       "nice",
       ["-n", "19", "du", "-s", "-x", "--block-size=1", "--", ...folders],
-      { timeout: limitMs, killSignal: "SIGKILL", maxBuffer: 1024 * 1024, env: { ...process.env, LC_ALL: "C" } },
+      {
+        timeout: limitMs,
+        killSignal: "SIGKILL",
+        maxBuffer: 1024 * 1024,
+        env: { ...process.env, LC_ALL: "C" },
+      },
       (error, stdout, stderr) => {
-        const bytes = stdout.split("\n").filter(Boolean).map((line) => Number.parseInt(line, 10));
+        const bytes = stdout
+          .split("\n")
+          .filter(Boolean)
+          .map((line) => Number.parseInt(line, 10));
         // A file that goes while it is counted is no failure.
         const isWhole = (error === null || error.code === 1) && !/Permission denied/.test(stderr);
         resolve(isWhole && bytes.length === folders.length ? bytes : null);

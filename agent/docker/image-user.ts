@@ -10,7 +10,9 @@ export function ownerOf(user: string, passwd: string, group: string): Owner | nu
   const entry = find(passwd, who);
   const uid = entry ? Number(entry[2]) : numberIn(who);
   const gid =
-    ofGroup === undefined ? Number(entry?.[3] ?? 0) : (numberIn(find(group, ofGroup)?.[2]) ?? numberIn(ofGroup));
+    ofGroup === undefined
+      ? Number(entry?.[3] ?? 0)
+      : (numberIn(find(group, ofGroup)?.[2]) ?? numberIn(ofGroup));
   return uid === null || gid === null ? null : { uid, gid };
 }
 

@@ -59,9 +59,7 @@ dns.on("message", (query, from) => {
       question,
       typeof target === "string"
         ? [serviceRecord(statusName, Number(statusPort))]
-        : target.map(({ address, port }) =>
-            serviceRecord(`h${address.replaceAll(".", "-")}${suffix}`, port),
-          ),
+        : target.map(({ address, port }) => serviceRecord(`h${address.replaceAll(".", "-")}${suffix}`, port)),
     );
   }
   dns.send(answer, from.port, from.address);

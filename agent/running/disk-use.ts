@@ -101,8 +101,7 @@ export class DiskUse {
         name: labels["berth.volume"] ?? "",
         sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
       })),
-      totalMb:
-        inVolumesMb === null || inContainersMb === null ? null : tenths(inVolumesMb + inContainersMb),
+      totalMb: inVolumesMb === null || inContainersMb === null ? null : tenths(inVolumesMb + inContainersMb),
     };
   }
 

@@ -104,7 +104,12 @@ async function lineMaker(engine: Engine, containerId: string): Promise<(entry: L
   return ({ at, stream, text }) => {
     const shown = redact(printable(text));
     const cut = shown.length > maxSiteLineCharacters;
-    return { at, stream, replica, text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown };
+    return {
+      at,
+      stream,
+      replica,
+      text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown,
+    };
   };
 }
 

@@ -156,7 +156,9 @@ class SiteHistory {
 
 /** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
 async function takeOut(
-  { engine, ingress, records, agentId, onCrash }: Watched, pending: PendingCrash): Promise<void> {
+  { engine, ingress, records, agentId, onCrash }: Watched,
+  pending: PendingCrash,
+): Promise<void> {
   const { crash, containerId } = pending;
   await ingress.withdraw(crash.siteId, containerId);
   // A newer container took its place at the last moment: the site serves.

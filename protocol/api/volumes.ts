@@ -10,7 +10,18 @@ export const VolumeName = z
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
 
 /** What a container cannot do without, or must not change: these and all below them. */
-const systemFolders = ["/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run"];
+const systemFolders = [
+  "/bin",
+  "/boot",
+  "/dev",
+  "/etc",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/libx32",
+  "/proc",
+  "/run",
+];
 const moreSystemFolders = ["/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/sbin", "/var/run"];
 /** These, but not what is below them. */
 const roots = ["/", "/usr", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"];
@@ -61,5 +72,7 @@ export type SiteVolume = z.infer<typeof SiteVolume>;
 export const SiteVolumes = z.object({ data: z.array(SiteVolume) });
 export type SiteVolumes = z.infer<typeof SiteVolumes>;
 
-export const VolumeRemoved = z.object({ name: z.string(), removed: z.literal(true) }).meta({ id: "VolumeRemoved" });
+export const VolumeRemoved = z
+  .object({ name: z.string(), removed: z.literal(true) })
+  .meta({ id: "VolumeRemoved" });
 export type VolumeRemoved = z.infer<typeof VolumeRemoved>;

@@ -226,7 +226,8 @@ function world(ids = ["c1"]) {
   const ingress = {
     current: () => served,
     withdraw: (_site: string, containerId: string) => {
-      const serves = served !== null && served !== "parked" && served.some((one) => one.containerId === containerId);
+      const serves =
+        served !== null && served !== "parked" && served.some((one) => one.containerId === containerId);
       if (serves) served = "parked";
       return Promise.resolve(void done.push("withdraw"));
     },
@@ -324,7 +325,9 @@ describe("what happens to a container", () => {
     for (const at of [1, 2, 3, 4, 5]) on.emit("die", at, 1, "c2");
     await settle();
     expect([on.done, crashes]).toEqual([["stop c2"], []]);
-    expect(records.events(siteId).at(-1)?.detail).toMatch(/^Replica 2 exited 5 times .* other replicas serve/);
+    expect(records.events(siteId).at(-1)?.detail).toMatch(
+      /^Replica 2 exited 5 times .* other replicas serve/,
+    );
     for (const at of [11, 12, 13, 14, 15]) on.emit("die", at, 1);
     await settle();
     expect(on.done).toEqual(["stop c2", "withdraw", "stop c1", "stop c2"]);
