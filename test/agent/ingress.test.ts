@@ -1,8 +1,9 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
@@ -29,6 +30,47 @@ describe("the responder", () => {
     }
     expect(await responder.leadsTo("WWW.Example.COM")).toBe("10.0.0.20:3000");
     expect(routes.current("site_1")).toEqual([target("10.0.0.20")]);
+  });
+
+  it("leads a name to all of its replicas but those that do not run, or take no connection", async () => {
+    const servers = await Promise.all(
+      [1, 2].map(async () => {
+        const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+        await once(server, "listening");
+        return { server, port: (server.address() as AddressInfo).port };
+      }),
+    );
+    const [one, two] = servers.map(({ port }) => ({ ...target("127.0.0.1", port), containerId: `c${port}` }));
+    if (!one || !two) throw new Error("no servers");
+    const names = ["many.localhost"];
+    const leadsTo = (...places: Target[]) => [
+      ...places.map(({ address, port }) => `${address}:${port}`).toSorted(),
+    ];
+    await routes.route("site_r", names, [one, two]);
+    expect(routes.current("site_r")).toEqual([one, two]);
+    expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(one, two));
+    await routes.readdress("site_r", { ...one, down: true });
+    expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(two));
+    await routes.readdress("site_r", { ...two, down: true });
+    expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(one, two));
+    await routes.readdress("site_r", one);
+    await routes.readdress("site_r", two);
+
+    servers[0]?.server.close();
+    const ask = () => responder.leadsToAll("many.localhost");
+    await vi.waitFor(async () => expect(await ask()).toEqual(leadsTo(two)), { timeout: 5000 });
+    servers[1]?.server.close();
+    await vi.waitFor(async () => expect(await ask()).toEqual(leadsTo(one, two)), { timeout: 5000 });
+
+    await routes.withdraw("site_r", two.containerId);
+    expect(routes.current("site_r")).toBe("parked");
+  });
+
+  it("is understood by a responder of before there were replicas", async () => {
+    await routes.route("site_o", ["old.localhost"], [target("10.0.0.2"), target("10.0.0.3")]);
+    const { sites } = JSON.parse(readFileSync(responder.file, "utf8")) as { sites: Record<string, object> };
+    expect(sites["site_o"]).toMatchObject({ target: target("10.0.0.2") });
+    await routes.unroute("site_o");
   });
 
   it("leads names of no site, of stopped sites and of removed ones to the page that says so", async () => {

@@ -47,6 +47,7 @@ let folder: string;
 let records: Records;
 let diskUse: DiskUse;
 let host: Host;
+let isAway = false;
 
 /** The means of an agent that has just started: all it knows is in files and in the engine. */
 const newHost = (): Host =>
@@ -84,8 +85,9 @@ beforeAll(async () => {
   diskUse = new DiskUse({ engine, ingress, records });
   const nothing = () => undefined;
   let next = Promise.resolve();
-  const follow = (siteId: string, containerId: string) =>
-    void (next = next.then(() => readdress(host, siteId, containerId)).catch(nothing));
+  const follow = (siteId: string, containerId: string) => {
+    if (!isAway) next = next.then(() => readdress(host, siteId, containerId)).catch(nothing);
+  };
   watchSites(
     {
       engine,
@@ -439,10 +441,23 @@ describe("replicas", () => {
     total = running.total();
     await vi.waitUntil(() => running.total() > total + 200, { timeout: 20_000 });
     const { failures, slowestMs } = await running.stop();
-    console.log("slowest", slowestMs);
     expect([failures, slowestMs < 3000]).toEqual([[], true]);
     await engine.startContainer(second?.containerId ?? "");
     await vi.waitUntil(() => routedTo(site).every(({ down }) => down === undefined), { timeout: 10_000 });
+  });
+
+  it("stand in for one that is gone also while the agent is away", async () => {
+    isAway = true;
+    const [first] = routedTo(site);
+    const running = load(site, 6);
+    await vi.waitUntil(() => running.total() > 100, { timeout: 10_000 });
+    await docker("kill", first?.containerId ?? "");
+    const total = running.total();
+    await vi.waitUntil(() => running.total() > total + 500, { timeout: 10_000 });
+    expect((await running.stop()).failures).toEqual([]);
+    isAway = false;
+    await engine.startContainer(first?.containerId ?? "");
+    await vi.waitUntil(async () => (await ask(site)) === "version with 2", { timeout: 10_000 });
   });
 
   it("all answer or none is sent anybody: one that fails leaves the old version", async () => {
