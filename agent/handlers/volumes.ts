@@ -69,7 +69,7 @@ async function untouchedFolder(engine: Engine, id: string, path: string): Promis
       return Promise.resolve(entries.length < 2);
     });
   const [folder] = entries;
-  return folder?.uid === 0 && entries.length === 1 ? folder : null;
+  return folder?.type === "directory" && folder.uid === 0 && entries.length === 1 ? folder : null;
 }
 
 /** Entry by entry until it is enough: a volume may hold gigabytes. */

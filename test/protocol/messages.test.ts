@@ -160,6 +160,9 @@ describe("a message is refused", () => {
       { rootDir: "../../etc" },
       { dockerfilePath: "/etc/passwd" },
       { run: { ...run, port: 0 } },
+      { run: { ...run, replicas: 11 } },
+      { run: { ...run, volumes: [{ name: "data", mountPath: "/proc" }] } },
+      { run: { ...run, volumes: [{ name: "/", mountPath: "/data" }] } },
       { run: { ...run, hostnames: [] } },
       { run: { ...run, limits: { ...run.limits, memoryMb: -1 } } },
     ])
