@@ -101,8 +101,6 @@ const createBase = {
   name: SiteName,
   ...z.object(runSettings).partial().shape,
   port: Port.default(3000),
-  replicas: Replicas.default(1),
-  volumes: Volumes.default([]),
   packId: z.string().max(100).optional(),
   billingTerm: z.literal([...billingTermsMonths]).default(1),
   region: z.string().max(50).optional(),

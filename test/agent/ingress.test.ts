@@ -43,9 +43,8 @@ describe("the responder", () => {
     const [one, two] = servers.map(({ port }) => ({ ...target("127.0.0.1", port), containerId: `c${port}` }));
     if (!one || !two) throw new Error("no servers");
     const names = ["many.localhost"];
-    const leadsTo = (...places: Target[]) => [
-      ...places.map(({ address, port }) => `${address}:${port}`).toSorted(),
-    ];
+    const leadsTo = (...places: Target[]) =>
+      places.map(({ address, port }) => `${address}:${port}`).toSorted();
     await routes.route("site_r", names, [one, two]);
     expect(routes.current("site_r")).toEqual([one, two]);
     expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(one, two));

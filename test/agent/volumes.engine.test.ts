@@ -202,9 +202,9 @@ function load({ hostname }: Site, clients: number) {
   const failures: string[] = [];
   const seen = new Map<string, number>();
   let slowestMs = 0;
-  let isOver = false;
+  const stopping = new AbortController();
   const loops = Array.from({ length: clients }, async () => {
-    while (!isOver) {
+    while (!stopping.signal.aborted) {
       const started = performance.now();
       try {
         const { status, text } = await get(port, hostname, { agent });
@@ -220,7 +220,7 @@ function load({ hostname }: Site, clients: number) {
     seen,
     total: () => [...seen.values()].reduce((sum, one) => sum + one, failures.length),
     async stop() {
-      isOver = true;
+      stopping.abort();
       await Promise.all(loops);
       agent.destroy();
       return { failures, slowestMs: Math.round(slowestMs) };
@@ -326,8 +326,15 @@ ${server.split("process.on")[0]}`;
     const image = await build("bare", 'FROM scratch\nUSER 1234:5678\nCMD ["/none"]\n');
     await expect(deploy(site, { volumes: data, image, startCommand: null })).rejects.toThrow();
     const owner = await docker(
-      ...["run", "--rm", "--volume", `${volumeName(site.siteId, "data")}:/data`, node],
-      ...["stat", "--format", "%u:%g", "/data"],
+      "run",
+      "--rm",
+      "--volume",
+      `${volumeName(site.siteId, "data")}:/data`,
+      node,
+      "stat",
+      "--format",
+      "%u:%g",
+      "/data",
     );
     expect(owner).toBe("1234:5678");
   });

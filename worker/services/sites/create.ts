@@ -33,7 +33,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
   if (!pack) throw invalid("packId", "no active site pack has this id");
   if (taken) throw conflict(`You already have a site named ${input.name}: choose another name.`);
 
-  refuseTooManyReplicas("replicas", input.replicas, pack.memoryMb);
+  refuseTooManyReplicas("replicas", input.replicas ?? 1, pack.memoryMb);
 
   const now = ctx.now();
   const siteId = ctx.newId("site");
@@ -107,7 +107,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
         .from(sites)
         .where(eq(sites.id, siteId)),
     ),
-    keepVolumes(ctx, siteId, input.volumes),
+    keepVolumes(ctx, siteId, input.volumes ?? []),
   ]);
   if (created.length === 0)
     throw conflict(`You already have a site named ${input.name}: choose another name.`);
