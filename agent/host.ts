@@ -16,23 +16,29 @@ export type JobRun = {
 
 /** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */
 export type Ingress = {
-  /** Send every new request for these names to the target; open connections stay where they are. */
-  route(siteId: string, hostnames: readonly string[], target: Target): Promise<void>;
+  /** Send every new request for these names to one of the targets; open connections stay where they are. */
+  route(siteId: string, hostnames: readonly string[], targets: readonly Target[]): Promise<void>;
   /** The names answer 503 with a page that says the site is stopped. */
   park(siteId: string, hostnames: readonly string[]): Promise<void>;
-  /** The container in service has another address: same names, new target. */
+  /** A container in service has another address, or stopped or began to answer: same names. */
   readdress(siteId: string, target: Target): Promise<void>;
   /** Parks the site if this container is in service: same names. */
   withdraw(siteId: string, containerId: string): Promise<void>;
   unroute(siteId: string): Promise<void>;
-  /** What the names of this site are answered with now. */
-  current(siteId: string): Target | "parked" | null;
+  /** What the names of this site are answered with now: its replicas, in their order. */
+  current(siteId: string): readonly Target[] | "parked" | null;
   /** All sites the ingress knows. */
   sites(): string[];
 };
 
 /** A container as the ingress reaches it. The id tells it after a restart gave it another address. */
-export type Target = { containerId: string; address: string; port: number };
+export type Target = {
+  containerId: string;
+  address: string;
+  port: number;
+  /** Nobody is sent there while another answers. */
+  down?: boolean | undefined;
+};
 
 /** A host's means, handed to every handler. */
 export type Host = {
@@ -45,8 +51,10 @@ export type Host = {
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;
-  /** Removes the site's containers but this one, once what they began has had time to end. */
-  retire(siteId: string, keepContainerId: string): void;
+  /** Removes the site's containers but these, once what they began has had time to end. */
+  retire(siteId: string, keepContainerIds: readonly string[]): void;
+  /** Megabytes in a site's volumes now; null when the host cannot tell. */
+  volumesMb(siteId: string): Promise<number | null>;
   /** Name of the repository that holds a site's images; not to be guessed by another tenant's Dockerfile. */
   imageRepository(siteId: string): string;
 };

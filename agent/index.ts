@@ -7,7 +7,7 @@ import { readConfig } from "./config.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { handle } from "./handlers/index.ts";
 import { retireAfter } from "./handlers/retire.ts";
-import { reviveSite, sweep } from "./handlers/sweep.ts";
+import { readdress, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
 import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
@@ -19,6 +19,7 @@ import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
 import { Desk } from "./running/desk.ts";
+import { DiskUse } from "./running/disk-use.ts";
 import { openRecords } from "./running/records.ts";
 import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
@@ -35,6 +36,9 @@ const isolation = openIsolation({ agentId: config.agentId, engine, ...config.fir
 await isolation.refresh();
 await untilAnswers(engine);
 
+const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
+const records = openRecords(join(config.stateDirectory, "running.db"));
+const diskUse = new DiskUse({ engine, ingress, records });
 const host: Host = {
   agentId: config.agentId,
   engine,
@@ -43,7 +47,11 @@ const host: Host = {
   workDirectory,
   settings: config.settings,
   imageRepository: config.imageRepository,
-  ingress: openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort),
+  ingress,
+  volumesMb: async (siteId) => {
+    const sizes = (await diskUse.of(siteId, 0)).volumes.map(({ sizeMb }) => sizeMb);
+    return sizes.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0);
+  },
   retire: retireAfter(engine, config.agentId, config.settings, (error) =>
     log("error", "A retired container was not removed", { error }),
   ),
@@ -55,19 +63,24 @@ isolation.watch(stopping.signal);
 await ensureIngress();
 await sweep(host);
 
-const records = openRecords(join(config.stateDirectory, "running.db"));
 const starts = new EventEmitter().setMaxListeners(0);
 const desk = new Desk({
   engine,
   agentId: config.agentId,
-  ingress: host.ingress,
+  ingress,
   records,
+  diskUse,
   onStart(siteId, callback, signal) {
     starts.on(siteId, callback);
     signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
   },
 });
-const { ingress } = host;
+let readdressed = Promise.resolve();
+const readdressNext = (siteId: string, containerId: string): void => {
+  readdressed = readdressed
+    .then(() => readdress(host, siteId, containerId))
+    .catch((error) => log("error", "A container that started or ended was not routed anew", { error }));
+};
 watchSites(
   {
     engine,
@@ -77,17 +90,20 @@ watchSites(
     onStart(siteId, containerId) {
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
-      reviveSite(host, siteId).catch((error) =>
-        log("error", "A restarted container was not routed", { error }),
-      );
+      readdressNext(siteId, containerId);
     },
+    // Requests go to the other replicas meanwhile.
+    onEnd: readdressNext,
     // An engine that was restarted has written its own rules anew.
     onConnect: () => void isolation.refresh(),
     onCrash: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
-startSampling({ engine, ingress, records, intervalMs: config.sampleSeconds * 1000 }, stopping.signal);
+const sampleMs = config.sampleSeconds * 1000;
+const diskMb = (siteId: string) => diskUse.totalMb(siteId);
+startSampling({ engine, ingress, records, intervalMs: sampleMs, diskMb }, stopping.signal);
+diskUse.watch(sampleMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots });

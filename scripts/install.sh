@@ -4,7 +4,7 @@
 # Run again it brings both up to date and leaves sites alone. Options (after `sh -s --`):
 #   --no-service   only install, and say how to run it
 #   --uninstall    remove agent and services; sites' containers stay
-#   --purge        with --uninstall: sites' containers, images and networks go as well
+#   --purge        with --uninstall: sites' containers, volumes with all their data, images and networks go as well
 # Environment: BERTH_TOKEN (first time), NODE=/path/of/node, BERTH_BASE=where the bundles come from.
 set -eu
 
@@ -199,6 +199,7 @@ uninstall_host() {
     for label in berth.agent berth.ingress; do
       docker ps --all --quiet --filter "label=$label" | xargs -r docker rm --force --volumes >/dev/null
     done
+    docker volume ls --quiet --filter label=berth.managed=true | xargs -r docker volume rm >/dev/null || true
     docker images --quiet --filter label=berth.managed=true | sort -u | xargs -r docker rmi --force >/dev/null || true
     docker network ls --quiet --filter label=berth.managed=true | xargs -r docker network rm >/dev/null || true
   fi

@@ -59,7 +59,8 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
   }
   for (const code of refusalsOf(operation))
     responses[`${errorCatalogue[code].status as 400}`] = { $ref: `#/components/responses/${code}` };
-  const path = operation.path.includes("{id}") && z.object({ id: z.string() });
+  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, z.string()]);
+  const path = inPath.length > 0 && z.object(Object.fromEntries(inPath) as Record<string, z.ZodString>);
   const header =
     operation.method === "post" &&
     operation.access !== "none" &&

@@ -14,12 +14,17 @@ export type ContainerState = {
   /** Process id of the container's init on the host; 0 when it does not run. */
   pid: number;
   labels: Record<string, string>;
+  /** The user it runs as, `name` or `uid` with an optional `:group`; empty: root. */
+  user: string;
+  /** Where the engine keeps what the container itself wrote; null where its driver has no such folder. */
+  ownFolder: string | null;
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
   /** Its address in each network it joined. */
   addresses: Record<string, string>;
 };
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
+export type VolumeSummary = { name: string; labels: Record<string, string>; folder: string };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
@@ -60,6 +65,15 @@ export type Engine = {
   removeContainer(id: string): Promise<void>;
   inspectContainer(idOrName: string): Promise<ContainerState | null>;
   listContainers(labels: Labels): Promise<ContainerSummary[]>;
+  /** Makes the volume unless it is there; it is never changed. */
+  ensureVolume(name: string, labels: Labels): Promise<void>;
+  volumes(labels: Labels): Promise<VolumeSummary[]>;
+  /** false: a container uses it. */
+  removeVolume(name: string): Promise<boolean>;
+  /** A file or folder of a container, as a tar, also of one that never ran; null when it is not there. */
+  readFiles(id: string, path: string): Promise<Readable | null>;
+  /** Unpacks a tar into a folder of the container, with the owners it names. */
+  writeFiles(id: string, folder: string, tar: Buffer): Promise<void>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   lastLines(id: string, count: number): Promise<string[]>;
@@ -140,6 +154,8 @@ export function createEngine(options: { socketPath: string }): Engine {
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,
         labels: found.Config.Labels,
+        user: found.Config.User,
+        ownFolder: (found.GraphDriver?.Data as { UpperDir?: string } | null)?.UpperDir ?? null,
         env: found.Config.Env,
         addresses: Object.fromEntries(
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),
@@ -224,6 +240,40 @@ export function createEngine(options: { socketPath: string }): Engine {
         running: State === "running",
       }));
     },
+
+    ensureVolume: async (name, labels) =>
+      void (await docker.createVolume({ Name: name, Driver: "local", Labels: labels })),
+
+    async volumes(labels) {
+      const { Volumes } = await docker.listVolumes({ filters: filters(labels) });
+      return Volumes.map(({ Name, Labels, Mountpoint }) => ({
+        name: Name,
+        labels: Labels,
+        folder: Mountpoint,
+      }));
+    },
+
+    async removeVolume(name) {
+      try {
+        await docker.getVolume(name).remove();
+      } catch (error) {
+        if (statusOf(error) === 409) return false;
+        if (statusOf(error) !== 404) throw error;
+      }
+      return true;
+    },
+
+    async readFiles(id, path) {
+      try {
+        return (await docker.getContainer(id).getArchive({ path })) as Readable;
+      } catch (error) {
+        if (statusOf(error) === 404) return null;
+        throw error;
+      }
+    },
+
+    writeFiles: async (id, folder, tar) =>
+      void (await docker.getContainer(id).putArchive(tar, { path: folder })),
 
     async waitForExit(id, signal) {
       const { StatusCode } = (await docker.getContainer(id).wait({ abortSignal: signal })) as {

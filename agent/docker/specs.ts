@@ -9,7 +9,24 @@ export const networkLabels = (accountId: string) => ({ "berth.managed": "true", 
 /** The exact labels by which a site's containers are found. */
 export const siteLabels = (siteId: string) => ({ "berth.managed": "true", "berth.site": siteId });
 
+/** A volume's name is the same for whichever agent of this engine carries the site. */
+export const volumeName = (siteId: string, name: string): string => `berth-${siteId}-${name}`;
+export const volumeLabels = (agentId: string, run: RunSpec, name: string) => ({
+  ...siteLabels(run.siteId),
+  "berth.agent": agentId,
+  "berth.account": run.accountId,
+  "berth.volume": name,
+});
+
+/** Which of the site's containers this is, from 1. */
+export const replicaOf = (labels: Record<string, string>): number => Number(labels["berth.replica"] ?? 1);
+/** The names of the volumes that a container writes to. */
+export const volumesOf = (labels: Record<string, string>): string[] =>
+  labels["berth.volumes"]?.split(",").filter(Boolean) ?? [];
+
 const mebibyte = 1024 * 1024;
+/** Runtimes start a dozen threads before they do anything. */
+const minPids = 64;
 
 /** What section 5 of the CIS Docker Benchmark asks of a container that runs hostile code, as far as images bear it. */
 const hardening = {
@@ -36,7 +53,8 @@ const hardening = {
 };
 
 /**
- * The container of one release. `release` tells containers of one deployment apart (a restart makes another one).
+ * One container of a release. `release` tells releases of one deployment apart (a restart makes another one), `replica`
+ * the containers of one release, which share what the pack gives.
  * Tenants are hostile: no host mounts, no ports on the host, no capability beyond binding a low port and changing user.
  */
 export function siteContainer(
@@ -45,7 +63,10 @@ export function siteContainer(
   deploymentId: string,
   image: string,
   release: string,
+  replica = 1,
 ): ContainerSpec {
+  const memoryMb = Math.floor(run.limits.memoryMb / run.replicas);
+  const cpuMilli = Math.max(10, Math.floor(run.limits.cpuMilli / run.replicas));
   const env = run.env.filter(({ scope }) => scope !== "build").map(({ key, value }) => `${key}=${value}`);
   const spec = {
     Image: image,
@@ -54,25 +75,36 @@ export function siteContainer(
     HostConfig: {
       ...hardening,
       NetworkMode: networkName(run.accountId),
-      Memory: run.limits.memoryMb * mebibyte,
-      MemorySwap: run.limits.memoryMb * mebibyte,
-      NanoCpus: run.limits.cpuMilli * 1_000_000,
+      Memory: memoryMb * mebibyte,
+      MemorySwap: memoryMb * mebibyte,
+      NanoCpus: cpuMilli * 1_000_000,
       // Where cores are short, as much of them as was paid for.
-      CpuShares: Math.max(2, Math.round((run.limits.cpuMilli * 1024) / 1000)),
-      PidsLimit: run.limits.pids,
+      CpuShares: Math.max(2, Math.round((cpuMilli * 1024) / 1000)),
+      PidsLimit: Math.min(run.limits.pids, Math.max(minPids, Math.floor(run.limits.pids / run.replicas))),
+      ...(run.volumes.length > 0 && {
+        Mounts: run.volumes.map(({ name, mountPath }) => ({
+          Type: "volume" as const,
+          Source: volumeName(run.siteId, name),
+          Target: mountPath,
+        })),
+      }),
     },
   };
   const secretKeys = run.env.filter(({ scope, secret }) => secret && scope !== "build").map(({ key }) => key);
   const config = createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 32);
   return {
     ...spec,
-    name: `berth-${run.siteId}-${deploymentId}${release && `-${release}`}`,
+    name: `berth-${run.siteId}-${deploymentId}${release && `-${release}`}${replica > 1 ? `-r${replica}` : ""}`,
     Labels: {
       ...siteLabels(run.siteId),
       "berth.agent": agentId,
       "berth.account": run.accountId,
       "berth.deployment": deploymentId,
-      "berth.memory": String(run.limits.memoryMb),
+      "berth.replica": String(replica),
+      "berth.replicas": String(run.replicas),
+      "berth.volumes": run.volumes.map(({ name }) => name).join(","),
+      "berth.memory": String(memoryMb),
+      "berth.disk": String(run.limits.diskGb ?? 0),
       "berth.secrets": secretKeys.join(","),
       "berth.config": config,
     },

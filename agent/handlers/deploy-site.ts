@@ -1,6 +1,7 @@
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { networkName } from "../docker/specs.ts";
-import type { Handler, Host, JobRun } from "../host.ts";
+import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
+import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "./build-image.ts";
 import { keptImage, unchangedImage, type Obtained } from "./kept-image.ts";
 import { pullImage } from "./pull-image.ts";
@@ -12,6 +13,7 @@ type Args = JobArgs<"site.deploy">;
 export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   const repository = host.imageRepository(args.run.siteId);
   const reference = `${repository}:${args.deploymentId}`;
+  await demandVolumeRoom(host, args);
   try {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
@@ -28,6 +30,14 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     throw error;
   }
 };
+
+/** @throws JobError when the volumes hold more than the pack has. A rollback may be what mends it. */
+async function demandVolumeRoom(host: Host, { run, source }: Args): Promise<void> {
+  const { diskGb } = run.limits;
+  if (diskGb === undefined || run.volumes.length === 0 || source.type === "kept") return;
+  const volumesMb = await host.volumesMb(run.siteId);
+  if (volumesMb !== null && volumesMb > diskGb * 1024) throw new JobError(overQuota(volumesMb, diskGb));
+}
 
 async function obtainImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
   const { source } = args;

@@ -1,13 +1,19 @@
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { Host, JobRun, Target } from "../host.ts";
-import { networkLabels, networkName, siteContainer, siteLabels } from "../docker/specs.ts";
+import type { ContainerSummary } from "../docker/engine.ts";
+import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
 import { exitReason, waitUntilHealthy } from "./probe.ts";
+import { readdress } from "./sweep.ts";
+import { ensureVolumes, giveVolumes } from "./volumes.ts";
 
 export type Released = { startMs: number; swapMs: number };
 
-/** New container first, traffic second, old ones last: whatever fails before the swap leaves the old one serving. */
+/**
+ * New containers first, traffic second, old ones last: whatever fails before the swap leaves the old ones serving. Only a
+ * volume that one container at a time writes to is handed over: the old one stops first, and runs again when the new one fails.
+ */
 export async function release(
   host: Host,
   run: RunSpec,
@@ -22,37 +28,80 @@ export async function release(
   await host.isolation.demand();
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   job.signal.throwIfAborted();
-  const id = await host.engine.createContainer(siteContainer(host.agentId, run, deploymentId, image, name));
+  const made: string[] = [];
+  let stopped: string[] = [];
+  const failing = new AbortController();
+  const signal = AbortSignal.any([job.signal, failing.signal]);
   try {
-    await host.engine.startContainer(id);
-    const state = await host.engine.inspectContainer(id);
-    const address = state?.addresses[network];
-    if (!state || !address)
-      throw new JobError(await exitReason(host.engine, id, state?.exitCode ?? 1, started));
-    const target: Target = { containerId: id, address, port: run.port };
+    await ensureVolumes(host, run);
+    for (let replica = 1; replica <= run.replicas; replica++) {
+      const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
+      const id = await host.engine.createContainer(spec);
+      made.push(id);
+      const state = replica === 1 ? await host.engine.inspectContainer(id) : null;
+      if (state) await giveVolumes(host, run, state, job);
+    }
+    const writers = await otherWriters(host, run, made);
+    if (writers.length > 0) job.log("Stopping the version in service first: it writes to the same volume.");
+    stopped = writers;
+    await Promise.all(writers.map((id) => host.engine.stopContainer(id, stopGraceSeconds)));
+    job.signal.throwIfAborted();
+    await Promise.all(made.map((id) => host.engine.startContainer(id)));
     job.log(
-      `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}.`,
+      `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}${run.replicas > 1 ? ` of each of ${run.replicas} replicas` : ""}.`,
     );
-    await waitUntilHealthy(
-      host.engine,
-      state,
-      { ...target, path: run.healthCheckPath },
-      run.startTimeoutSeconds,
-      job.signal,
-    );
+    const targets = await Promise.all(made.map((id) => healthyTarget(host, run, id, started, signal)));
     const healthy = performance.now();
     job.signal.throwIfAborted();
     job.phase("swap");
-    await host.ingress.route(run.siteId, run.hostnames, target);
+    await host.ingress.route(run.siteId, run.hostnames, targets);
     const swapped = performance.now();
-    host.retire(run.siteId, id);
+    host.retire(run.siteId, made);
     return { startMs: Math.round(healthy - started), swapMs: Math.round(swapped - healthy) };
   } catch (error) {
-    const routed = host.ingress.current(run.siteId);
-    if (routed === null || routed === "parked" || routed.containerId !== id)
-      await host.engine.removeContainer(id);
+    failing.abort(error);
+    const routed = routedIds(host, run.siteId);
+    for (const id of made) if (!routed.includes(id)) await host.engine.removeContainer(id);
+    for (const id of stopped.filter((one) => routed.includes(one))) {
+      await host.engine.startContainer(id);
+      await readdress(host, run.siteId, id);
+    }
     throw error;
   }
+}
+
+/** @throws JobError with the reason why the container does not answer */
+async function healthyTarget(
+  { engine }: Host,
+  run: RunSpec,
+  id: string,
+  started: number,
+  signal: AbortSignal,
+): Promise<Target> {
+  const state = await engine.inspectContainer(id);
+  const address = state?.addresses[networkName(run.accountId)];
+  if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
+  const target: Target = { containerId: id, address, port: run.port };
+  const probe = { ...target, path: run.healthCheckPath };
+  await waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal);
+  return target;
+}
+
+/**
+ * The site's running containers that write to a volume of this release. Who asks for several replicas has an app that
+ * several may run of at once.
+ */
+async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): Promise<string[]> {
+  if (run.replicas > 1 || run.volumes.length === 0) return [];
+  const shared = ({ labels }: ContainerSummary) =>
+    volumesOf(labels).some((name) => run.volumes.some((volume) => volume.name === name));
+  const all = await containersOf(host, run.siteId);
+  return all.filter((one) => one.running && !made.includes(one.id) && shared(one)).map(({ id }) => id);
+}
+
+function routedIds({ ingress }: Host, siteId: string): string[] {
+  const routed = ingress.current(siteId);
+  return routed === null || routed === "parked" ? [] : routed.map(({ containerId }) => containerId);
 }
 
 export const containersOf = (host: Host, siteId: string) =>

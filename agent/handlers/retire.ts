@@ -8,7 +8,7 @@ import { stopGraceSeconds } from "./release.ts";
 export type Patience = { drainSeconds: number; drainMaxSeconds: number };
 
 /**
- * Removes a site's containers but one, after what they began has had time to end: requests, downloads, event streams,
+ * Removes a site's containers but those in service, after what they began has had time to end: requests, downloads, event streams,
  * WebSockets. Not part of the job: if the agent dies meanwhile, the sweep at its next start removes them.
  */
 export function retireAfter(
@@ -27,11 +27,11 @@ export function retireAfter(
       await delay(500);
     }
   }
-  return (siteId: string, keepContainerId: string): void => {
+  return (siteId: string, keepContainerIds: readonly string[]): void => {
     const swapped = performance.now();
     const old = engine
       .listContainers({ ...siteLabels(siteId), "berth.agent": agentId })
-      .then((all) => all.filter(({ id }) => id !== keepContainerId));
+      .then((all) => all.filter(({ id }) => !keepContainerIds.includes(id)));
     const remove = async (id: string) => {
       await drain(id, swapped);
       await engine.stopContainer(id, stopGraceSeconds);

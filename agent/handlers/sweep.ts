@@ -1,7 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { networkName } from "../docker/specs.ts";
-import type { Host } from "../host.ts";
+import type { Host, Target } from "../host.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -15,19 +15,34 @@ export async function sweep(host: Host): Promise<void> {
     const siteId = labels["berth.site"];
     if (siteId === undefined) continue;
     const routed = host.ingress.current(siteId);
-    // A stopped site keeps its container for the next start.
-    if (routed !== "parked" && routed?.containerId !== id) await host.engine.removeContainer(id);
+    // A stopped site keeps its containers for the next start.
+    if (routed !== "parked" && !routed?.some(({ containerId }) => containerId === id))
+      await host.engine.removeContainer(id);
   }
 }
 
-/** The container that serves a site runs, and the ingress knows its address. */
-export async function reviveSite(host: Host, siteId: string): Promise<void> {
-  const routed = host.ingress.current(siteId);
-  if (routed === null || routed === "parked") return;
-  const found = await host.engine.inspectContainer(routed.containerId);
+/** The containers that serve a site run, and the ingress knows their addresses. */
+async function reviveSite(host: Host, siteId: string): Promise<void> {
+  for (const { containerId } of routedTo(host, siteId)) {
+    const found = await host.engine.inspectContainer(containerId);
+    if (found && !found.running) await host.engine.startContainer(found.id);
+    await readdress(host, siteId, containerId);
+  }
+}
+
+/** What the ingress knows of a container in service is so: whether it runs, and at which address. */
+export async function readdress(host: Host, siteId: string, containerId: string): Promise<void> {
+  const found = await host.engine.inspectContainer(containerId);
   const accountId = found?.labels["berth.account"];
-  if (!found || accountId === undefined) return;
-  if (!found.running) await host.engine.startContainer(found.id);
-  const address = (await host.engine.inspectContainer(found.id))?.addresses[networkName(accountId)];
-  if (address && address !== routed.address) await host.ingress.readdress(siteId, { ...routed, address });
+  const routed = routedTo(host, siteId).find((target) => target.containerId === containerId);
+  if (!found || accountId === undefined || !routed) return;
+  const address = found.addresses[networkName(accountId)] || routed.address;
+  const down = found.running ? undefined : true;
+  if (address !== routed.address || down !== routed.down)
+    await host.ingress.readdress(siteId, { ...routed, address, down });
+}
+
+function routedTo({ ingress }: Host, siteId: string): readonly Target[] {
+  const routed = ingress.current(siteId);
+  return routed === null || routed === "parked" ? [] : routed;
 }

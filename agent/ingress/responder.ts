@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
+import { Reachable } from "./reachable.ts";
 import { byHostname, emptyTable, RouteTable, type Answer } from "./table.ts";
 
 /**
@@ -12,6 +13,7 @@ import { byHostname, emptyTable, RouteTable, type Answer } from "./table.ts";
  */
 const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
 
+const reachable = new Reachable();
 let table = emptyTable;
 let names = new Map<string, Answer>();
 
@@ -21,6 +23,7 @@ function load(): void {
     if (read.version === table.version) return;
     table = read;
     names = byHostname(read);
+    reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
   } catch (error) {
     // Not there yet, or not ours to judge: the last good table goes on answering.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") console.error(`${file}: ${String(error)}`);
@@ -54,11 +57,15 @@ dns.on("message", (query, from) => {
   else if (type !== recordTypes.SRV) answer = reply(query, question, []);
   else {
     const target = names.get(name.slice(0, -suffix.length)) ?? "unknown";
-    answer = reply(query, question, [
+    answer = reply(
+      query,
+      question,
       typeof target === "string"
-        ? serviceRecord(statusName, Number(statusPort))
-        : serviceRecord(`h${target.address.replaceAll(".", "-")}${suffix}`, target.port),
-    ]);
+        ? [serviceRecord(statusName, Number(statusPort))]
+        : reachable
+            .among(target)
+            .map(({ address, port }) => serviceRecord(`h${address.replaceAll(".", "-")}${suffix}`, port)),
+    );
   }
   dns.send(answer, from.port, from.address);
 });

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, wr
 import http from "node:http";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ingress } from "../host.ts";
+import type { Ingress, Target } from "../host.ts";
 import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";
 
@@ -24,23 +24,28 @@ export function openRoutes(file: string, statusPort: number): Ingress {
   }
 
   return {
-    route: (siteId, hostnames, target) =>
+    route: (siteId, hostnames, [target = null, ...others]) =>
       change((sites) => {
-        sites[siteId] = { hostnames: [...hostnames], target };
+        sites[siteId] = { hostnames: [...hostnames], target, others };
       }),
     park: (siteId, hostnames) =>
       change((sites) => {
-        sites[siteId] = { hostnames: [...hostnames], target: null };
+        sites[siteId] = { hostnames: [...hostnames], target: null, others: [] };
       }),
     readdress: (siteId, target) =>
       change((sites) => {
         const site = sites[siteId];
-        if (site) site.target = target;
+        if (!site) return;
+        const [first = null, ...others] = targetsOf(site).map((one) =>
+          one.containerId === target.containerId ? target : one,
+        );
+        Object.assign(site, { target: first, others });
       }),
     withdraw: (siteId, containerId) =>
       change((sites) => {
         const site = sites[siteId];
-        if (site?.target?.containerId === containerId) site.target = null;
+        if (site && targetsOf(site).some((target) => target.containerId === containerId))
+          Object.assign(site, { target: null, others: [] });
       }),
     unroute: (siteId) =>
       change((sites) => {
@@ -48,11 +53,14 @@ export function openRoutes(file: string, statusPort: number): Ingress {
       }),
     current(siteId) {
       const site = table.sites[siteId];
-      return site ? (site.target ?? "parked") : null;
+      return site ? (site.target ? targetsOf(site) : "parked") : null;
     },
     sites: () => Object.keys(table.sites),
   };
 }
+
+const targetsOf = ({ target, others }: RouteTable["sites"][string]): Target[] =>
+  target ? [target, ...others] : [];
 
 function read(file: string): RouteTable {
   try {

@@ -1,5 +1,13 @@
 import * as z from "zod";
 
+const Target = z.object({
+  containerId: z.string(),
+  address: z.ipv4(),
+  port: z.number().int().min(1).max(65535),
+  /** It does not run now. */
+  down: z.boolean().optional(),
+});
+
 /** What the responder answers from: one file, replaced as a whole. */
 export const RouteTable = z.object({
   version: z.number().int().nonnegative(),
@@ -8,9 +16,9 @@ export const RouteTable = z.object({
     z.string(),
     z.object({
       hostnames: z.array(z.string()),
-      target: z
-        .object({ containerId: z.string(), address: z.ipv4(), port: z.number().int().min(1).max(65535) })
-        .nullable(),
+      target: Target.nullable(),
+      /** Further replicas. Apart, so that a responder that is older than its agent still answers. */
+      others: z.array(Target).default([]),
     }),
   ),
 });
@@ -18,13 +26,18 @@ export type RouteTable = z.infer<typeof RouteTable>;
 
 export const emptyTable: RouteTable = { version: 0, sites: {} };
 
-/** Where requests for one name go: a container, the page of a stopped site, or the page that knows no such site. */
-export type Answer = { address: string; port: number } | "parked" | "unknown";
+/** Where requests for one name go: containers, the page of a stopped site, or the page that knows no such site. */
+export type Answer = readonly { address: string; port: number }[] | "parked" | "unknown";
 
 /** Host name → answer, for look-ups. Names are compared in lower case. */
 export function byHostname(table: RouteTable): Map<string, Answer> {
   const names = new Map<string, Answer>();
-  for (const { hostnames, target } of Object.values(table.sites))
-    for (const hostname of hostnames) names.set(hostname.toLowerCase(), target ?? "parked");
+  for (const { hostnames, target, others } of Object.values(table.sites)) {
+    const all = target ? [target, ...others] : [];
+    const up = all.filter(({ down }) => down !== true);
+    // Where none runs, the ingress goes on trying until one is there again.
+    const answer = !target ? "parked" : up.length > 0 ? up : all;
+    for (const hostname of hostnames) names.set(hostname.toLowerCase(), answer);
+  }
   return names;
 }

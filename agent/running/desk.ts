@@ -2,6 +2,8 @@ import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
+import { siteLabels, volumeName } from "../docker/specs.ts";
+import type { DiskUse } from "./disk-use.ts";
 import { bytesOf } from "./line-batches.ts";
 import type { Crash, Records } from "./records.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./site-log.ts";
@@ -11,11 +13,14 @@ export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck
 export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
   message.type === "ask" || message.type === "endAsk" || message.type === "crashAck";
 
-export type Means = SiteLogs & { ingress: Ingress; records: Records };
+export type Means = SiteLogs & { ingress: Ingress; records: Records; diskUse: Pick<DiskUse, "soon"> };
 
 /** A crash that is not acknowledged by then is reported again. */
 const resendAfterMs = 30_000;
 const batchBytes = 64 * 1024;
+/** So long the size of a volume is not asked for again; and so long whoever asks waits for it. */
+const sizesKeptMs = 5000;
+const sizesWithinMs = 6000;
 
 /** Answers what is asked of running sites, as long as the link that asked is there, and reports crashes until they are known. */
 export class Desk {
@@ -86,6 +91,13 @@ export class Desk {
     });
   }
 
+  private async volumesOf(siteId: string): Promise<Extract<Answer, { kind: "volumes" }>["volumes"]> {
+    const disk = await this.means.diskUse.soon(siteId, sizesKeptMs, sizesWithinMs);
+    if (disk) return disk.volumes;
+    const volumes = await this.means.engine.volumes(siteLabels(siteId));
+    return volumes.map(({ labels }) => ({ name: labels["berth.volume"] ?? "", sizeMb: null }));
+  }
+
   private async answer(
     question: Question,
     signal: AbortSignal,
@@ -98,6 +110,12 @@ export class Desk {
         return say({ kind: "metrics", samples: records.samples(siteId) }, true);
       case "events":
         return say({ kind: "events", events: records.events(siteId) }, true);
+      case "volumes":
+        return say({ kind: "volumes", volumes: await this.volumesOf(siteId) }, true);
+      case "removeVolume":
+        if (await this.means.engine.removeVolume(volumeName(siteId, question.name)))
+          return say({ kind: "removeVolume" }, true);
+        return say({ kind: "refused", error: volumeInUse }, true);
       case "logs": {
         if (question.follow)
           return followSiteLog(this.means, siteId, question, signal, (lines) =>
@@ -114,6 +132,9 @@ export class Desk {
     }
   }
 }
+
+const volumeInUse =
+  "A container still uses this volume, such as a version that ends its last requests: try again in a few minutes.";
 
 /** At least one, none larger than a frame should be. */
 function inParts(lines: SiteLogLine[]): SiteLogLine[][] {

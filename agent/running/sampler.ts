@@ -6,10 +6,18 @@ import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
 
-type Means = { engine: Engine; ingress: Ingress; records: Records; intervalMs: number };
+type Means = {
+  engine: Engine;
+  ingress: Ingress;
+  records: Records;
+  intervalMs: number;
+  /** Megabytes the site holds on disk, as last measured. */
+  diskMb: (siteId: string) => number | null;
+};
 /** `pid` is asked of the engine once, until the process is another. */
 type Reading = Usage & { atMs: number; pid: number };
 type Sample = Omit<SiteSample, "at">;
+type Used = Omit<Sample, "diskMb">;
 
 const mebibyte = 1024 * 1024;
 /** Sites read at once. */
@@ -34,7 +42,7 @@ export function startSampling(means: Means, signal: AbortSignal): void {
 }
 
 async function sampleAll(
-  { engine, ingress, records, intervalMs }: Means,
+  { engine, ingress, records, intervalMs, diskMb }: Means,
   before: ReadonlyMap<string, Reading>,
 ): Promise<Map<string, Reading>> {
   const at = new Date();
@@ -43,13 +51,17 @@ async function sampleAll(
   const waiting = ingress.sites();
   const work = async () => {
     for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
-      const target = ingress.current(siteId);
-      if (target === null || target === "parked") continue;
-      const last = before.get(target.containerId);
-      const reading = await readingOf(engine, target.containerId, last?.pid);
-      if (!reading) continue;
-      readings.set(target.containerId, reading);
-      if (last) samples.push([siteId, sampleOf(last, reading)]);
+      const targets = ingress.current(siteId);
+      if (targets === null || targets === "parked") continue;
+      const parts: Used[] = [];
+      for (const { containerId } of targets) {
+        const last = before.get(containerId);
+        const reading = await readingOf(engine, containerId, last?.pid);
+        if (!reading) continue;
+        readings.set(containerId, reading);
+        if (last) parts.push(usedBetween(last, reading));
+      }
+      if (parts.length > 0) samples.push([siteId, { ...sumOf(parts), diskMb: diskMb(siteId) }]);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));
@@ -67,7 +79,7 @@ async function readingOf(engine: Engine, containerId: string, pid?: number): Pro
 }
 
 /** What came between two readings. Counters begin anew when Docker restarts the container. */
-export function sampleOf(last: Reading, now: Reading): Sample {
+export function usedBetween(last: Reading, now: Reading): Used {
   const restarted = now.pid !== last.pid || now.cpuNanoseconds < last.cpuNanoseconds;
   const grown = (key: "cpuNanoseconds" | "receivedBytes" | "sentBytes") =>
     restarted ? now[key] : Math.max(0, now[key] - last[key]);
@@ -77,7 +89,16 @@ export function sampleOf(last: Reading, now: Reading): Sample {
     memoryMb: Math.round((now.memoryBytes / mebibyte) * 10) / 10,
     networkInBytes: grown("receivedBytes"),
     networkOutBytes: grown("sentBytes"),
-    // The engine would walk all files the site wrote.
-    diskMb: null,
+  };
+}
+
+/** Of all replicas. */
+export function sumOf(parts: readonly Used[]): Used {
+  const sum = (key: keyof Used) => parts.reduce((total, part) => total + part[key], 0);
+  return {
+    cpuMilli: Math.round(sum("cpuMilli") * 10) / 10,
+    memoryMb: Math.round(sum("memoryMb") * 10) / 10,
+    networkInBytes: sum("networkInBytes"),
+    networkOutBytes: sum("networkOutBytes"),
   };
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { maxSiteLineCharacters, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
-import { secretsIn, siteLabels } from "../docker/specs.ts";
+import { replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import { printable, redactor } from "../redact.ts";
 import { bytesOf, LineBatches } from "./line-batches.ts";
 
@@ -100,10 +100,16 @@ export async function followSiteLog(
 async function lineMaker(engine: Engine, containerId: string): Promise<(entry: LogEntry) => SiteLogLine> {
   const container = await engine.inspectContainer(containerId);
   const redact = redactor(container ? secretsIn(container) : []);
+  const replica = replicaOf(container?.labels ?? {});
   return ({ at, stream, text }) => {
     const shown = redact(printable(text));
     const cut = shown.length > maxSiteLineCharacters;
-    return { at, stream, text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown };
+    return {
+      at,
+      stream,
+      replica,
+      text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown,
+    };
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, Engine } from "../docker/engine.ts";
-import { secretsIn } from "../docker/specs.ts";
+import { replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { log } from "../log.ts";
@@ -14,6 +14,7 @@ export type Watched = {
   records: Records;
   agentId: string;
   onStart: (siteId: string, containerId: string) => void;
+  onEnd: (siteId: string, containerId: string) => void;
   /** The engine is there, for the first time or again. */
   onConnect: () => void;
   /** A version was taken out of service because it keeps exiting. */
@@ -48,6 +49,7 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
       const siteId = event.labels["berth.site"];
       if (siteId === undefined) return;
       if (event.action === "start") watched.onStart(siteId, event.containerId);
+      if (event.action === "die") watched.onEnd(siteId, event.containerId);
       inOrder(() => history.take(siteId, event));
     },
   });
@@ -60,6 +62,8 @@ class SiteHistory {
   /** When containers ended by themselves or ran out of memory, in milliseconds. */
   private readonly exits = new Map<string, number[]>();
   private readonly ooms = new Map<string, number>();
+  /** Replicas that were stopped because they kept exiting, while others served. */
+  private readonly out = new Set<string>();
 
   constructor(watched: Watched) {
     this.watched = watched;
@@ -74,7 +78,7 @@ class SiteHistory {
         kind,
         detail,
       });
-    const version = `Version ${labels["berth.deployment"] ?? "unknown"}`;
+    const version = versionOf(labels);
     records.takenIn(time);
     switch (action) {
       case "kill":
@@ -82,6 +86,7 @@ class SiteHistory {
         return;
       case "start": {
         this.asked.delete(containerId);
+        this.out.delete(containerId);
         const last = records.lastKind(containerId);
         if (last === "exit" || last === "oom")
           add("restart", `${version} was started again after it exited.`);
@@ -121,9 +126,17 @@ class SiteHistory {
     if (!container || !serves(ingress, siteId, containerId)) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
     const redact = redactor(secretsIn(container));
-    const reason = `The app exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped. ${
+    const others = replicasBeside(ingress, siteId, containerId).filter((one) => !this.out.has(one));
+    const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped. ${
       lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
     }`;
+    const addEvent = (detail: string) =>
+      records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
+    if (others.length > 0) {
+      addEvent(`${reason} The site's other replicas serve on; a restart starts all of them again.`);
+      this.out.add(containerId);
+      return engine.stopContainer(containerId, stopGraceSeconds);
+    }
     const error = withLines(
       reason,
       lines.map((line) => redact(printable(line))),
@@ -134,11 +147,7 @@ class SiteHistory {
       deploymentId: labels["berth.deployment"] as Id<"deployment">,
       error,
     };
-    records.addEvent(siteId, containerId, {
-      at: new Date().toISOString(),
-      kind: "crash_loop",
-      detail: reason,
-    });
+    addEvent(reason);
     const pending = { crash, containerId, isOut: false };
     records.addCrash(pending);
     await takeOut(this.watched, pending);
@@ -146,19 +155,41 @@ class SiteHistory {
 }
 
 /** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
-async function takeOut({ engine, ingress, records, onCrash }: Watched, pending: PendingCrash): Promise<void> {
+async function takeOut(
+  { engine, ingress, records, agentId, onCrash }: Watched,
+  pending: PendingCrash,
+): Promise<void> {
   const { crash, containerId } = pending;
   await ingress.withdraw(crash.siteId, containerId);
   // A newer container took its place at the last moment: the site serves.
   if (ingress.current(crash.siteId) !== "parked") return records.forgetCrash(crash);
-  await engine.stopContainer(containerId, stopGraceSeconds);
+  const replicas = await engine.listContainers({
+    ...siteLabels(crash.siteId),
+    "berth.agent": agentId,
+    "berth.deployment": crash.deploymentId,
+  });
+  const running = replicas.filter((one) => one.running && one.id !== containerId).map(({ id }) => id);
+  await Promise.all([containerId, ...running].map((id) => engine.stopContainer(id, stopGraceSeconds)));
   records.addCrash({ ...pending, isOut: true });
   onCrash(crash);
 }
 
 function serves(ingress: Ingress, siteId: string, containerId: string): boolean {
   const current = ingress.current(siteId);
-  return current !== null && current !== "parked" && current.containerId === containerId;
+  return idsOf(current).includes(containerId);
+}
+
+const replicasBeside = (ingress: Ingress, siteId: string, containerId: string): string[] =>
+  idsOf(ingress.current(siteId)).filter((id) => id !== containerId);
+
+const idsOf = (current: ReturnType<Ingress["current"]>): string[] =>
+  current === null || current === "parked" ? [] : current.map((target) => target.containerId);
+
+/** As events name it. */
+function versionOf(labels: Record<string, string>): string {
+  const replica = labels["berth.replica"];
+  const isOneOfSeveral = Number(labels["berth.replicas"] ?? 1) > 1;
+  return `Version ${labels["berth.deployment"] ?? "unknown"}${isOneOfSeveral ? `, replica ${replica},` : ""}`;
 }
 
 const outOfMemory = (labels: Record<string, string>): string => {

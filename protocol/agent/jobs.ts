@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
+import { Replicas, Volumes } from "../api/volumes.ts";
 import { GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
 
 const SiteId = idOf("site");
@@ -56,7 +57,12 @@ export const RunSpec = z.object({
     /** Thousandths of a core. */
     cpuMilli: z.number().int().positive(),
     pids: z.number().int().positive(),
+    /** What the volumes may hold when a deployment begins; left out: any amount. */
+    diskGb: z.number().int().positive().optional(),
   }),
+  /** Containers that share the limits. */
+  replicas: Replicas.default(1),
+  volumes: Volumes.default([]),
 });
 export type RunSpec = z.infer<typeof RunSpec>;
 

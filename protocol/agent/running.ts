@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
 import { SiteEvent, SiteSample } from "../api/running.ts";
+import { VolumeName } from "../api/volumes.ts";
 
 const SiteId = idOf("site");
 
@@ -15,6 +16,8 @@ export const keepEvents = 200;
 export const SiteLogLine = z.object({
   at: Timestamp,
   stream: z.enum(["stdout", "stderr"]),
+  /** Which of the site's containers wrote it, from 1. */
+  replica: z.number().int().positive().optional(),
   text: z.string().max(maxSiteLineCharacters + 20),
 });
 export type SiteLogLine = z.infer<typeof SiteLogLine>;
@@ -32,6 +35,9 @@ export const Question = z.discriminatedUnion("kind", [
   }),
   z.object({ kind: z.literal("metrics"), siteId: SiteId }),
   z.object({ kind: z.literal("events"), siteId: SiteId }),
+  z.object({ kind: z.literal("volumes"), siteId: SiteId }),
+  /** Its data goes, unless a container uses it. */
+  z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
 ]);
 export type Question = z.infer<typeof Question>;
 
@@ -39,6 +45,12 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("logs"), lines: z.array(SiteLogLine).max(1000) }),
   z.object({ kind: z.literal("metrics"), samples: z.array(SiteSample).max(keepSamples) }),
   z.object({ kind: z.literal("events"), events: z.array(SiteEvent).max(keepEvents) }),
+  /** `sizeMb` null: the host cannot tell. */
+  z.object({
+    kind: z.literal("volumes"),
+    volumes: z.array(z.object({ name: z.string(), sizeMb: z.number().nonnegative().nullable() })).max(1000),
+  }),
+  z.object({ kind: z.literal("removeVolume") }),
   /** One plain sentence for the person who asked. */
   z.object({ kind: z.literal("refused"), error: z.string().min(1).max(500) }),
 ]);

@@ -36,6 +36,8 @@ export const LogLine = z
     seq: z.number().int(),
     at: Timestamp,
     stream: z.enum(["system", "stdout", "stderr"]),
+    /** Of a running site: which of its containers wrote it, from 1. */
+    replica: z.number().int().optional(),
     text: z.string(),
   })
   .meta({ id: "LogLine" });

@@ -14,6 +14,8 @@ export type HostPatch = z.infer<typeof HostPatch>;
 export const HostRemoveQuery = z.strictObject({
   /** 1: also with sites on it, where the control plane does not hear it. They are deployed on other hosts. */
   force: z.enum(["0", "1"]).optional(),
+  /** 1: with `force`, also where sites have volumes there, whose data is lost. */
+  loseVolumes: z.enum(["0", "1"]).optional(),
 });
 
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
@@ -42,6 +44,10 @@ export const Host = z
     /** When its agent connected. */
     diskFreeMb: z.number().nullable(),
     siteCount: z.number().int(),
+    /** Of these, those that have volumes: their data is here, so a drain leaves them where they are. */
+    volumeSiteCount: z.number().int(),
+    /** What keeps a drained host from getting empty. */
+    notice: z.string().nullable(),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

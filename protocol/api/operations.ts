@@ -31,6 +31,7 @@ import {
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
+import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 
 /** One endpoint: what the routes validate with, the document says and the clients call. */
 export type Operation = {
@@ -207,6 +208,25 @@ export const operations = {
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
+  },
+  listVolumes: {
+    method: "get",
+    path: "/sites/{id}/volumes",
+    tag: "Sites",
+    summary: "The site's volumes, mounted or only kept, and what they hold",
+    access: "key",
+    answers: [{ status: 200, schema: SiteVolumes }],
+    examples: { answer: { data: [{ name: "uploads", mountPath: "/data", mounted: true, sizeMb: 12.5 }] } },
+  },
+  removeVolume: {
+    method: "delete",
+    path: "/sites/{id}/volumes/{name}",
+    tag: "Sites",
+    summary: "Remove a volume that nothing mounts any more, with all its data",
+    access: "key",
+    answers: [{ status: 200, schema: VolumeRemoved }],
+    refusals: ["conflict"],
+    examples: { answer: { name: "uploads", removed: true } },
   },
   getWebhook: {
     method: "get",

@@ -16,7 +16,10 @@ export type SiteLogQuery = z.infer<typeof SiteLogQuery>;
 export const SiteLogs = z.object({ data: z.array(LogLine) });
 export type SiteLogs = z.infer<typeof SiteLogs>;
 
-/** The minute that ended `at`. Traffic is what came and went in it; `diskMb` is null where the host cannot tell cheaply. */
+/**
+ * The minute that ended `at`. Traffic is what came and went in it; `diskMb` is what the containers wrote and the volumes
+ * hold, looked at every ten minutes; null where the host cannot tell.
+ */
 export const SiteSample = z.object({
   at: Timestamp,
   cpuMilli: z.number().nonnegative(),
@@ -31,8 +34,8 @@ export type SiteSample = z.infer<typeof SiteSample>;
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
-/** `restart` is Docker's own, after an exit. */
-export const siteEventKinds = ["start", "restart", "stop", "exit", "oom", "crash_loop"] as const;
+/** `restart` is Docker's own, after an exit; `disk_full`: the volumes hold more than the pack has. */
+export const siteEventKinds = ["start", "restart", "stop", "exit", "oom", "crash_loop", "disk_full"] as const;
 
 export const SiteEvent = z
   .object({ at: Timestamp, kind: z.enum(siteEventKinds), detail: z.string().max(2000) })

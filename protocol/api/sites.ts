@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
 import { Timestamp } from "./common.ts";
+import { Replicas, Volume, Volumes } from "./volumes.ts";
 
 /** A DNS label: site names become host names. */
 export const SiteName = z
@@ -64,6 +65,9 @@ const runSettings = {
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
   healthCheckPath: HealthCheckPath,
+  /** Containers that share the pack's memory and CPU, and the requests. */
+  replicas: Replicas,
+  volumes: Volumes,
 };
 
 /** Of a private registry. The password is stored encrypted; neither is shown. */
@@ -273,6 +277,8 @@ export const Site = z
     startCommand: z.string().nullable(),
     rootDir: z.string().nullable(),
     healthCheckPath: z.string().nullable(),
+    replicas: z.number(),
+    volumes: z.array(Volume),
     image: z.string().nullable(),
     packId: z.string(),
     billingTerm: z.number(),

@@ -174,6 +174,8 @@ describe("a site's container", () => {
       { key: "B", value: "2", scope: "build", secret: true },
     ],
     limits: { memoryMb: 256, cpuMilli: 500, pids: 64 },
+    replicas: 1,
+    volumes: [],
   } as unknown as Parameters<typeof siteContainer>[1];
   const spec = siteContainer("agent", run, "dep_1", "image", "");
 

@@ -23,6 +23,8 @@ const args = (changes: Partial<Args> = {}): Args => ({
     startTimeoutSeconds: 5,
     env: [],
     limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+    replicas: 1,
+    volumes: [],
   },
   deploymentId: id("deployment", 9),
   source: { type: "dockerfile", text: "FROM scratch\n" },

@@ -121,7 +121,7 @@ describe("the ingress", () => {
   it("loses no request and no WebSocket over ten swaps under load, and shows each at once", async () => {
     let serving = await startVersion("v0");
     const versions = [serving];
-    await routes.route("site_1", [host], serving.target);
+    await routes.route("site_1", [host], [serving.target]);
     const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { Host: host } });
     await once(socket, "open");
     const running = load(8, ["GET", "GET", "POST"]);
@@ -129,7 +129,7 @@ describe("the ingress", () => {
       const next = await startVersion(`v${number}`);
       versions.push(next);
       await vi.waitUntil(() => running.seen.has(`v${number - 1}`));
-      await routes.route("site_1", [host], next.target);
+      await routes.route("site_1", [host], [next.target]);
       expect((await get(port, host)).text).toBe(`v${number}`);
       serving = next;
     }
@@ -144,7 +144,7 @@ describe("the ingress", () => {
 
   it("loses no request while the responder is killed and starts again", async () => {
     const version = await startVersion("steady");
-    await routes.route("site_1", [host], version.target);
+    await routes.route("site_1", [host], [version.target]);
     // Caddy 2.6 asks again only for a GET; later ones for any request that reached no app.
     const running = load(4, ["GET"]);
     await vi.waitUntil(() => (running.seen.get("steady") ?? 0) > 50);
@@ -186,7 +186,7 @@ describe("the ingress", () => {
 
   it("tells the app who asks, and lets nobody pretend", async () => {
     const version = await startVersion("mirror");
-    await routes.route("site_1", [host], version.target);
+    await routes.route("site_1", [host], [version.target]);
     const headers = {
       "X-Forwarded-For": "6.6.6.6",
       "X-Forwarded-Host": "evil",
@@ -205,7 +205,7 @@ describe("the ingress", () => {
 
   it("does not pass on two requests for one", async () => {
     const version = await startVersion("one");
-    await routes.route("site_1", [host], version.target);
+    await routes.route("site_1", [host], [version.target]);
     const socket = connect(port, "127.0.0.1");
     const smuggled = "0\r\n\r\nGET /headers HTTP/1.1\r\nHost: x\r\n\r\n";
     socket.write(

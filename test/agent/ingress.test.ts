@@ -1,8 +1,9 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
@@ -24,15 +25,55 @@ describe("the responder", () => {
 
   it("leads a name to its container as soon as the call that routed it returns", async () => {
     for (let last = 1; last <= 20; last++) {
-      await routes.route("site_1", ["shop.localhost", "www.example.com"], target(`10.0.0.${last}`));
+      await routes.route("site_1", ["shop.localhost", "www.example.com"], [target(`10.0.0.${last}`)]);
       expect(await responder.leadsTo("shop.localhost")).toBe(`10.0.0.${last}:3000`);
     }
     expect(await responder.leadsTo("WWW.Example.COM")).toBe("10.0.0.20:3000");
-    expect(routes.current("site_1")).toEqual(target("10.0.0.20"));
+    expect(routes.current("site_1")).toEqual([target("10.0.0.20")]);
+  });
+
+  it("leads a name to all of its replicas but those that do not run, or take no connection", async () => {
+    const servers = await Promise.all(
+      [1, 2].map(async () => {
+        const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+        await once(server, "listening");
+        return { server, port: (server.address() as AddressInfo).port };
+      }),
+    );
+    const [one, two] = servers.map(({ port }) => ({ ...target("127.0.0.1", port), containerId: `c${port}` }));
+    if (!one || !two) throw new Error("no servers");
+    const names = ["many.localhost"];
+    const leadsTo = (...places: Target[]) =>
+      places.map(({ address, port }) => `${address}:${port}`).toSorted();
+    await routes.route("site_r", names, [one, two]);
+    expect(routes.current("site_r")).toEqual([one, two]);
+    expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(one, two));
+    await routes.readdress("site_r", { ...one, down: true });
+    expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(two));
+    await routes.readdress("site_r", { ...two, down: true });
+    expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(one, two));
+    await routes.readdress("site_r", one);
+    await routes.readdress("site_r", two);
+
+    servers[0]?.server.close();
+    const ask = () => responder.leadsToAll("many.localhost");
+    await vi.waitFor(async () => expect(await ask()).toEqual(leadsTo(two)), { timeout: 5000 });
+    servers[1]?.server.close();
+    await vi.waitFor(async () => expect(await ask()).toEqual(leadsTo(one, two)), { timeout: 5000 });
+
+    await routes.withdraw("site_r", two.containerId);
+    expect(routes.current("site_r")).toBe("parked");
+  });
+
+  it("is understood by a responder of before there were replicas", async () => {
+    await routes.route("site_o", ["old.localhost"], [target("10.0.0.2"), target("10.0.0.3")]);
+    const { sites } = JSON.parse(readFileSync(responder.file, "utf8")) as { sites: Record<string, object> };
+    expect(sites["site_o"]).toMatchObject({ target: target("10.0.0.2") });
+    await routes.unroute("site_o");
   });
 
   it("leads names of no site, of stopped sites and of removed ones to the page that says so", async () => {
-    await routes.route("site_2", ["old.localhost"], target("10.0.0.2"));
+    await routes.route("site_2", ["old.localhost"], [target("10.0.0.2")]);
     await routes.park("site_2", ["old.localhost"]);
     expect(routes.current("site_2")).toBe("parked");
     expect(await responder.leadsTo("old.localhost")).toBe(responder.statusPage);
@@ -46,30 +87,30 @@ describe("the responder", () => {
   });
 
   it("keeps two sites apart whose ids begin alike", async () => {
-    await routes.route("s1", ["one.localhost"], target("10.0.0.1"));
-    await routes.route("s10", ["ten.localhost"], target("10.0.0.10"));
+    await routes.route("s1", ["one.localhost"], [target("10.0.0.1")]);
+    await routes.route("s10", ["ten.localhost"], [target("10.0.0.10")]);
     await routes.unroute("s1");
     expect(await responder.leadsTo("ten.localhost")).toBe("10.0.0.10:3000");
   });
 
   it("knows its routes after kill -9, and so does an agent that starts anew", async () => {
-    await routes.route("site_3", ["kept.localhost"], target("10.0.0.3"));
+    await routes.route("site_3", ["kept.localhost"], [target("10.0.0.3")]);
     await responder.kill();
     await responder.run();
     expect(await responder.leadsTo("kept.localhost")).toBe("10.0.0.3:3000");
-    expect(responder.openRoutes().current("site_3")).toEqual(target("10.0.0.3"));
+    expect(responder.openRoutes().current("site_3")).toEqual([target("10.0.0.3")]);
   });
 
   it("a route made while it is down is in force when the call returns", async () => {
     await responder.kill();
-    const routed = routes.route("site_4", ["late.localhost"], target("10.0.0.4"));
+    const routed = routes.route("site_4", ["late.localhost"], [target("10.0.0.4")]);
     await responder.run();
     await routed;
     expect(await responder.leadsTo("late.localhost")).toBe("10.0.0.4:3000");
   });
 
   it("goes on serving what it knows when the file is damaged or lost, and takes the next whole one", async () => {
-    await routes.route("site_5", ["held.localhost"], target("10.0.0.5"));
+    await routes.route("site_5", ["held.localhost"], [target("10.0.0.5")]);
     for (const damage of [
       "",
       "{",
@@ -83,7 +124,7 @@ describe("the responder", () => {
     rmSync(responder.file);
     await get(responder.statusPort, "127.0.0.1", { path: "/.berth/version" });
     expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.5:3000");
-    await routes.route("site_5", ["held.localhost"], target("10.0.0.55"));
+    await routes.route("site_5", ["held.localhost"], [target("10.0.0.55")]);
     expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.55:3000");
   });
 
@@ -110,7 +151,7 @@ describe("the responder", () => {
   });
 
   it("survives whatever comes in a packet", async () => {
-    await routes.route("site_6", ["alive.localhost"], target("10.0.0.6"));
+    await routes.route("site_6", ["alive.localhost"], [target("10.0.0.6")]);
     const socket = createSocket("udp4");
     const query = Buffer.from("000101000001000000000000057465737401780275700869", "hex");
     await fc.assert(
@@ -175,7 +216,7 @@ it("two changes at once are both kept", async () => {
   const routes = responder.openRoutes();
   await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
-      routes.route(`site_${index}`, [`s${index}.localhost`], target(`10.0.1.${index}`)),
+      routes.route(`site_${index}`, [`s${index}.localhost`], [target(`10.0.1.${index}`)]),
     ),
   );
   for (let index = 0; index < 20; index++)

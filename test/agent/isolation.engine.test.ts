@@ -49,6 +49,8 @@ async function startSite(account: Account, code = "", limits = {}): Promise<Site
     startTimeoutSeconds: 10,
     env: [{ key: "CODE", value: hello, scope: "runtime", secret: false }],
     limits: { memoryMb: 128, cpuMilli: 500, pids: 64, ...limits },
+    replicas: 1,
+    volumes: [],
   } as unknown as Parameters<typeof siteContainer>[1];
   const id = await engine.createContainer(siteContainer(agentId, run, "dep_1", "node:24-bookworm-slim", ""));
   containers.push(id);

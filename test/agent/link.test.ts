@@ -36,6 +36,8 @@ function deployJob(secret: string): Job<"site.deploy"> {
         startTimeoutSeconds: 5,
         env: [{ key: "TOKEN", value: secret, scope: "both", secret: true }],
         limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+        replicas: 1,
+        volumes: [],
       },
       deploymentId: newId("deployment"),
       source: { type: "image", reference: "app:1", login: null },

@@ -33,6 +33,8 @@ const deployJob = (): Job<"site.deploy"> => ({
       startTimeoutSeconds: 5,
       env: [{ key: "TOKEN", value: "hunter2-token", scope: "both", secret: true }],
       limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+      replicas: 1,
+      volumes: [],
     },
     deploymentId: newId("deployment"),
     source: { type: "git", address: "git.example/a/b", branch: null, token: "ghp_private" },

@@ -15,7 +15,7 @@ import type { Ingress, Target } from "../../agent/host.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
-import { sampleOf } from "../../agent/running/sampler.ts";
+import { sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
@@ -91,23 +91,32 @@ describe("a sample", () => {
 
   it("is what came since the last reading", () => {
     const now = { ...reading, cpuNanoseconds: 8e9, receivedBytes: 160, sentBytes: 50 };
-    expect(sampleOf({ ...reading, atMs: 0 }, { ...now, atMs: 60_000 })).toEqual({
+    expect(usedBetween({ ...reading, atMs: 0 }, { ...now, atMs: 60_000 })).toEqual({
       cpuMilli: 50,
       memoryMb: 1.5,
       networkInBytes: 60,
       networkOutBytes: 0,
-      diskMb: null,
+    });
+  });
+
+  it("is the sum of all replicas", () => {
+    const part = { cpuMilli: 1.5, memoryMb: 10.1, networkInBytes: 3, networkOutBytes: 4 };
+    expect(sumOf([part, part, part])).toEqual({
+      cpuMilli: 4.5,
+      memoryMb: 30.3,
+      networkInBytes: 9,
+      networkOutBytes: 12,
     });
   });
 
   it("begins anew with the counters", () => {
     const now = { ...reading, cpuNanoseconds: 6e8, receivedBytes: 10, atMs: 60_000 };
-    expect(sampleOf({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 10, networkInBytes: 10 });
+    expect(usedBetween({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 10, networkInBytes: 10 });
   });
 
   it("begins anew with another process, however much it used", () => {
     const now = { ...reading, cpuNanoseconds: 6e9, atMs: 60_000, pid: 8 };
-    expect(sampleOf({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 100, networkInBytes: 100 });
+    expect(usedBetween({ ...reading, atMs: 0 }, now)).toMatchObject({ cpuMilli: 100, networkInBytes: 100 });
   });
 
   const devices = ["Inter-| head", "  lo: 9 0 0 0 0 0 0 0 9 0", "eth0: 70 1 0 0 0 0 0 0 80 2 0"].join("\n");
@@ -199,8 +208,10 @@ describe("what the host keeps of its sites", () => {
 });
 
 /** An engine and an ingress that do what is asked of them, and say so. */
-function world() {
-  let served: Target | "parked" | null = { containerId: "c1", address: "10.0.0.2", port: 3000 };
+function world(ids = ["c1"]) {
+  const targets = (list: string[]): Target[] =>
+    list.map((containerId, index) => ({ containerId, address: `10.0.0.${index + 2}`, port: 3000 }));
+  let served: readonly Target[] | "parked" | null = targets(ids);
   let emit: (event: ContainerEvent) => void = () => undefined;
   const done: string[] = [];
   const engine = {
@@ -209,12 +220,15 @@ function world() {
     },
     inspectContainer: () => Promise.resolve({ env: ["KEY=hunter22"], labels: { "berth.secrets": "KEY" } }),
     lastLines: () => Promise.resolve(["the key is hunter22"]),
+    listContainers: () => Promise.resolve(ids.map((id) => ({ id, name: id, labels: {}, running: true }))),
     stopContainer: (id: string) => Promise.resolve(void done.push(`stop ${id}`)),
   } as unknown as Engine;
   const ingress = {
     current: () => served,
     withdraw: (_site: string, containerId: string) => {
-      if (typeof served === "object" && served?.containerId === containerId) served = "parked";
+      const serves =
+        served !== null && served !== "parked" && served.some((one) => one.containerId === containerId);
+      if (serves) served = "parked";
       return Promise.resolve(void done.push("withdraw"));
     },
   } as unknown as Ingress;
@@ -222,13 +236,25 @@ function world() {
     engine,
     ingress,
     done,
-    serve: (now: typeof served) => (served = now),
-    emit: (action: ContainerEvent["action"], seconds: number, exitCode: number | null = null) =>
+    diskUse: { soon: () => Promise.resolve(null) },
+    serve: (now: string[] | "parked") => (served = now === "parked" ? now : targets(now)),
+    emit: (
+      action: ContainerEvent["action"],
+      seconds: number,
+      exitCode: number | null = null,
+      containerId = "c1",
+    ) =>
       emit({
         action,
-        containerId: "c1",
+        containerId,
         time: `${1_767_225_600 + seconds}.000000000`,
-        labels: { "berth.site": siteId, "berth.deployment": deploymentId, "berth.memory": "256" },
+        labels: {
+          "berth.site": siteId,
+          "berth.deployment": deploymentId,
+          "berth.memory": "256",
+          "berth.replica": containerId.slice(1),
+          "berth.replicas": String(ids.length),
+        },
         exitCode,
       }),
   };
@@ -237,7 +263,7 @@ function world() {
 function watch(on: ReturnType<typeof world>, onCrash: (crash: Crash) => void = () => undefined): void {
   const nothing = () => undefined;
   watchSites(
-    { ...on, records, agentId: "a", onStart: nothing, onConnect: nothing, onCrash },
+    { ...on, records, agentId: "a", onStart: nothing, onEnd: nothing, onConnect: nothing, onCrash },
     new AbortController().signal,
   );
 }
@@ -286,10 +312,37 @@ describe("what happens to a container", () => {
       on.emit("kill", at);
       on.emit("die", at + 1, 0);
     }
-    on.serve({ containerId: "c2", address: "10.0.0.3", port: 3000 });
+    on.serve(["c2"]);
     for (const at of [21, 22, 23, 24, 25, 26]) on.emit("die", at, 1);
     await settle();
     expect(on.done).toEqual([]);
+  });
+
+  it("one replica that keeps exiting is stopped while the others serve; the last one ends the service", async () => {
+    const on = world(["c1", "c2"]);
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    for (const at of [1, 2, 3, 4, 5]) on.emit("die", at, 1, "c2");
+    await settle();
+    expect([on.done, crashes]).toEqual([["stop c2"], []]);
+    expect(records.events(siteId).at(-1)?.detail).toMatch(
+      /^Replica 2 exited 5 times .* other replicas serve/,
+    );
+    for (const at of [11, 12, 13, 14, 15]) on.emit("die", at, 1);
+    await settle();
+    expect(on.done).toEqual(["stop c2", "withdraw", "stop c1", "stop c2"]);
+    expect(crashes).toHaveLength(1);
+  });
+
+  it("a replica that was started again after its loop counts as one that serves", async () => {
+    const on = world(["c1", "c2"]);
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    for (const at of [1, 2, 3, 4, 5]) on.emit("die", at, 1, "c2");
+    on.emit("start", 8, null, "c2");
+    for (const at of [11, 12, 13, 14, 15]) on.emit("die", at, 1);
+    await settle();
+    expect([on.done, crashes]).toEqual([["stop c2", "stop c1"], []]);
   });
 
   it("a crash that the agent did not end is ended by the next one", async () => {

@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 afterAll(removeSites);
 
-const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id);
+const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id).replace("{name}", "data");
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
 const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.example });
 

@@ -50,6 +50,8 @@ const run = {
   startTimeoutSeconds: 60,
   env: [{ key: "A", value: "", scope: "both" as const, secret: true }],
   limits: { memoryMb: 256, cpuMilli: 250, pids: 128 },
+  replicas: 1,
+  volumes: [],
 };
 const jobs: { [K in JobKind]: Job<K> } = {
   "site.deploy": {
@@ -158,6 +160,9 @@ describe("a message is refused", () => {
       { rootDir: "../../etc" },
       { dockerfilePath: "/etc/passwd" },
       { run: { ...run, port: 0 } },
+      { run: { ...run, replicas: 11 } },
+      { run: { ...run, volumes: [{ name: "data", mountPath: "/proc" }] } },
+      { run: { ...run, volumes: [{ name: "/", mountPath: "/data" }] } },
       { run: { ...run, hostnames: [] } },
       { run: { ...run, limits: { ...run.limits, memoryMb: -1 } } },
     ])

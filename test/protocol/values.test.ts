@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
 import { GitAddress, GitBranch, ImageReference, RepositoryPath, SiteName } from "../../protocol/api/sites.ts";
+import { MountPath } from "../../protocol/api/volumes.ts";
 import { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
@@ -89,6 +90,62 @@ describe("paths, names and images", () => {
       expect(accepts(ImageReference, image)).toBe(true);
     for (const image of ["", "--privileged", "Nginx", "a b", "a;b", "a:$(id)", "a@sha256:12"])
       expect(accepts(ImageReference, image)).toBe(false);
+  });
+});
+
+describe("a volume's place", () => {
+  it.each([
+    "/data",
+    "/var/lib/app",
+    "/usr/src/app/data",
+    "/app/.cache",
+    "/srv/a-b_c@1+2",
+    "/etcetera",
+    "/tmp",
+  ])("may be %s", (path) => expect(accepts(MountPath, path)).toBe(true));
+  it.each(
+    [
+      ["", "/", "data", "./data", "~/data", "C:\\data", "//data", "/data/", "/data//a"],
+      [
+        "/data/..",
+        "/../data",
+        "/data/../etc",
+        "/.",
+        "/data/.",
+        "/a b",
+        "/a:ro",
+        "/a,b",
+        "/a\n",
+        "/a\0",
+        "/ü",
+      ],
+      ["/proc", "/proc/1", "/sys/fs", "/dev/shm", "/run", "/var/run/docker.sock", "/etc", "/etc/passwd"],
+      [
+        "/bin",
+        "/sbin/x",
+        "/lib/x",
+        "/lib64",
+        "/usr",
+        "/usr/bin",
+        "/usr/lib/x",
+        "/usr/local",
+        "/var",
+        "/boot",
+      ],
+      [`/${"a".repeat(200)}`],
+    ].flat(),
+  )("may not be %j", (path) => expect(accepts(MountPath, path)).toBe(false));
+
+  it("accepted is absolute, normal and nothing that the container cannot do without", () => {
+    const part = fc.constantFrom("..", ".", "", "etc", "proc", "run", "var", "usr", "data", "a b", "x:y");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 4 }), (parts) => {
+        const path = `/${parts.join("/")}`;
+        if (!accepts(MountPath, path)) return;
+        expect(normalize(path)).toBe(path);
+        expect(path).not.toMatch(/^\/(etc|proc|run|var\/run)(\/|$)/);
+      }),
+    );
   });
 });
 

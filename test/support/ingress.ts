@@ -92,6 +92,15 @@ export class TestResponder {
     return `${address}:${service?.port}`;
   }
 
+  /** All that Caddy may choose from. */
+  async leadsToAll(hostname: string): Promise<string[]> {
+    const services = await this.resolver().resolveSrv(`${hostname}.up.internal`);
+    const all = services.map(
+      async ({ name, port }) => `${(await this.resolver().resolve4(name)).join()}:${port}`,
+    );
+    return (await Promise.all(all)).toSorted();
+  }
+
   get statusPage(): string {
     return `127.0.0.1:${this.statusPort}`;
   }

@@ -38,7 +38,13 @@ function countedEnv(counts: Counts): Env {
   const answered = ({ kind }: Question) =>
     Promise.resolve({
       kind,
-      ...{ logs: { lines: [] }, metrics: { samples: [] }, events: { events: [] } }[kind],
+      ...{
+        logs: { lines: [] },
+        metrics: { samples: [] },
+        events: { events: [] },
+        volumes: { volumes: [] },
+        removeVolume: {},
+      }[kind],
     });
   const never = () => new Promise<never>(() => undefined);
   return {

@@ -11,8 +11,15 @@ import { bindings, call, createSite, readyAgent, runningSite, type Agent } from 
 async function answerAll(host: Agent): Promise<never> {
   for (;;) {
     const { requestId, question } = await host.next("ask");
-    const answer = { logs: { lines: [] }, metrics: { samples: [] }, events: { events: [] } }[question.kind];
-    host.send({ type: "answer", requestId, answer: { kind: question.kind, ...answer }, last: true });
+    const answers = {
+      logs: { lines: [] },
+      metrics: { samples: [] },
+      events: { events: [] },
+      volumes: { volumes: [] },
+      removeVolume: {},
+    };
+    const answer = { kind: question.kind, ...answers[question.kind] };
+    host.send({ type: "answer", requestId, answer, last: true });
   }
 }
 

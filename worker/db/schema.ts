@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
+import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
   accountPlans,
@@ -175,6 +176,9 @@ export const sites = sqliteTable(
     rootDir: text("root_dir"),
     dockerfilePath: text("dockerfile_path"),
     healthCheckPath: text("health_check_path"),
+    replicas: integer().notNull().default(1),
+    /** What the next deployment mounts; which volumes there are, `site_volumes` says. */
+    volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
     region: text(),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     billingTerm: integer("billing_term").notNull(),
@@ -244,7 +248,28 @@ export const siteEnvVersions = sqliteTable(
   (t) => [uniqueIndex("site_env_versions_key").on(t.siteId, t.version)],
 );
 
-export type RunSettings = { port: number; startCommand: string | null; healthCheckPath: string | null };
+/**
+ * Volumes of sites that there are or may be on their hosts: a row comes with the setting, and goes when its data does. A site
+ * that has one does not move.
+ */
+export const siteVolumes = sqliteTable(
+  "site_volumes",
+  {
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    name: text().notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [uniqueIndex("site_volumes_key").on(t.siteId, t.name)],
+);
+
+export type RunSettings = {
+  port: number;
+  startCommand: string | null;
+  healthCheckPath: string | null;
+  /** Left out by deployments from before there were any. */
+  replicas?: number;
+  volumes?: Volume[];
+};
 
 export const deployments = sqliteTable(
   "deployments",

@@ -18,6 +18,8 @@ export const hosts = new Hono<AppEnv>()
   .patch("/:id", body(operations.patchHost.body), async (c) =>
     c.json(await changeHost(c.var.ctx, c.req.param("id"), c.req.valid("json"))),
   )
-  .delete("/:id", query(operations.deleteHost.query), async (c) =>
-    c.json(await removeHost(c.var.ctx, c.req.param("id"), c.req.valid("query").force === "1")),
-  );
+  .delete("/:id", query(operations.deleteHost.query), async (c) => {
+    const { force, loseVolumes } = c.req.valid("query");
+    const how = { force: force === "1", loseVolumes: loseVolumes === "1" };
+    return c.json(await removeHost(c.var.ctx, c.req.param("id"), how));
+  });

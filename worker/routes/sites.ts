@@ -16,6 +16,8 @@ import { removeSite } from "../services/sites/remove.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { setSiteSettings } from "../services/sites/set-settings.ts";
+import { listVolumes } from "../services/volumes/list.ts";
+import { removeVolume } from "../services/volumes/remove.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
 
 export const sites = new Hono<AppEnv>()
@@ -51,5 +53,9 @@ export const sites = new Hono<AppEnv>()
   })
   .get("/:id/metrics", async (c) => c.json(await siteMetrics(c.var.ctx, c.req.param("id"))))
   .get("/:id/events", async (c) => c.json(await siteEventsOf(c.var.ctx, c.req.param("id"))))
+  .get("/:id/volumes", async (c) => c.json(await listVolumes(c.var.ctx, c.req.param("id"))))
+  .delete("/:id/volumes/:name", async (c) =>
+    c.json(await removeVolume(c.var.ctx, c.req.param("id"), c.req.param("name"))),
+  )
   .get("/:id/webhook", async (c) => c.json(await getWebhookAddress(c.var.ctx, c.req.param("id"))))
   .post("/:id/webhook/rotate", async (c) => c.json(await rotateWebhookAddress(c.var.ctx, c.req.param("id"))));

@@ -24,7 +24,8 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
   const now = ctx.now().getTime();
   const { from, to } = siteEvents.moveRequested;
   const siteId = sql`(SELECT id FROM sites WHERE host_id = ${hostId} AND mark = ${mark})`;
-  const here = sql`s.host_id = ${hostId} AND s.move_host_id IS NULL AND s.leaving_host_id IS NULL
+  // Data in volumes is on this host: the site stays with it.
+  const here = sql`s.host_id = ${hostId} AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = s.id) AND s.move_host_id IS NULL AND s.leaving_host_id IS NULL
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))
     AND (SELECT status FROM hosts WHERE id = ${hostId}) = 'DRAINING'`;
   const [, , , , , , [moved]] = await ctx.db.batch([

@@ -1,29 +1,36 @@
 import { and, eq, ne, sql } from "drizzle-orm";
-import type { HostRemoved } from "../../../protocol/api/hosts.ts";
+import type { Host, HostRemoved } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { lossWarning } from "../../domain/volume-notice.ts";
 import { statusAfterDeployment } from "../jobs/finish.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 import { queueMove } from "./queue-move.ts";
 import { requireOperator } from "./require-operator.ts";
 
+const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
 const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
 
 /** A drained, empty host goes. With `force` one that is silent: what ran there is deployed on other hosts. */
-export async function removeHost(ctx: Ctx, hostId: string, force: boolean): Promise<HostRemoved> {
+export async function removeHost(
+  ctx: Ctx,
+  hostId: string,
+  { force, loseVolumes }: { force: boolean; loseVolumes: boolean },
+): Promise<HostRemoved> {
   requireOperator(ctx);
   const id = hostIdOf(hostId);
   const host = await hostNamed(ctx, id);
-  if (force ? await forceOut(ctx, id) : await takeOut(ctx, id)) {
+  if (force && !loseVolumes) await refuseLoss(ctx, host);
+  if (force ? await forceOut(ctx, id, loseVolumes) : await takeOut(ctx, id)) {
     ctx.hosts.dismiss(id);
     return { id, removed: true };
   }
   if (force) throw conflict(`${host.name} is connected: drain it, then remove it without force.`);
   throw conflict(
     host.status === "DRAINING"
-      ? `${host.name} still carries sites or what they left (${host.siteCount} placed here): wait until they have moved. If the host is dead, remove it with ?force=1.`
+      ? `${host.name} still carries sites or what they left (${host.siteCount} placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
       : `${host.name} takes sites: drain it first. If the host is dead, remove it with ?force=1.`,
   );
 }
@@ -44,7 +51,17 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
   return removed.length > 0;
 }
 
-async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
+/** @throws AppError conflict where data would be lost */
+async function refuseLoss(ctx: Ctx, { id, name, volumeSiteCount: count }: Host): Promise<void> {
+  if (count === 0) return;
+  const some = await ctx.db.all<{ name: string }>(
+    sql`SELECT name FROM sites WHERE host_id = ${id} AND ${hasVolumes} ORDER BY name LIMIT 10`,
+  );
+  const names = some.map((site) => site.name);
+  throw conflict(lossWarning(name, names, count));
+}
+
+async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise<boolean> {
   const now = ctx.now().getTime();
   const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
   const reason = "Its host was removed.";
@@ -57,6 +74,9 @@ async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
           eq(hosts.id, id),
           ne(hosts.status, "REMOVED"),
           sql`(${hosts.connectedAt} IS NULL OR ${hosts.offlineSince} IS NOT NULL)`,
+          loseVolumes
+            ? undefined
+            : sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} AND ${hasVolumes})`,
         ),
       )
       .returning({ id: hosts.id }),

@@ -3,6 +3,7 @@ import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Db } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
+import { drainNotice } from "../../domain/volume-notice.ts";
 import { placedMb } from "./placement.ts";
 
 /** Hosts with all that their public record shows, in one statement. */
@@ -16,6 +17,9 @@ export const selectHosts = (db: Db) =>
       siteCount: sql<number>`(SELECT count(*) FROM sites WHERE host_id = ${sql.raw("hosts.id")})`.as(
         "site_count",
       ),
+      volumeSiteCount: sql<number>`(
+        SELECT count(*) FROM sites WHERE host_id = ${sql.raw("hosts.id")}
+          AND EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id))`.as("volume_site_count"),
     })
     .from(hosts);
 
@@ -32,6 +36,8 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   freeMemoryMb: freeMemoryMb(row.memoryMb, row.placedMb),
   diskFreeMb: row.diskFreeMb,
   siteCount: row.siteCount,
+  volumeSiteCount: row.volumeSiteCount,
+  notice: drainNotice(row.status, row.volumeSiteCount),
   createdAt: row.createdAt.toISOString(),
   connectedAt: row.connectedAt?.toISOString() ?? null,
 });

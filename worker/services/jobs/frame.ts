@@ -116,11 +116,13 @@ const runOf = (ctx: Ctx, { site, deployment, pack, env, domains }: JobMaterial):
     startCommand: site.startCommand,
     healthCheckPath: site.healthCheckPath,
   }),
+  replicas: deployment?.run?.replicas ?? 1,
+  volumes: deployment?.run?.volumes ?? [],
   startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
   env: env.map((entry) =>
     entry.secret
       ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
       : entry,
   ),
-  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids },
+  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
 });

@@ -44,7 +44,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
   const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")})`;
   // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced] = await ctx.db.batch([
+  const [, , , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
         deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
@@ -59,9 +59,15 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     ctx.statement(sql`
       UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
         run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
-          (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path)
+          (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
+            'replicas', replicas, 'volumes', json(volumes))
             FROM sites WHERE id = deployments.site_id) END
       WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
+    // A rollback may bring back a volume whose data was removed.
+    ctx.statement(sql`
+      INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
+      SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
+      WHERE d.id = ${ofTaken("deployment_id")}`),
     ctx.statement(
       sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
     ),

@@ -4,8 +4,10 @@ import { accountOf, type Ctx } from "../../context.ts";
 import { invoices, packs, sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { addDays, invoiceDueDays, termPriceCents } from "../../domain/pricing.ts";
+import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { siteSlug } from "../../domain/slug.ts";
 import { deriveKey, mintToken, sha256Hex, webhookSegment } from "../../domain/tokens.ts";
+import { keepVolumes } from "../volumes/keep.ts";
 
 /** A PENDING site and its unpaid invoice; nothing is deployed. */
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
@@ -30,6 +32,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
   ]);
   if (!pack) throw invalid("packId", "no active site pack has this id");
   if (taken) throw conflict(`You already have a site named ${input.name}: choose another name.`);
+
+  refuseTooManyReplicas("replicas", input.replicas ?? 1, pack.memoryMb);
 
   const now = ctx.now();
   const siteId = ctx.newId("site");
@@ -62,6 +66,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     rootDir: input.rootDir,
     dockerfilePath: input.dockerfilePath,
     healthCheckPath: input.healthCheckPath,
+    replicas: input.replicas,
+    volumes: input.volumes,
     region: input.region,
     packId: pack.id,
     billingTerm: input.billingTerm,
@@ -101,6 +107,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
         .from(sites)
         .where(eq(sites.id, siteId)),
     ),
+    keepVolumes(ctx, siteId, input.volumes ?? []),
   ]);
   if (created.length === 0)
     throw conflict(`You already have a site named ${input.name}: choose another name.`);

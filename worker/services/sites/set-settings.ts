@@ -1,11 +1,14 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { sites } from "../../db/schema.ts";
+import { packs, sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
+import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { requireOwned } from "../owned.ts";
+import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
-import { siteOwnedBy } from "./owned.ts";
+import { siteById, siteIdOf } from "./owned.ts";
 import { siteView } from "./view.ts";
 
 const ofSource = {
@@ -16,7 +19,11 @@ const ofSource = {
 
 /** Used from the next deployment. A setting of another kind of source is refused. */
 export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSettings): Promise<Site> {
-  const site = await siteOwnedBy(ctx, siteId);
+  const id = siteIdOf(siteId);
+  const [[found], [pack]] = await ctx.db.batch([siteById(ctx, id), packOf(ctx, id)]);
+  const site = requireOwned(ctx, found);
+  if (settings.replicas !== undefined && pack)
+    refuseTooManyReplicas("settings.replicas", settings.replicas, pack.memoryMb);
   for (const [type, names] of Object.entries(ofSource))
     for (const name of names)
       if (type !== site.deployType && settings[name] !== undefined)
@@ -31,12 +38,19 @@ export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSe
         registryPassword && ctx.secrets.seal(registryPassword, `sites.registry_password:${site.id}`),
     }),
   };
-  const [, [changed]] = await ctx.db.batch([
+  const [, , [changed]] = await ctx.db.batch([
     ctx.db
       .update(sites)
       .set({ ...plain, ...sealed, updatedAt: ctx.now() })
       .where(eq(sites.id, site.id)),
+    keepVolumes(ctx, site.id, settings.volumes ?? []),
     ctx.hot(recordById, { id: site.id }),
   ]);
   return siteView(ctx, requireOwned(ctx, changed));
 }
+
+const packOf = (ctx: Ctx, siteId: Id<"site">) =>
+  ctx.db
+    .select({ memoryMb: packs.memoryMb })
+    .from(packs)
+    .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${siteId})`));

@@ -69,6 +69,8 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     startCommand: site.startCommand,
     rootDir: site.rootDir,
     healthCheckPath: site.healthCheckPath,
+    replicas: site.replicas,
+    volumes: site.volumes,
     image: site.image,
     packId: site.packId,
     billingTerm: site.billingTerm,

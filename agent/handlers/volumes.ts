@@ -1,0 +1,92 @@
+import { basename, dirname } from "node:path";
+import type { Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import tarStream, { type Headers } from "tar-stream";
+import type { RunSpec } from "../../protocol/agent/jobs.ts";
+import { ownerOf } from "../docker/image-user.ts";
+import { volumeLabels, volumeName } from "../docker/specs.ts";
+import type { ContainerState, Engine } from "../docker/engine.ts";
+import type { Host, JobRun } from "../host.ts";
+
+/** Enough of /etc/passwd. */
+const maxFileBytes = 1024 * 1024;
+
+/** The volumes of a release are there, with what they held before. */
+export async function ensureVolumes(host: Host, run: RunSpec): Promise<void> {
+  for (const { name } of run.volumes)
+    await host.engine.ensureVolume(volumeName(run.siteId, name), volumeLabels(host.agentId, run, name));
+}
+
+/**
+ * A volume that nobody wrote to yet belongs to whom the image runs as. Where the image has the folder, the engine has
+ * copied it with its owners; otherwise it is root's and empty. Done through the container that is to run, before it does:
+ * nothing runs as root for it, and images without a shell can have it too.
+ */
+export async function giveVolumes(
+  { engine }: Host,
+  run: RunSpec,
+  container: ContainerState,
+  job: JobRun,
+): Promise<void> {
+  if (run.volumes.length === 0 || container.running || /^(?:|0|root)(?::|$)/.test(container.user)) return;
+  const owner = ownerOf(
+    container.user,
+    await fileIn(engine, container.id, "/etc/passwd"),
+    await fileIn(engine, container.id, "/etc/group"),
+  );
+  for (const { name, mountPath } of run.volumes) {
+    const folder = await untouchedFolder(engine, container.id, mountPath);
+    if (!folder) continue;
+    if (!owner) {
+      job.log(`The image has no user ${container.user}: the volume ${name} belongs to root.`);
+      continue;
+    }
+    const tar = tarStream.pack();
+    tar.entry({ name: `${basename(mountPath)}/`, type: "directory", mode: folder.mode ?? 0o755, ...owner });
+    tar.finalize();
+    await engine.writeFiles(container.id, dirname(mountPath), await buffer(tar));
+  }
+}
+
+async function fileIn(engine: Engine, id: string, path: string): Promise<string> {
+  const files = await engine.readFiles(id, path);
+  let found = "";
+  if (files)
+    await readEntries(files, async ({ size = 0 }, content) => {
+      if (size <= maxFileBytes) found = await text(content);
+      return false;
+    });
+  return found;
+}
+
+/** The folder itself, when root owns it and nothing is in it. */
+async function untouchedFolder(engine: Engine, id: string, path: string): Promise<Headers | null> {
+  const files = await engine.readFiles(id, path);
+  const entries: Headers[] = [];
+  if (files)
+    await readEntries(files, async (header) => {
+      entries.push(header);
+      return Promise.resolve(entries.length < 2);
+    });
+  const [folder] = entries;
+  return folder?.type === "directory" && folder.uid === 0 && entries.length === 1 ? folder : null;
+}
+
+/** Entry by entry until it is enough: a volume may hold gigabytes. */
+function readEntries(
+  files: Readable,
+  take: (header: Headers, content: Readable) => Promise<boolean>,
+): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const tar = tarStream.extract();
+    tar.on("entry", (header, content, next) => {
+      take(header, content as Readable).then((goOn) => {
+        if (!goOn) return resolve();
+        content.resume();
+        next();
+      }, reject);
+    });
+    tar.on("finish", resolve).on("error", reject);
+    files.on("error", reject).pipe(tar);
+  }).finally(() => files.destroy());
+}

@@ -1,0 +1,48 @@
+import net from "node:net";
+
+type Place = { address: string; port: number };
+type Known = { atMs: number; isUp: boolean; isChecking: boolean };
+
+/** While requests come, so often each replica is looked at; and so long it has to take a connection on its own host. */
+const checkMs = 500;
+const connectMs = 300;
+
+/**
+ * Which of a site's replicas take connections. Looked at while somebody asks, so that a dead one is left out also when the
+ * agent, which hears of its end from the engine, is away: a request to an address that is gone waits for seconds.
+ */
+export class Reachable {
+  private readonly known = new Map<string, Known>();
+
+  /** Those that took the last connection; all of them where none did, or there is but one. */
+  among<P extends Place>(places: readonly P[]): readonly P[] {
+    if (places.length < 2) return places;
+    const up = places.filter((place) => this.isUp(place));
+    return up.length > 0 ? up : places;
+  }
+
+  /** There are no other places than these now. */
+  keepOnly(places: readonly Place[]): void {
+    const names = new Set(places.map(nameOf));
+    for (const name of this.known.keys()) if (!names.has(name)) this.known.delete(name);
+  }
+
+  private isUp(place: Place): boolean {
+    const name = nameOf(place);
+    const known = this.known.get(name) ?? { atMs: -Infinity, isUp: true, isChecking: false };
+    if (!known.isChecking && performance.now() - known.atMs > checkMs) {
+      this.known.set(name, known);
+      known.isChecking = true;
+      const socket = net.connect({ host: place.address, port: place.port });
+      socket.setTimeout(connectMs, () => socket.destroy(new Error("no answer")));
+      const end = (isUp: boolean) => {
+        socket.destroy();
+        Object.assign(known, { atMs: performance.now(), isUp, isChecking: false });
+      };
+      socket.once("connect", () => end(true)).once("error", () => end(false));
+    }
+    return known.isUp;
+  }
+}
+
+const nameOf = ({ address, port }: Place): string => `${address}:${port}`;

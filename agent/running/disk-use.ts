@@ -1,0 +1,127 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { diskUsed } from "../docker/disk-used.ts";
+import type { Engine } from "../docker/engine.ts";
+import { siteLabels } from "../docker/specs.ts";
+import type { Ingress } from "../host.ts";
+import { log } from "../log.ts";
+import type { Records } from "./records.ts";
+
+/** Megabytes; null where the host cannot tell. */
+export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
+type Means = { engine: Engine; ingress: Ingress; records: Records };
+type Known = { atMs: number; disk: SiteDisk };
+
+const mebibyte = 1024 * 1024;
+const keptMs = 10 * 60_000;
+
+/** What sites hold on disk. Somebody must walk all their files for it: one site at a time, and seldom. */
+export class DiskUse {
+  private readonly means: Means;
+  private readonly known = new Map<string, Known>();
+  private readonly over = new Set<string>();
+  private walking: Promise<unknown> = Promise.resolve();
+
+  constructor(means: Means) {
+    this.means = means;
+  }
+
+  /** As last measured, at most ten minutes ago while the site serves. */
+  totalMb(siteId: string): number | null {
+    return this.known.get(siteId)?.disk.totalMb ?? null;
+  }
+
+  /** Of now, or not older than this. */
+  async of(siteId: string, maxAgeMs: number): Promise<SiteDisk> {
+    const fresh = () => {
+      const known = this.known.get(siteId);
+      return known && performance.now() - known.atMs <= maxAgeMs ? known.disk : null;
+    };
+    const found = fresh();
+    if (found) return found;
+    const walk = this.walking.then(async () => {
+      const meanwhile = fresh();
+      if (meanwhile) return meanwhile;
+      const disk = await this.measure(siteId);
+      this.known.set(siteId, { atMs: performance.now(), disk });
+      return disk;
+    });
+    this.walking = walk.catch(() => undefined);
+    return walk;
+  }
+
+  /** Of now if that takes no longer than this, otherwise what is known. */
+  async soon(siteId: string, maxAgeMs: number, waitMs: number): Promise<SiteDisk | null> {
+    const late = new AbortController();
+    const known = delay(waitMs, undefined, { signal: late.signal }).then(
+      () => this.known.get(siteId)?.disk ?? null,
+    );
+    known.catch(() => undefined);
+    try {
+      return await Promise.race([this.of(siteId, maxAgeMs), known]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** Looks, every so often, after the sites whose figure is old. */
+  watch(intervalMs: number, signal: AbortSignal): void {
+    const loop = async () => {
+      for (;;) {
+        await delay(intervalMs, undefined, { signal, ref: false });
+        const sites = this.means.ingress.sites();
+        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.known.delete(siteId);
+        for (const siteId of sites) {
+          signal.throwIfAborted();
+          await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
+            log("error", "A site's disk use was not measured", { siteId, error }),
+          );
+        }
+      }
+    };
+    loop().catch(() => undefined);
+  }
+
+  private async measure(siteId: string): Promise<SiteDisk> {
+    const { engine, ingress } = this.means;
+    const current = ingress.current(siteId);
+    const targets = current === null || current === "parked" ? [] : current;
+    const [volumes, containers] = await Promise.all([
+      engine.volumes(siteLabels(siteId)),
+      Promise.all(targets.map(({ containerId }) => engine.inspectContainer(containerId))),
+    ]);
+    const there = containers.filter((one) => one !== null);
+    const own = there.map(({ ownFolder }) => ownFolder);
+    const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
+    const inContainers = own.includes(null) ? null : await diskUsed(own.filter((one) => one !== null));
+    const inVolumesMb = megabytes(inVolumes);
+    this.judge(siteId, inVolumesMb, Number(there[0]?.labels["berth.disk"] ?? 0));
+    const inContainersMb = megabytes(inContainers);
+    return {
+      volumes: volumes.map(({ labels }, index) => ({
+        name: labels["berth.volume"] ?? "",
+        sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
+      })),
+      totalMb: inVolumesMb === null || inContainersMb === null ? null : tenths(inVolumesMb + inContainersMb),
+    };
+  }
+
+  /** Says it once when a site's volumes come to hold more than its pack has. */
+  private judge(siteId: string, volumesMb: number | null, diskGb: number): void {
+    if (volumesMb === null || diskGb === 0) return;
+    if (volumesMb <= diskGb * 1024) return void this.over.delete(siteId);
+    if (this.over.has(siteId)) return;
+    this.over.add(siteId);
+    this.means.records.addEvent(siteId, "", {
+      at: new Date().toISOString(),
+      kind: "disk_full",
+      detail: overQuota(volumesMb, diskGb),
+    });
+  }
+}
+
+const tenths = (megabytes: number) => Math.round(megabytes * 10) / 10;
+const megabytes = (bytes: readonly number[] | null): number | null =>
+  bytes && tenths(bytes.reduce((sum, one) => sum + one, 0) / mebibyte);
+
+export const overQuota = (volumesMb: number, diskGb: number): string =>
+  `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site goes on running, but nothing new is deployed.`;

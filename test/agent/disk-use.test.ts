@@ -1,0 +1,165 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { diskUsed } from "../../agent/docker/disk-used.ts";
+import type { Engine } from "../../agent/docker/engine.ts";
+import { ownerOf } from "../../agent/docker/image-user.ts";
+import { deploySite } from "../../agent/handlers/deploy-site.ts";
+import type { Host, Ingress, JobRun } from "../../agent/host.ts";
+import { DiskUse } from "../../agent/running/disk-use.ts";
+import { openRecords, type Records } from "../../agent/running/records.ts";
+import type { JobArgs } from "../../protocol/agent/jobs.ts";
+
+let folder: string;
+let records: Records;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "berth-disk-"));
+  records = openRecords(join(folder, "running.db"));
+});
+afterEach(() => {
+  records.close();
+  rmSync(folder, { recursive: true });
+});
+
+function write(name: string, megabytes: number): string {
+  const path = join(folder, name);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, "file"), Buffer.alloc(megabytes * 1024 * 1024, 1));
+  return path;
+}
+
+/** A site whose container wrote 2 MB, beside its volumes. */
+function siteWith(volumes: Record<string, string>, changes: { diskGb?: number; own?: string | null } = {}) {
+  const { diskGb = 0, own = write("own", 2) } = changes;
+  let walks = 0;
+  const engine = {
+    volumes: () => {
+      walks++;
+      const all = Object.entries(volumes);
+      return Promise.resolve(
+        all.map(([name, path]) => ({ name, labels: { "berth.volume": name }, folder: path })),
+      );
+    },
+    inspectContainer: () => Promise.resolve({ ownFolder: own, labels: { "berth.disk": String(diskGb) } }),
+  } as unknown as Engine;
+  const ingress = {
+    current: () => [{ containerId: "c", address: "10.0.0.2", port: 1 }],
+  } as unknown as Ingress;
+  return { use: new DiskUse({ engine, ingress, records }), walks: () => walks };
+}
+
+describe("what a site holds on disk", () => {
+  it("is what its containers wrote and its volumes hold", async () => {
+    const { use } = siteWith({ data: write("data", 3), more: write("more", 1) });
+    expect(use.totalMb("s")).toBeNull();
+    expect(await use.of("s", 0)).toEqual({
+      volumes: [
+        { name: "data", sizeMb: expect.closeTo(3, 0) },
+        { name: "more", sizeMb: expect.closeTo(1, 0) },
+      ],
+      totalMb: expect.closeTo(6, 0),
+    });
+    expect(use.totalMb("s")).toBeCloseTo(6, 0);
+  });
+
+  it("is not known where the engine's driver has no folder of the container's, or the files are not here", async () => {
+    expect((await siteWith({}, { own: null }).use.of("s", 0)).totalMb).toBeNull();
+    expect(await siteWith({ data: join(folder, "nowhere") }).use.of("s", 0)).toEqual({
+      volumes: [{ name: "data", sizeMb: null }],
+      totalMb: null,
+    });
+  });
+
+  it("is walked once for all who ask at the same time, and not again while the figure is young", async () => {
+    const { use, walks } = siteWith({ data: write("data", 1) });
+    await Promise.all([use.of("s", 1000), use.of("s", 1000), use.soon("s", 1000, 5000)]);
+    await use.of("s", 60_000);
+    expect(walks()).toBe(1);
+    await use.of("s", -1);
+    expect(walks()).toBe(2);
+  });
+
+  it("is as last known for whoever does not wait", async () => {
+    const { use } = siteWith({ data: write("data", 1) });
+    expect(await use.soon("s", -1, 0)).toBeNull();
+    await use.of("s", 60_000);
+    expect(await use.soon("s", -1, 0)).toMatchObject({ volumes: [{ name: "data" }] });
+  });
+
+  it("is said to be too much once, until it was less", async () => {
+    const path = write("data", 1);
+    const { use } = siteWith({ data: path }, { diskGb: 0.0005 });
+    const kinds = () => records.events("s").map(({ kind, detail }) => `${kind} ${detail.slice(0, 30)}`);
+    await use.of("s", -1);
+    await use.of("s", -1);
+    expect(kinds()).toEqual(["disk_full The site's volumes hold 0.0 GB"]);
+    rmSync(join(path, "file"));
+    await use.of("s", -1);
+    write("data", 1);
+    await use.of("s", -1);
+    expect(kinds()).toHaveLength(2);
+  });
+
+  it("is what lies there, not where its links lead", async () => {
+    const path = write("-rf", 1);
+    symlinkSync(write("elsewhere", 8), join(path, "link"));
+    const [bytes = 0] = (await diskUsed([path])) ?? [];
+    expect(bytes / 1024 / 1024).toBeCloseTo(1, 0);
+    expect(await diskUsed([])).toEqual([]);
+    expect(await diskUsed([path, join(folder, "gone")])).toBeNull();
+  });
+});
+
+describe("a deployment of a site whose volumes hold more than its pack has", () => {
+  const args = (changes: object = {}) =>
+    ({
+      run: {
+        siteId: "s",
+        accountId: "a",
+        limits: { diskGb: 2 },
+        volumes: [{ name: "data", mountPath: "/data" }],
+      },
+      source: { type: "dockerfile", text: "FROM scratch" },
+      ...changes,
+    }) as unknown as JobArgs<"site.deploy">;
+  const host = (volumesMb: number | null) =>
+    ({
+      volumesMb: () => Promise.resolve(volumesMb),
+      imageRepository: () => "r",
+      engine: { removeImage: () => Promise.resolve(), removeNetwork: () => Promise.resolve() },
+      buildRoom: { demandDisk: () => Promise.reject(new Error("it went on")) },
+    }) as unknown as Host;
+  const job = { signal: new AbortController().signal } as JobRun;
+
+  it("is refused with the reason before anything is built", async () => {
+    await expect(deploySite(host(2049), args({ rebuild: true }), job)).rejects.toThrow(
+      /volumes hold 2\.0 GB and its pack has 2 GB: remove files/,
+    );
+  });
+
+  it("goes on where there is room, or nobody can tell, and as a rollback", async () => {
+    for (const megabytes of [2048, 0, null])
+      await expect(deploySite(host(megabytes), args({ rebuild: true }), job)).rejects.toThrow("it went on");
+    const rollback = args({ source: { type: "kept", deploymentId: "d" }, kept: [] });
+    await expect(deploySite(host(9999), rollback, job)).rejects.toThrow(/image of that deployment/);
+  });
+});
+
+describe("whom an image runs as", () => {
+  const passwd = "root:x:0:0:root:/root:/bin/sh\nnode:x:1000:1001::/home/node:/bin/sh\n";
+  const group = "root:x:0:\nstaff:x:50:node\n";
+  it.each([
+    ["", { uid: 0, gid: 0 }],
+    ["node", { uid: 1000, gid: 1001 }],
+    ["1000", { uid: 1000, gid: 1001 }],
+    ["4321", { uid: 4321, gid: 0 }],
+    ["4321:99", { uid: 4321, gid: 99 }],
+    ["node:staff", { uid: 1000, gid: 50 }],
+    ["1000:50", { uid: 1000, gid: 50 }],
+    ["nobody", null],
+    ["node:nobody", null],
+    ["-1", null],
+  ])("%j", (user, owner) => expect(ownerOf(user, passwd, group)).toEqual(owner));
+});

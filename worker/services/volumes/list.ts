@@ -1,0 +1,41 @@
+import { asc, eq, sql } from "drizzle-orm";
+import type { SiteVolumes, Volume } from "../../../protocol/api/volumes.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { deployments, siteVolumes } from "../../db/schema.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
+
+/** All volumes kept for the site, mounted or not; the host says what they hold. */
+export async function listVolumes(ctx: Ctx, siteId: string): Promise<SiteVolumes> {
+  const id = siteIdOf(siteId);
+  const [[found], kept, [current]] = await ctx.db.batch([
+    siteById(ctx, id),
+    ctx.db.select().from(siteVolumes).where(eq(siteVolumes.siteId, id)).orderBy(asc(siteVolumes.name)),
+    currentRunOf(ctx, id),
+  ]);
+  const site = requireOwned(ctx, found);
+  const answer =
+    site.hostId === null || kept.length === 0
+      ? null
+      : await ctx.questions.ask(site.hostId, { kind: "volumes", siteId: id });
+  const sizes = answer?.kind === "volumes" ? answer.volumes : [];
+  const mountedNow = current?.run?.volumes ?? [];
+  return {
+    data: kept.map(({ name }) => ({
+      name,
+      mountPath: pathOf(mountedNow, name) ?? pathOf(site.volumes, name) ?? null,
+      mounted: pathOf(mountedNow, name) !== undefined,
+      sizeMb: sizes.find((one) => one.name === name)?.sizeMb ?? null,
+    })),
+  };
+}
+
+const pathOf = (volumes: Volume[], name: string) => volumes.find((one) => one.name === name)?.mountPath;
+
+/** What the version in service runs with. */
+export const currentRunOf = (ctx: Ctx, siteId: Id<"site">) =>
+  ctx.db
+    .select({ run: deployments.run })
+    .from(deployments)
+    .where(eq(deployments.id, sql`(SELECT current_deployment_id FROM sites WHERE id = ${siteId})`));

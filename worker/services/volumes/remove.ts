@@ -1,0 +1,53 @@
+import { and, eq, sql } from "drizzle-orm";
+import { VolumeName, type VolumeRemoved } from "../../../protocol/api/volumes.ts";
+import type { Ctx } from "../../context.ts";
+import { jobs, siteVolumes } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
+import { currentRunOf } from "./list.ts";
+
+/** The volume's data goes for good, now. Never what a version uses, or is about to use. */
+export async function removeVolume(ctx: Ctx, siteId: string, name: string): Promise<VolumeRemoved> {
+  const id = siteIdOf(siteId);
+  const [[found], [kept], [current], open] = await ctx.db.batch([
+    siteById(ctx, id),
+    ctx.db
+      .select()
+      .from(siteVolumes)
+      .where(and(eq(siteVolumes.siteId, id), eq(siteVolumes.name, name))),
+    currentRunOf(ctx, id),
+    ctx.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(eq(jobs.siteId, id), isOpen))
+      .limit(1),
+  ]);
+  const site = requireOwned(ctx, found);
+  if (!kept || !VolumeName.safeParse(name).success) throw new AppError("not_found");
+  if (site.volumes.some((one) => one.name === name))
+    throw conflict(`The site's settings mount the volume ${name}: remove it from them and deploy first.`);
+  if (current?.run?.volumes?.some((one) => one.name === name))
+    throw conflict(`The version in service uses the volume ${name}: deploy the site without it first.`);
+  if (open.length > 0)
+    throw conflict(
+      "Something is under way for this site, which may use the volume: try again when it is done.",
+    );
+  if (site.hostId !== null) {
+    const answer = await ctx.questions.ask(site.hostId, { kind: "removeVolume", siteId: id, name });
+    if (answer.kind === "refused") throw conflict(answer.error);
+  }
+  await ctx.db
+    .delete(siteVolumes)
+    .where(
+      and(
+        eq(siteVolumes.siteId, id),
+        eq(siteVolumes.name, name),
+        sql`NOT EXISTS (SELECT 1 FROM sites, json_each(sites.volumes) v WHERE sites.id = ${id} AND v.value ->> 'name' = ${name})`,
+        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND status IN ('QUEUED', 'LEASED'))`,
+      ),
+    );
+  return { name, removed: true };
+}
+
+const isOpen = sql`${jobs.status} IN ('QUEUED', 'LEASED')`;
