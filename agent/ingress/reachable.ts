@@ -14,7 +14,10 @@ const connectMs = 300;
 export class Reachable {
   private readonly known = new Map<string, Known>();
 
-  /** Those that took the last connection; all of them where none did, or there is but one. */
+  /**
+   * Those that took the last connection; all of them where none did, or there is but one. So one that has just started is
+   * sent nobody before it listens, while others serve.
+   */
   among<P extends Place>(places: readonly P[]): readonly P[] {
     if (places.length < 2) return places;
     const up = places.filter((place) => this.isUp(place));
@@ -29,12 +32,13 @@ export class Reachable {
 
   private isUp(place: Place): boolean {
     const name = nameOf(place);
-    const known = this.known.get(name) ?? { atMs: -Infinity, isUp: true, isChecking: false };
+    const known = this.known.get(name) ?? { atMs: -Infinity, isUp: false, isChecking: false };
     if (!known.isChecking && performance.now() - known.atMs > checkMs) {
       this.known.set(name, known);
       known.isChecking = true;
       const socket = net.connect({ host: place.address, port: place.port });
-      socket.setTimeout(connectMs, () => socket.destroy(new Error("no answer")));
+      // Where this process itself was held up, the answer may have come, and is looked at before.
+      socket.setTimeout(connectMs, () => setImmediate(() => socket.destroy(new Error("no answer"))));
       const end = (isUp: boolean) => {
         socket.destroy();
         Object.assign(known, { atMs: performance.now(), isUp, isChecking: false });
