@@ -27,6 +27,7 @@ export default defineConfig({
                 WEBHOOK_HOST: "http://127.0.0.1:8787",
                 SITES_ORIGIN: "http://localhost:8080",
                 SECRET_KEY: "A".repeat(43),
+                SECRET_KEYS_OLD: "B".repeat(43),
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
                 MAIL_ENDPOINT: "http://mail.test/emails",
                 GITHUB_CLIENT_ID: "github-id",

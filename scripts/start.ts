@@ -113,6 +113,8 @@ async function start(): Promise<void> {
       PAYMENTS: "test",
       ...limitsFromEnvironment(),
       SECRET_KEY: state.secretKey,
+      ...(state.secretKeysOld !== undefined && { SECRET_KEYS_OLD: state.secretKeysOld }),
+      ...(state.tokenKey !== undefined && { TOKEN_KEY: state.tokenKey }),
       SETUP_TOKEN: state.setupToken,
       MAIL_ENDPOINT: `http://127.0.0.1:${state.ports.mail}/emails`,
     };

@@ -5,7 +5,8 @@ import { invoices, packs, sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { addDays, invoiceDueDays, termPriceCents } from "../../domain/pricing.ts";
 import { siteSlug } from "../../domain/slug.ts";
-import { deriveKey, mintToken, sha256Hex, webhookSegment } from "../../domain/tokens.ts";
+import { mintToken, sha256Hex } from "../../domain/tokens.ts";
+import { newSegment } from "../webhooks/address.ts";
 
 /** A PENDING site and its unpaid invoice; nothing is deployed. */
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
@@ -66,7 +67,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     packId: pack.id,
     billingTerm: input.billingTerm,
     slug: siteSlug(input.name, ctx.random(8)),
-    webhookHash: sha256Hex(webhookSegment(deriveKey(ctx.config.SECRET_KEY, "deploy-webhook"), siteId, 1)),
+    webhookHash: sha256Hex(newSegment(ctx, siteId, 1)),
     createdAt: now,
     updatedAt: now,
   };
