@@ -173,10 +173,10 @@ describe("after a rotation", () => {
     const { siteId } = await createSite(owner);
     const accountId = await textOf("SELECT account_id AS text FROM sites WHERE id = ?", siteId);
     const key = await mintApiKey(random(32), deriveKey(oldKey, "api-key-check"));
-    const { newId } = contextOf(bindings, { type: "system" }, () => undefined);
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
     await run(
       "INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at) VALUES (?, ?, 'old', ?, '', 'setup', 0)",
-      newId("key"),
+      ctx.newId("key"),
       accountId,
       sha256Hex(key),
     );

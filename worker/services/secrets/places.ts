@@ -6,11 +6,11 @@ export type SealedRow = { key: string; text: string };
 
 /** How a place is walked, in the order of `key`, and how one of its rows gets new text. */
 type Place = {
-  rowsAfter(key: string, limit: number): SQL;
+  rowsAfter: (key: string, limit: number) => SQL;
   /** The row's text with each sealed value in it replaced. */
-  replace(row: SealedRow, by: (sealed: string, place: SealedFor) => string): string;
+  replace: (row: SealedRow, by: (sealed: string, place: SealedFor) => string) => string;
   /** Only while the row is as it was read. */
-  update(row: SealedRow, text: string): SQL;
+  update: (row: SealedRow, text: string) => SQL;
 };
 
 function column(place: SealedPlace, table: string, name: string): Place {
