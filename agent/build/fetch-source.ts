@@ -112,7 +112,7 @@ async function fetchCommit(
     const done = await git(args, env, signal);
     if (/not our ref|unadvertised object/i.test(done.stderr))
       throw new JobError(
-        `The commit ${commit.slice(0, 12)} is no longer in ${source.address}: deploy the site, so that it runs a commit that is.`,
+        `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site anew.`,
       );
     if (done.code !== 0) throw new JobError(refusalOf(done.stderr, source));
   }
@@ -143,7 +143,7 @@ function refusalOf(stderr: string, { address, branch }: GitSource): string {
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;
   if (/File size limit|SIGXFSZ|too large/i.test(stderr))
     return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
-  if (/redirect/i.test(stderr))
+  if (/redirect|returned error: 30\d/i.test(stderr))
     return `The Git host of ${address} redirects: use the address it redirects to.`;
   const last = stderr.trim().split("\n").at(-1) ?? "";
   return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;

@@ -2,8 +2,8 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../build/build-key.ts";
-import { checkSource } from "../build/check-source.ts";
-import { describeSource, fetchSource } from "../build/fetch-source.ts";
+import { describeSource } from "../build/fetch-source.ts";
+import { obtainSource } from "../build/obtain-source.ts";
 import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
 import { siteLabels } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
@@ -23,8 +23,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     const { source } = args;
     if (source.type === "git") {
       job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
-      await fetchSource(source, folder, host.settings, job.signal);
-      await checkSource(folder);
+      await obtainSource(source, folder, host.settings, job);
     }
     const cloned = performance.now();
     const input = {

@@ -47,6 +47,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     ...(input.deployType === "github" && {
       githubUrl: input.githubUrl,
       branch: input.branch,
+      submodules: input.submodules,
+      lfs: input.lfs,
       gitTokenSealed: input.gitToken && ctx.secrets.seal(input.gitToken, `sites.git_token:${siteId}`),
     }),
     ...(input.deployType === "dockerfile" && { dockerfile: input.dockerfile }),

@@ -9,7 +9,7 @@ import { siteOwnedBy } from "./owned.ts";
 import { siteView } from "./view.ts";
 
 const ofSource = {
-  github: ["githubUrl", "branch", "gitToken"],
+  github: ["githubUrl", "branch", "gitToken", "submodules", "lfs"],
   dockerfile: ["dockerfile"],
   image: ["image", "registryUsername", "registryPassword"],
 } as const;
