@@ -177,6 +177,11 @@ async function start(): Promise<void> {
           BERTH_HOST_TOKEN: hostToken,
           BERTH_STATE_DIR: inState("agent"),
           BERTH_AUTO_UPDATE: "off",
+          BERTH_IMAGE_PROVIDER: JSON.stringify([
+            process.execPath,
+            "--disable-warning=ExperimentalWarning",
+            join(projectRoot, "scripts", "base-image.ts"),
+          ]),
           BERTH_DOCKER_SOCKET: engine.socketPath,
           BERTH_INGRESS_ADDRESS: "127.0.0.1",
           BERTH_INGRESS_PORT: String(ingressPort),
