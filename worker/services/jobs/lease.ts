@@ -61,12 +61,13 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
           (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path)
             FROM sites WHERE id = deployments.site_id) END
       WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
+    // Who cleans up behind a site does not get it back.
     ctx.statement(
-      sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
+      sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
     ),
     // What was asked for while the site had no host is this host's as well.
     ctx.statement(
-      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")}`,
+      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
     ),
     ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
     ctx.db
