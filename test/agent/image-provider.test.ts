@@ -11,6 +11,9 @@ import { buildImage } from "../../agent/handlers/build-image.ts";
 import type { Host } from "../../agent/host.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 
+// Programs run, on machines that do other things as well.
+vi.setConfig({ testTimeout: 30_000 });
+
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "image-provider-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

@@ -5,11 +5,14 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { obtainSource, type Wanted } from "../../agent/build/obtain-source.ts";
 import { moduleAddress, sharesToken } from "../../agent/build/source-address.ts";
 import { placeSubmodule } from "../../agent/build/submodules.ts";
 import { startGitServer, type GitServer, type HrefOf } from "../../scripts/lib/git-server.ts";
+
+// Git runs by the dozen, on machines that do other things as well.
+vi.setConfig({ testTimeout: 60_000 });
 
 let root: string;
 let server: GitServer;
