@@ -5,6 +5,9 @@ import { defineConfig } from "vitest/config";
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
 mkdirSync("dist", { recursive: true });
 
+/** What tests provoke is no news; `BERTH_LOG=on npm test` shows it. */
+const agentLog = process.env["BERTH_LOG"] ?? "off";
+
 /** The tiers; test/README.md says which proves what. */
 export default defineConfig({
   test: {
@@ -12,6 +15,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          env: { BERTH_LOG: agentLog },
           include: ["test/{domain,protocol,agent}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
         },
@@ -27,6 +31,7 @@ export default defineConfig({
                 WEBHOOK_HOST: "http://127.0.0.1:8787",
                 SITES_ORIGIN: "http://localhost:8080",
                 SECRET_KEY: "A".repeat(43),
+                SECRET_KEYS_OLD: "B".repeat(43),
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
                 MAIL_ENDPOINT: "http://mail.test/emails",
                 GITHUB_CLIENT_ID: "github-id",
@@ -46,6 +51,7 @@ export default defineConfig({
       {
         test: {
           name: "engine",
+          env: { BERTH_LOG: agentLog },
           include: ["test/agent/**/*.engine.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,

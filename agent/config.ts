@@ -16,6 +16,19 @@ function destinations(text: string, context: z.RefinementCtx): Destination[] {
   });
 }
 
+const Command = z.tuple([z.string().min(1)], z.string());
+
+function command(text: string | undefined, context: z.RefinementCtx): z.infer<typeof Command> | null {
+  if (text === undefined) return null;
+  if (!text.startsWith("[")) return [text];
+  try {
+    return Command.parse(JSON.parse(text));
+  } catch {
+    context.addIssue('write a path, or ["/path/of/a/program","its first argument"]');
+    return z.NEVER;
+  }
+}
+
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
 const Environment = z
@@ -39,6 +52,11 @@ const Environment = z
     BERTH_AUTO_UPDATE: z.enum(["on", "off"]).default("on"),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
+    /**
+     * A program, or a JSON array of it and its first arguments: run with the name of one of Berth's own base images where no
+     * registry gives it, it makes the image.
+     */
+    BERTH_IMAGE_PROVIDER: z.string().min(1).optional().transform(command),
     /** What tenants' containers may not reach is refused; on by default for root on Linux. */
     BERTH_FIREWALL: z.enum(["on", "off"]).optional(),
     /** Private addresses or networks, each with or without a TCP port, that tenants may reach all the same. */
@@ -75,6 +93,7 @@ const Environment = z
       },
       minFreeDiskMb: env.BERTH_MIN_FREE_DISK_MB ?? null,
     },
+    imageProvider: env.BERTH_IMAGE_PROVIDER,
     settings: {
       drainSeconds: env.BERTH_DRAIN_SECONDS,
       drainMaxSeconds: env.BERTH_DRAIN_MAX_SECONDS,

@@ -1,5 +1,6 @@
 import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
+import type { ImageProvider } from "./build/image-provider.ts";
 import type { Engine } from "./docker/engine.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
 import type { Isolation } from "./isolation/isolation.ts";
@@ -48,6 +49,8 @@ export type Host = {
   ingress: Ingress;
   isolation: Isolation;
   buildRoom: BuildRoom;
+  /** Left out: what no registry gives is missing. */
+  provideImage?: ImageProvider | undefined;
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;

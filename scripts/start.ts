@@ -113,6 +113,8 @@ async function start(): Promise<void> {
       PAYMENTS: "test",
       ...limitsFromEnvironment(),
       SECRET_KEY: state.secretKey,
+      ...(state.secretKeysOld !== undefined && { SECRET_KEYS_OLD: state.secretKeysOld }),
+      ...(state.tokenKey !== undefined && { TOKEN_KEY: state.tokenKey }),
       SETUP_TOKEN: state.setupToken,
       MAIL_ENDPOINT: `http://127.0.0.1:${state.ports.mail}/emails`,
     };
@@ -175,6 +177,11 @@ async function start(): Promise<void> {
           BERTH_HOST_TOKEN: hostToken,
           BERTH_STATE_DIR: inState("agent"),
           BERTH_AUTO_UPDATE: "off",
+          BERTH_IMAGE_PROVIDER: JSON.stringify([
+            process.execPath,
+            "--disable-warning=ExperimentalWarning",
+            join(projectRoot, "scripts", "base-image.ts"),
+          ]),
           BERTH_DOCKER_SOCKET: engine.socketPath,
           BERTH_INGRESS_ADDRESS: "127.0.0.1",
           BERTH_INGRESS_PORT: String(ingressPort),

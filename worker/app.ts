@@ -24,6 +24,7 @@ import { invoicePage } from "./routes/invoice-page.tsx";
 import { invoices } from "./routes/invoices.ts";
 import { keys } from "./routes/keys.ts";
 import { openApi, reference } from "./routes/reference.tsx";
+import { secrets } from "./routes/secrets.ts";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
 import { sites } from "./routes/sites.ts";
@@ -61,7 +62,8 @@ const api = new Hono<AppEnv>()
   .route("/deployments", deployments)
   .route("/hosts", hosts)
   .route("/invoices", invoices)
-  .route("/keys", keys);
+  .route("/keys", keys)
+  .route("/secrets", secrets);
 
 export const app = new Hono<AppEnv>()
   .use(requestId({ limitLength: 64 }), httpsOnly)

@@ -115,7 +115,7 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
     newId: (kind) => formatId(kind, Date.now(), random(10)),
     newMark: () => Buffer.from(random(16)).toString("base64url"),
     get secrets() {
-      return (box ??= secretBox(config.SECRET_KEY, random));
+      return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));
     },
     resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
     hosts: {

@@ -19,12 +19,22 @@ export type Env = {
 
 const origin = z.url({ protocol: /^https?$/ }).transform((url) => new URL(url).origin);
 
+const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
+
 const Config = z.object({
   SITE_URL: origin,
   WEBHOOK_HOST: origin,
   SITES_ORIGIN: origin,
   PAYMENTS: z.literal("test"),
-  SECRET_KEY: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url"),
+  SECRET_KEY: key,
+  /** Earlier values of SECRET_KEY, by commas: what was made with them still opens and works. */
+  SECRET_KEYS_OLD: z
+    .string()
+    .optional()
+    .transform((list) => (list ?? "").split(",").flatMap((one) => one.trim() || []))
+    .pipe(z.array(key)),
+  /** What API keys, webhook addresses and sessions are derived from instead of SECRET_KEY, so that they outlive it. */
+  TOKEN_KEY: key.optional(),
   SETUP_TOKEN: z.string().min(32).optional(),
   /** Seconds a new container may take until it answers. */
   START_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(600).default(60),
@@ -45,6 +55,10 @@ const Config = z.object({
   MAIL_FROM: z.string().min(3).optional(),
 });
 export type Config = z.infer<typeof Config>;
+
+/** The keys that tokens are derived from, the one that makes new ones first. */
+export const tokenKeys = ({ TOKEN_KEY, SECRET_KEY, SECRET_KEYS_OLD }: Config): [string, ...string[]] =>
+  TOKEN_KEY ? [TOKEN_KEY, SECRET_KEY, ...SECRET_KEYS_OLD] : [SECRET_KEY, ...SECRET_KEYS_OLD];
 
 const parsed = new WeakMap<object, Config>();
 

@@ -28,6 +28,7 @@ export function buildKeyOf(
     buildCommand,
     run.startCommand,
     variables,
+    source.type === "git" && [source.submodules ?? false, source.lfs ?? false],
   ];
   return createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");
 }

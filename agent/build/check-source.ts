@@ -3,40 +3,65 @@ import { join } from "node:path";
 import { JobError } from "../host.ts";
 
 export const sourceLimits = { files: 100_000, megabytes: 1024 };
+export type SourceLimits = typeof sourceLimits;
+
+/** What a repository and its submodules hold together. */
+export type Tally = { files: number; bytes: number };
+/** A file that Git LFS keeps, as the repository names it. */
+export type Pointer = { path: string; oid: string; size: number };
 
 const lfsPointer = "version https://git-lfs.github.com/spec/";
+const wholePointer =
+  /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,15})\n$/;
 
-/** What would not build as its owner expects, or would take the host's disk with it. @throws JobError that says so */
-export async function checkSource(folder: string, limits = sourceLimits): Promise<void> {
+/**
+ * What would not build as its owner expects, or would take the host's disk with it, is refused. Where Git LFS is asked for,
+ * the files it keeps are answered instead, and count with their size. @throws JobError that says so
+ */
+export async function checkSource(
+  folder: string,
+  limits = sourceLimits,
+  wanted: { submodules?: boolean; lfs?: boolean } = {},
+  tally: Tally = { files: 0, bytes: 0 },
+): Promise<Pointer[]> {
   const modules = await readFile(join(folder, ".gitmodules"), "utf8").catch(() => "");
-  if (/^\s*\[submodule /m.test(modules))
+  if (!wanted.submodules && /^\s*\[submodule /m.test(modules))
     throw new JobError(
-      "The repository has Git submodules, which are not fetched: put their files into the repository, or remove .gitmodules.",
+      "The repository has Git submodules: have them fetched with the setting submodules, or put their files into the repository.",
     );
   const attributes = await readFile(join(folder, ".gitattributes"), "utf8").catch(() => "");
-  const usesLfs = /filter=lfs/.test(attributes);
-  let [files, bytes] = [0, 0];
+  const usesLfs = wanted.lfs === true || /filter=lfs/.test(attributes);
+  const pointers: Pointer[] = [];
   const pending = [folder];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     for (const entry of await readdir(next, { withFileTypes: true })) {
       if (next === folder && entry.name === ".git") continue;
       const path = join(next, entry.name);
       if (entry.isDirectory()) pending.push(path);
-      if (++files > limits.files)
+      if (++tally.files > limits.files)
         throw new JobError(
           `The repository has more than ${limits.files} files: leave out what can be generated or installed.`,
         );
       if (!entry.isFile()) continue;
       const { size } = await lstat(path);
-      bytes += size;
-      if (bytes > limits.megabytes * 1024 * 1024)
+      tally.bytes += size;
+      if (usesLfs && size < 1024 && (await startsWith(path, lfsPointer))) {
+        const name = path.slice(folder.length + 1);
+        if (!wanted.lfs)
+          throw new JobError(
+            `${name} is kept by Git LFS: have such files fetched with the setting lfs, or commit the file itself.`,
+          );
+        const [, oid, length] = wholePointer.exec(await readFile(path, "utf8")) ?? [];
+        if (oid === undefined)
+          throw new JobError(`${name} is no Git LFS pointer that can be read: commit it again with Git LFS.`);
+        pointers.push({ path: name, oid, size: Number(length) });
+        tally.bytes += Number(length);
+      }
+      if (tally.bytes > limits.megabytes * 1024 * 1024)
         throw new JobError(`The repository is larger than ${limits.megabytes} MB: make it smaller.`);
-      if (usesLfs && size < 1024 && (await startsWith(path, lfsPointer)))
-        throw new JobError(
-          `${path.slice(folder.length + 1)} is kept by Git LFS, which is not fetched: commit the file itself, or fetch it in the build.`,
-        );
     }
   }
+  return pointers;
 }
 
 async function startsWith(path: string, text: string): Promise<boolean> {

@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { JobError, type HostSettings } from "../host.ts";
 import { publicAddressOf } from "./address.ts";
+import { git, gitEnvironment, gitOptions, maxMegabytes } from "./git.ts";
 
 export type GitSource = {
   address: string;
@@ -12,75 +12,6 @@ export type GitSource = {
   commit?: string | undefined;
 };
 export type Fetched = { commit: string; commitMessage: string };
-
-/** Megabytes a repository's working tree and objects may take. */
-const maxMegabytes = 1024;
-const timeoutMs = 5 * 60_000;
-
-/** Nothing of the machine's Git configuration, no prompt, no protocol but the one asked for, no redirect, no hook. */
-function gitOptions(scheme: "https" | "http", pin: string | null): string[] {
-  const settings = [
-    "http.followRedirects=false",
-    "core.hooksPath=/dev/null",
-    "protocol.allow=never",
-    `protocol.${scheme}.allow=always`,
-    "transfer.fsckObjects=true",
-    "submodule.recurse=false",
-    "credential.helper=",
-    "http.lowSpeedLimit=1000",
-    "http.lowSpeedTime=30",
-    ...(pin === null ? [] : [`http.curloptResolve=${pin}`]),
-  ];
-  return settings.flatMap((setting) => ["-c", setting]);
-}
-
-function gitEnvironment(home: string, scheme: string, token: string | null): NodeJS.ProcessEnv {
-  const certificates = process.env["GIT_SSL_CAINFO"] ?? process.env["NODE_EXTRA_CA_CERTS"];
-  return {
-    PATH: process.env["PATH"],
-    HOME: home,
-    LANG: "C",
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_CONFIG_NOSYSTEM: "1",
-    GIT_CONFIG_GLOBAL: "/dev/null",
-    GIT_ALLOW_PROTOCOL: scheme,
-    GIT_LFS_SKIP_SMUDGE: "1",
-    ...(certificates && { GIT_SSL_CAINFO: certificates }),
-    // In the environment, so that no process list shows it.
-    ...(token !== null && {
-      GIT_CONFIG_COUNT: "1",
-      GIT_CONFIG_KEY_0: "http.extraHeader",
-      GIT_CONFIG_VALUE_0: `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`,
-    }),
-  };
-}
-
-type Run = { code: number; stdout: string; stderr: string };
-
-function git(args: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Run> {
-  return new Promise((resolve, reject) => {
-    // A file larger than the cap ends Git with SIGXFSZ; prlimit is part of every Linux with util-linux.
-    const child = spawn("prlimit", [`--fsize=${maxMegabytes * 1024 * 1024}`, "--", "git", ...args], {
-      env,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      killSignal: "SIGKILL",
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let [stdout, stderr] = ["", ""];
-    child.stdout
-      .setEncoding("utf8")
-      .on("data", (text: string) => (stdout = (stdout + text).slice(0, 1_000_000)));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-10_000)));
-    child.once("error", (error) =>
-      reject(
-        signal.aborted || error.name !== "AbortError"
-          ? error
-          : new JobError("The repository took more than 5 minutes to fetch: make it smaller."),
-      ),
-    );
-    child.once("close", (code) => resolve({ code: code ?? 128, stdout, stderr }));
-  });
-}
 
 /** How Git reaches the source's host: checked address, pinned name, nothing but this one protocol. */
 async function reach(source: GitSource, home: string, settings: HostSettings) {
@@ -181,7 +112,7 @@ async function fetchCommit(
     const done = await git(args, env, signal);
     if (/not our ref|unadvertised object/i.test(done.stderr))
       throw new JobError(
-        `The commit ${commit.slice(0, 12)} is no longer in ${source.address}: deploy the site, so that it runs a commit that is.`,
+        `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site anew.`,
       );
     if (done.code !== 0) throw new JobError(refusalOf(done.stderr, source));
   }
@@ -212,7 +143,7 @@ function refusalOf(stderr: string, { address, branch }: GitSource): string {
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;
   if (/File size limit|SIGXFSZ|too large/i.test(stderr))
     return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
-  if (/redirect/i.test(stderr))
+  if (/redirect|returned error: 30\d/i.test(stderr))
     return `The Git host of ${address} redirects: use the address it redirects to.`;
   const last = stderr.trim().split("\n").at(-1) ?? "";
   return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;

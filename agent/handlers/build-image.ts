@@ -2,8 +2,9 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../build/build-key.ts";
-import { checkSource } from "../build/check-source.ts";
-import { describeSource, fetchSource } from "../build/fetch-source.ts";
+import { describeSource } from "../build/fetch-source.ts";
+import { basesOf } from "../build/image-provider.ts";
+import { obtainSource } from "../build/obtain-source.ts";
 import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
 import { siteLabels } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
@@ -23,8 +24,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     const { source } = args;
     if (source.type === "git") {
       job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
-      await fetchSource(source, folder, host.settings, job.signal);
-      await checkSource(folder);
+      await obtainSource(source, folder, host.settings, job);
     }
     const cloned = performance.now();
     const input = {
@@ -43,6 +43,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     if (prepared.generated !== null)
       job.log(`No Dockerfile found; building with this one:\n${prepared.generated}`);
+    if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);
     await buildWithin(host, args, prepared, reference, job);
     const imageId = await host.engine.imageId(reference);
     if (imageId === null) throw new JobError("The build made no image: deploy again.");
@@ -70,6 +71,17 @@ async function canHave(host: Host, image: string, job: JobRun): Promise<boolean>
   } catch {
     job.signal.throwIfAborted();
     return false;
+  }
+}
+
+/** The base images of a Dockerfile of ours, where the operator named a program that makes what no registry gives. */
+async function ensureBases(host: Host, dockerfile: string, job: JobRun): Promise<void> {
+  if (!host.provideImage) return;
+  for (const image of basesOf(dockerfile)) {
+    if (await canHave(host, image, job)) continue;
+    await host.provideImage(image, job);
+    if ((await host.engine.imageId(image)) === null)
+      throw new JobError(`The base image ${image} is missing on this host: ask the operator.`);
   }
 }
 

@@ -19,6 +19,9 @@ export const Source = z.discriminatedUnion("type", [
       .string()
       .regex(/^[0-9a-f]{40}$/)
       .optional(),
+    /** Fetch these as well. */
+    submodules: z.boolean().optional(),
+    lfs: z.boolean().optional(),
   }),
   z.object({ type: z.literal("dockerfile"), text: z.string() }),
   z.object({

@@ -32,6 +32,7 @@ import {
   WebhookAddress,
 } from "./sites.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
+import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
 /** One endpoint: what the routes validate with, the document says and the clients call. */
 export type Operation = {
@@ -235,6 +236,7 @@ export const operations = {
     summary: "The site's deploy webhook: a secret address",
     access: "key",
     answers: [{ status: 200, schema: WebhookAddress }],
+    refusals: ["conflict"],
   },
   rotateWebhook: {
     method: "post",
@@ -540,6 +542,17 @@ export const operations = {
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],
     refusals: ["conflict"],
+  },
+  rotateSecrets: {
+    method: "post",
+    path: "/secrets/rotate",
+    tag: "Service",
+    summary:
+      "Seal one page of what lies under older keys anew, under the current one; repeat with `nextCursor` until it is null",
+    access: "operator",
+    body: SecretsRotate,
+    answers: [{ status: 200, schema: SecretsRotated }],
+    examples: { body: { limit: 100 } },
   },
   getHealth: {
     method: "get",

@@ -92,6 +92,8 @@ const sourceSettings = {
     .min(1)
     .max(500)
     .regex(/^[\x21-\x7e]+$/, "visible ASCII"),
+  submodules: z.boolean(),
+  lfs: z.boolean(),
   dockerfile: z.string().min(1).max(100_000),
   image: ImageReference,
   ...registryLogin,
@@ -114,6 +116,8 @@ export const SiteCreate = z
       githubUrl: sourceSettings.githubUrl,
       branch: sourceSettings.branch.optional(),
       gitToken: sourceSettings.gitToken.optional(),
+      submodules: sourceSettings.submodules.optional(),
+      lfs: sourceSettings.lfs.optional(),
     }),
     z.strictObject({
       deployType: z.literal("dockerfile"),
@@ -272,6 +276,9 @@ export const Site = z
     deployType: z.enum(["github", "dockerfile", "image"]),
     githubUrl: z.string().nullable(),
     branch: z.string().nullable(),
+    /** Git submodules, and files that Git LFS keeps, are fetched as well. */
+    submodules: z.boolean(),
+    lfs: z.boolean(),
     port: z.number(),
     buildCommand: z.string().nullable(),
     startCommand: z.string().nullable(),

@@ -47,6 +47,12 @@ export async function ensureImages(names: readonly string[]): Promise<void> {
   for (const image of missing) await buildStandIn(image);
 }
 
+/** One stand-in, whatever is there already. */
+export async function makeStandIn(image: string): Promise<void> {
+  console.log(`Making a stand-in of ${image} from Debian's packages; this happens once.`);
+  await buildStandIn(image);
+}
+
 async function buildStandIn(image: string): Promise<void> {
   const make = standIns[image];
   if (make === undefined) throw new Error(`${image} cannot be pulled, and there is no stand-in for it.`);

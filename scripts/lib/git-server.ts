@@ -1,13 +1,46 @@
 import { spawn } from "node:child_process";
+import { createReadStream, existsSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 
-export type GitServer = { port: number; close(): Promise<void> };
+export type GitServer = {
+  port: number;
+  /** Who asked for what, in the order of arrival. */
+  requests: { path: string; authorization: string | undefined }[];
+  close(): Promise<void>;
+};
 
-/** Serves the bare repositories below a folder, read-only, by Git's own smart HTTP backend (git-http-backend(1)). */
-export async function startGitServer(root: string, port = 0): Promise<GitServer> {
+/** Where an object of Git LFS is to be fetched: by default from this server. */
+export type HrefOf = (oid: string, own: string) => string;
+
+/**
+ * Serves the bare repositories below a folder, read-only, by Git's own smart HTTP backend (git-http-backend(1)), and the
+ * objects in a repository's folder `lfs` by Git LFS's batch API.
+ */
+export async function startGitServer(
+  root: string,
+  port = 0,
+  hrefOf: HrefOf = (_, own) => own,
+): Promise<GitServer> {
+  const requests: GitServer["requests"] = [];
   const server = http.createServer((request, response) => {
-    const url = new URL(request.url ?? "/", "http://localhost");
+    const url = new URL(request.url ?? "/", `http://${request.headers.host}`);
+    requests.push({ path: url.pathname, authorization: request.headers.authorization });
+    const [, repository, rest] =
+      /^\/(.+\.git)\/info\/lfs\/(objects\/batch|[0-9a-f]{64})$/.exec(url.pathname) ?? [];
+    if (repository !== undefined && rest !== undefined) {
+      const stored = join(root, repository, "lfs");
+      if (rest === "objects/batch")
+        answerBatch(request, response, stored, (oid) =>
+          hrefOf(oid, new URL(oid, url.href.replace("objects/batch", "")).href),
+        );
+      else
+        createReadStream(join(stored, rest))
+          .on("error", () => response.writeHead(404).end())
+          .pipe(response);
+      return;
+    }
     const backend = spawn("git", ["http-backend"], {
       stdio: ["pipe", "pipe", "ignore"],
       env: {
@@ -54,6 +87,28 @@ export async function startGitServer(root: string, port = 0): Promise<GitServer>
   );
   return {
     port: (server.address() as AddressInfo).port,
+    requests,
     close: () => new Promise((resolve) => (server.close(() => resolve()), server.closeAllConnections())),
   };
+}
+
+/** https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md */
+function answerBatch(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  stored: string,
+  hrefOf: (oid: string) => string,
+): void {
+  let text = "";
+  request.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+  request.on("end", () => {
+    const { objects } = JSON.parse(text) as { objects: { oid: string; size: number }[] };
+    const answer = objects.map(({ oid, size }) =>
+      existsSync(join(stored, oid))
+        ? { oid, size, actions: { download: { href: hrefOf(oid) } } }
+        : { oid, size, error: { code: 404, message: "Object does not exist" } },
+    );
+    response.setHeader("Content-Type", "application/vnd.git-lfs+json");
+    response.end(JSON.stringify({ transfer: "basic", objects: answer }));
+  });
 }

@@ -8,6 +8,9 @@ import { removeIngress, removeSites } from "./engine-objects.ts";
 export type State = {
   ports: { git: number; responder: number; status: number; mail: number };
   secretKey: string;
+  /** Earlier ones, by commas. */
+  secretKeysOld?: string;
+  tokenKey?: string;
   setupToken: string;
   email: string;
   password: string;
@@ -93,6 +96,7 @@ export function openState(
     : {
         ports,
         secretKey: randomBytes(32).toString("base64url"),
+        tokenKey: randomBytes(32).toString("base64url"),
         setupToken: randomBytes(32).toString("base64url"),
         email: "demo@berth.localhost",
         password: randomBytes(12).toString("base64url"),

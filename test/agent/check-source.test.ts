@@ -23,7 +23,10 @@ it("submodules are refused, an empty .gitmodules is not", async () => {
   write(".gitmodules", "");
   await checkSource(folder);
   write(".gitmodules", '[submodule "a"]\n\tpath = a\n\turl = https://git.example/a\n');
-  await expect(checkSource(folder)).rejects.toThrow(/submodules, which are not fetched/);
+  await checkSource(folder, undefined, { submodules: true });
+  await expect(checkSource(folder)).rejects.toThrow(
+    /submodules: have them fetched with the setting submodules/,
+  );
 });
 
 it("a file that Git LFS keeps is named; attributes without such a file pass", async () => {
@@ -31,7 +34,21 @@ it("a file that Git LFS keeps is named; attributes without such a file pass", as
   write("data.bin", "the file itself");
   await checkSource(folder);
   write("data.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
-  await expect(checkSource(folder)).rejects.toThrow(/data\.bin is kept by Git LFS/);
+  await expect(checkSource(folder)).rejects.toThrow(/data\.bin is kept by Git LFS: have .* the setting lfs/);
+});
+
+it("where Git LFS is asked for, its files are answered and count with their own size", async () => {
+  const oid = "a".repeat(64);
+  const pointer = (size: number) =>
+    `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${size}\n`;
+  write("data.bin", pointer(5));
+  expect(await checkSource(folder, undefined, { lfs: true })).toEqual([{ path: "data.bin", oid, size: 5 }]);
+  write("data.bin", pointer(sourceLimits.megabytes * 1024 * 1024));
+  await expect(checkSource(folder, undefined, { lfs: true })).rejects.toThrow(/larger than 1024 MB/);
+  write("data.bin", pointer(5).replace("oid", "sha"));
+  await expect(checkSource(folder, undefined, { lfs: true })).rejects.toThrow(
+    /data\.bin is no Git LFS pointer/,
+  );
 });
 
 it("a repository that is too large or of too many files is refused", async () => {

@@ -162,6 +162,36 @@ describe("a new site", () => {
   });
 });
 
+describe("a site that failed", () => {
+  /** A site on this host that kept exiting. */
+  async function failedSite(key: string, on: Awaited<ReturnType<typeof hostFor>>) {
+    const { siteId } = await runningSite(key, on);
+    const deploymentId = (await site(key, siteId)).currentDeployment?.id;
+    on.send({ type: "crashed", siteId, deploymentId, error: "It kept exiting." });
+    await on.next("crashAck");
+    expect((await site(key, siteId)).status).toBe("FAILED");
+    return siteId;
+  }
+  const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sites/${id}`, { action });
+
+  it("and has no host any more is started by making the version it had once more, elsewhere", async () => {
+    const key = await account();
+    const old = await hostFor(1);
+    const failed = await failedSite(key, old);
+    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    expect((await site(key, failed)).hostId).toBe(null);
+    const fresh = await hostFor(1);
+    expect((await act(key, failed, "start")).body).toMatchObject({ status: "DEPLOYING" });
+    const { job, attempt } = await fresh.next("job");
+    expect(job).toMatchObject({ kind: "site.deploy", args: { source: { commit: deployResult.commit } } });
+    await finish(fresh, job, attempt, deployResult);
+    expect(await site(key, failed)).toMatchObject({ status: "RUNNING", hostId: fresh.hostId });
+    expect(fresh.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    old.close();
+    fresh.close();
+  });
+});
+
 describe("a host", () => {
   it("whose agent went away is shown so, with its sites, until it says hello again", async () => {
     const key = await account();
@@ -321,6 +351,24 @@ describe("a host that is drained", () => {
     expect(old.waiting()).toEqual([]);
     old.close();
     fresh.close();
+  });
+
+  it("lets go of a suspended site, of which nothing runs", async () => {
+    const key = await account();
+    const old = await hostFor(1);
+    const { siteId } = await runningSite(key, old);
+    await sql("UPDATE sites SET status = 'SUSPENDED', serving = 1 WHERE id = ?", siteId);
+    await change(old.hostId, "drain");
+    expect((await site(key, siteId)).hostId).toBe(old.hostId);
+    await sql("UPDATE sites SET serving = 0 WHERE id = ?", siteId);
+    await tick();
+    expect(await site(key, siteId)).toMatchObject({ status: "SUSPENDED", hostId: null });
+    await tick();
+    const evict = await old.next("job");
+    expect(evict.job).toMatchObject({ kind: "site.evict", args: { siteId } });
+    await finish(old, evict.job, evict.attempt);
+    expect((await site(key, siteId)).hostId).toBe(null);
+    expect((await remove(old.hostId)).status).toBe(200);
   });
 
   it("gives nothing away while it is silent", async () => {

@@ -86,6 +86,32 @@ describe("the main job", () => {
     agent.close();
   });
 
+  it("has submodules and Git LFS files fetched only where they are asked for", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const created = await createSite(key, { submodules: true });
+    expect(await site(key, created.siteId)).toMatchObject({ submodules: true, lfs: false });
+    await pay(created.invoiceToken);
+    const first = await agent.next("job");
+    expect(first.job.args).toMatchObject({ source: { submodules: true } });
+    expect((first.job.args as { source: object }).source).not.toHaveProperty("lfs");
+    await finish(agent, first.job, first.attempt, deployResult);
+    const settings = { submodules: false, lfs: true };
+    await api(key, "PATCH", `/sites/${created.siteId}`, { settings });
+    expect(await site(key, created.siteId)).toMatchObject(settings);
+    await api(key, "PATCH", `/sites/${created.siteId}`, { action: "deploy" });
+    const second = await agent.next("job");
+    expect(second.job.args).toMatchObject({ source: { lfs: true } });
+    expect((second.job.args as { source: object }).source).not.toHaveProperty("submodules");
+    await finish(agent, second.job, second.attempt, deployResult);
+    const refused = await api(key, "POST", "/sites", {
+      ...siteInput({ deployType: "image", image: "nginx", lfs: true }),
+      githubUrl: undefined,
+    });
+    expect(refused.status).toBe(400);
+    agent.close();
+  });
+
   it("keeps the git token sealed in storage", async () => {
     const key = await account();
     const { siteId } = await createSite(key, { gitToken: "s3cret-token" });

@@ -3,7 +3,7 @@ import { waitUntil } from "cloudflare:workers";
 import { contextOf } from "../context.ts";
 import { accounts, identities, sessions, verifications } from "../db/schema.ts";
 import { deriveKey, sha256Hex } from "../domain/tokens.ts";
-import type { Config, Env } from "../env.ts";
+import { tokenKeys, type Config, type Env } from "../env.ts";
 import { hashPassword, isPassword } from "../services/accounts/password.ts";
 import { canMail, sendMail } from "./mail.ts";
 
@@ -43,7 +43,7 @@ async function create(env: Env): Promise<Auth> {
     appName: "Berth",
     baseURL: config.SITE_URL,
     basePath: "/api/auth",
-    secret: Buffer.from(deriveKey(config.SECRET_KEY, "sessions")).toString("base64url"),
+    secret: Buffer.from(deriveKey(tokenKeys(config)[0], "sessions")).toString("base64url"),
     telemetry: { enabled: false },
     database: withHashedTokens(
       drizzleAdapter(ctx.db, {

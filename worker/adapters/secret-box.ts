@@ -1,53 +1,66 @@
-import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
+import { aes256CbcDecrypt, aes256CbcEncrypt, hmacSha256, isTag, refusal } from "../domain/ciphers.ts";
+import type { SealedFor } from "../domain/sealed-places.ts";
 import { deriveKey } from "../domain/tokens.ts";
 
-/** AES-256-CBC with PKCS #7 padding (NIST SP 800-38A §6.2). */
-export function aes256CbcEncrypt(key: Uint8Array, iv: Uint8Array, plain: Uint8Array): Uint8Array {
-  const cipher = createCipheriv("aes-256-cbc", key, iv);
-  return Buffer.concat([cipher.update(plain), cipher.final()]);
-}
-
-export function aes256CbcDecrypt(key: Uint8Array, iv: Uint8Array, sealed: Uint8Array): Uint8Array {
-  const decipher = createDecipheriv("aes-256-cbc", key, iv);
-  return Buffer.concat([decipher.update(sealed), decipher.final()]);
-}
-
-export const hmacSha256 = (key: Uint8Array, ...parts: Uint8Array[]): Uint8Array => {
-  const hmac = createHmac("sha256", key);
-  for (const part of parts) hmac.update(part);
-  return hmac.digest();
-};
-
-/** Seals text for one place (`context`: table, column and row id); opening it anywhere else fails. */
+/** Seals text for one place and row; opening it anywhere else fails. */
 export type SecretBox = {
-  seal(plain: string, context: string): string;
-  open(sealed: string, context: string): string;
+  seal(plain: string, place: SealedFor): string;
+  open(sealed: string, place: SealedFor): string;
+  /** Whether it was sealed with the current key. */
+  isCurrent(sealed: string): boolean;
 };
 
-const refusal = () => new Error("A sealed value could not be opened");
-
-/** Encrypt-then-MAC: `v1.` + base64url(iv ‖ ciphertext ‖ HMAC over version, context, iv and ciphertext). */
-export function secretBox(secretKey: string, random: (bytes: number) => Uint8Array): SecretBox {
-  const encryptKey = deriveKey(secretKey, "secret-box-encrypt");
-  const macKey = deriveKey(secretKey, "secret-box-authenticate");
-  const tagOf = (context: string, body: Uint8Array) => {
-    const bound = Buffer.from(`v1:${context}`);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bound.length);
-    return hmacSha256(macKey, length, bound, body);
-  };
+/**
+ * Encrypt-then-MAC: `v2.<key id>.` + base64url(iv ‖ ciphertext ‖ HMAC over version, key id, place, iv and ciphertext).
+ * Seals with the first key, opens with any. `v1.`, which names no key, is still opened.
+ */
+export function secretBox(
+  secretKeys: readonly [string, ...string[]],
+  random: (bytes: number) => Uint8Array,
+): SecretBox {
+  const [current, ...older] = secretKeys;
+  const newest = ringKey(current);
+  const ring = [newest, ...older.map(ringKey)];
   return {
-    seal(plain, context) {
+    seal(plain, place) {
       const iv = random(16);
-      const body = Buffer.concat([iv, aes256CbcEncrypt(encryptKey, iv, Buffer.from(plain))]);
-      return `v1.${Buffer.concat([body, tagOf(context, body)]).toString("base64url")}`;
+      const body = Buffer.concat([iv, aes256CbcEncrypt(newest.cipher, iv, Buffer.from(plain))]);
+      const head = `v2.${newest.id}`;
+      return `${head}.${Buffer.concat([body, tagOf(newest, `${head}:${place}`, body)]).toString("base64url")}`;
     },
-    open(sealed, context) {
-      const bytes = Buffer.from(sealed.startsWith("v1.") ? sealed.slice(3) : "", "base64url");
-      if (bytes.length < 16 + 16 + 32) throw refusal();
+    open(sealed, place) {
+      const [version, ...rest] = sealed.split(".");
+      const text = rest.pop() ?? "";
+      const bytes = Buffer.from(text, "base64url");
+      // base64url has several spellings of the same bytes; only ours is taken.
+      if (bytes.toString("base64url") !== text || bytes.length < 16 + 16 + 32) throw refusal();
+      const [id] = rest;
+      const head = id === undefined ? "v1" : `v2.${id}`;
+      if (rest.length > 1 || version !== head.slice(0, 2)) throw refusal();
       const body = bytes.subarray(0, -32);
-      if (!timingSafeEqual(tagOf(context, body), bytes.subarray(-32))) throw refusal();
-      return Buffer.from(aes256CbcDecrypt(encryptKey, body.subarray(0, 16), body.subarray(16))).toString();
+      const key = ring.find(
+        (one) =>
+          (id === undefined || one.id === id) &&
+          isTag(bytes.subarray(-32), tagOf(one, `${head}:${place}`, body)),
+      );
+      if (!key) throw refusal();
+      return Buffer.from(aes256CbcDecrypt(key.cipher, body.subarray(0, 16), body.subarray(16))).toString();
     },
+    isCurrent: (sealed) => sealed.startsWith(`v2.${newest.id}.`),
   };
+}
+
+type RingKey = { id: string; cipher: Uint8Array; mac: Uint8Array };
+
+const ringKey = (secretKey: string): RingKey => ({
+  id: Buffer.from(deriveKey(secretKey, "key-id").subarray(0, 6)).toString("base64url"),
+  cipher: deriveKey(secretKey, "secret-box-encrypt"),
+  mac: deriveKey(secretKey, "secret-box-authenticate"),
+});
+
+function tagOf(key: RingKey, binding: string, body: Uint8Array): Uint8Array {
+  const bound = Buffer.from(binding);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bound.length);
+  return hmacSha256(key.mac, length, bound, body);
 }

@@ -165,6 +165,8 @@ export const sites = sqliteTable(
     branch: text(),
     /** Sealed by the secret box. */
     gitTokenSealed: text("git_token_sealed"),
+    submodules: integer({ mode: "boolean" }).notNull().default(false),
+    lfs: integer({ mode: "boolean" }).notNull().default(false),
     dockerfile: text(),
     image: text(),
     registryUsername: text("registry_username"),

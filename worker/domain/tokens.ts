@@ -18,6 +18,7 @@ export type KeyPurpose =
   | "api-key-check"
   | "deploy-webhook"
   | "sessions"
+  | "key-id"
   | "secret-box-encrypt"
   | "secret-box-authenticate";
 
@@ -46,10 +47,16 @@ export async function mintApiKey(random32: Uint8Array, checkKey: Uint8Array<Arra
 const apiKeyPattern = /^sk_[0-9a-z][0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
 
 /** Whether this installation minted the key: lets a forged or mistyped one be refused with no storage read. */
-export async function isOwnApiKey(key: string, checkKey: Uint8Array<ArrayBuffer>): Promise<boolean> {
+export async function isOwnApiKey(
+  key: string,
+  checkKeys: readonly Uint8Array<ArrayBuffer>[],
+): Promise<boolean> {
   if (!apiKeyPattern.test(key)) return false;
-  const expected = await checkOf(checkKey, key.slice(0, -6));
-  return timingSafeEqual(Buffer.from(expected), Buffer.from(key.slice(-6)));
+  for (const checkKey of checkKeys) {
+    const expected = await checkOf(checkKey, key.slice(0, -6));
+    if (timingSafeEqual(Buffer.from(expected), Buffer.from(key.slice(-6)))) return true;
+  }
+  return false;
 }
 
 /** An unguessable token with its prefix and shard: invoice tokens, host tokens. */

@@ -1,17 +1,18 @@
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { configOf, tokenKeys, type Config } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { deriveKey, isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
 import { takeFrom } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
-const checkKeys = new Map<string, Uint8Array<ArrayBuffer>>();
-function checkKeyOf(secretKey: string): Uint8Array<ArrayBuffer> {
-  let key = checkKeys.get(secretKey);
-  if (!key) checkKeys.set(secretKey, (key = deriveKey(secretKey, "api-key-check")));
-  return key;
+const derived = new WeakMap<Config, Uint8Array<ArrayBuffer>[]>();
+function checkKeysOf(config: Config): Uint8Array<ArrayBuffer>[] {
+  let keys = derived.get(config);
+  if (!keys)
+    derived.set(config, (keys = tokenKeys(config).map((secret) => deriveKey(secret, "api-key-check"))));
+  return keys;
 }
 
 /**
@@ -29,7 +30,7 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   }
   const [scheme, key, ...rest] = (c.req.header("Authorization") ?? "").split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
-  if (!(await isOwnApiKey(key, checkKeyOf(configOf(c.env).SECRET_KEY)))) throw new AppError("unauthorized");
+  if (!(await isOwnApiKey(key, checkKeysOf(configOf(c.env))))) throw new AppError("unauthorized");
   const hash = sha256Hex(key);
   const verdict = await c.env.KEY_GUARD.get(c.env.KEY_GUARD.idFromName(hash)).check(hash);
   if (!verdict.actor) throw new AppError("unauthorized");

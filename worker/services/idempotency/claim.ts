@@ -35,7 +35,7 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
       .returning({ id: idempotentRequests.id }),
     ctx.db.select().from(idempotentRequests).where(row),
   ]);
-  const context = `idempotent_requests:${id}`;
+  const context = `idempotent_requests:${id}` as const;
   if (claimed.length > 0)
     return {
       async keep({ status, body }) {

@@ -94,6 +94,8 @@ function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
       branch: site.branch,
       token,
       ...(commit !== null && { commit }),
+      ...(site.submodules && { submodules: true }),
+      ...(site.lfs && { lfs: true }),
     };
   }
   throw new Error(`Site ${site.id} has no source`);

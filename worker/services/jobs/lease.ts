@@ -68,12 +68,13 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
       SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
       WHERE d.id = ${ofTaken("deployment_id")}`),
+    // Who cleans up behind a site does not get it back.
     ctx.statement(
-      sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
+      sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
     ),
     // What was asked for while the site had no host is this host's as well.
     ctx.statement(
-      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")}`,
+      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
     ),
     ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
     ctx.db

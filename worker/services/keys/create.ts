@@ -3,13 +3,14 @@ import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../../domain/tokens.ts";
+import { tokenKeys } from "../../env.ts";
 import { requireSession } from "./require-session.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
 /** The row to insert and the key to show once. */
 export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, origin: Origin) {
-  const key = await mintApiKey(ctx.random(32), deriveKey(ctx.config.SECRET_KEY, "api-key-check"));
+  const key = await mintApiKey(ctx.random(32), deriveKey(tokenKeys(ctx.config)[0], "api-key-check"));
   const row: typeof apiKeys.$inferInsert = {
     id: ctx.newId("key"),
     accountId,

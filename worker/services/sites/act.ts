@@ -7,6 +7,7 @@ import { conflict } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
+import { queueMove } from "../hosts/queue-move.ts";
 import { deploySite } from "./deploy.ts";
 import { siteOwnedBy, type SiteRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
@@ -38,7 +39,13 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   const [[moved]] = await ctx.db.batch([
     ctx.db
       .update(sites)
-      .set({ wanted, mark, updatedAt: ctx.now() })
+      .set({
+        wanted,
+        mark,
+        updatedAt: ctx.now(),
+        // No host has its image: the version it had is made once more.
+        status: sql`CASE WHEN host_id IS NULL AND ${inArray(sites.status, [...from])} THEN 'DEPLOYING' ELSE status END`,
+      })
       .where(
         and(
           eq(sites.id, site.id),
@@ -47,7 +54,16 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
         ),
       )
       .returning(),
-    queueSiteJob(ctx, "site.start", site.id, sql`s.mark = ${mark}`),
+    ...queueMove(
+      ctx,
+      sql`(SELECT id FROM sites WHERE id = ${site.id} AND mark = ${mark} AND host_id IS NULL)`,
+    ),
+    queueSiteJob(
+      ctx,
+      "site.start",
+      site.id,
+      sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND kind = 'site.deploy' AND status = 'QUEUED' AND host_id IS NULL)`,
+    ),
   ]);
   if (!moved) throw refusal("started", site.status, site.currentDeploymentId === null);
   ctx.hosts.wake(moved.hostId);

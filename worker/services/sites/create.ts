@@ -6,8 +6,9 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { addDays, invoiceDueDays, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { siteSlug } from "../../domain/slug.ts";
-import { deriveKey, mintToken, sha256Hex, webhookSegment } from "../../domain/tokens.ts";
+import { mintToken, sha256Hex } from "../../domain/tokens.ts";
 import { keepVolumes } from "../volumes/keep.ts";
+import { newSegment } from "../webhooks/address.ts";
 
 /** A PENDING site and its unpaid invoice; nothing is deployed. */
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
@@ -50,6 +51,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     ...(input.deployType === "github" && {
       githubUrl: input.githubUrl,
       branch: input.branch,
+      submodules: input.submodules,
+      lfs: input.lfs,
       gitTokenSealed: input.gitToken && ctx.secrets.seal(input.gitToken, `sites.git_token:${siteId}`),
     }),
     ...(input.deployType === "dockerfile" && { dockerfile: input.dockerfile }),
@@ -72,7 +75,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     packId: pack.id,
     billingTerm: input.billingTerm,
     slug: siteSlug(input.name, ctx.random(8)),
-    webhookHash: sha256Hex(webhookSegment(deriveKey(ctx.config.SECRET_KEY, "deploy-webhook"), siteId, 1)),
+    webhookHash: sha256Hex(newSegment(ctx, siteId, 1)),
     createdAt: now,
     updatedAt: now,
   };

@@ -12,7 +12,7 @@ import { siteById, siteIdOf } from "./owned.ts";
 import { siteView } from "./view.ts";
 
 const ofSource = {
-  github: ["githubUrl", "branch", "gitToken"],
+  github: ["githubUrl", "branch", "gitToken", "submodules", "lfs"],
   dockerfile: ["dockerfile"],
   image: ["image", "registryUsername", "registryPassword"],
 } as const;

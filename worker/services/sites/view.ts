@@ -64,6 +64,8 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     deployType: site.deployType,
     githubUrl: site.githubUrl,
     branch: site.branch,
+    submodules: site.submodules,
+    lfs: site.lfs,
     port: site.port,
     buildCommand: site.buildCommand,
     startCommand: site.startCommand,

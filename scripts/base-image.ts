@@ -1,0 +1,14 @@
+import { makeStandIn } from "./lib/base-images.ts";
+import { endSteps } from "./lib/command.ts";
+
+/** What `npm start` gives the agent as BERTH_IMAGE_PROVIDER. Usage: base-image.ts <image> */
+const [image = ""] = process.argv.slice(2);
+function stop(): void {
+  endSteps();
+  process.exitCode = 1;
+}
+process.once("SIGTERM", stop);
+// The agent is gone.
+process.stdin.on("end", stop).resume();
+await makeStandIn(image);
+process.stdin.destroy();

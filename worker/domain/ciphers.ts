@@ -1,0 +1,79 @@
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
+
+/**
+ * Primitives on bytes, each as its standard says, so that published test vectors can be run against them.
+ * A key or IV of another length is a mistake of the caller; what cannot be opened is refused with one and the same words.
+ */
+
+export const refusal = () => new Error("A sealed value could not be opened");
+
+function requireLength(what: string, bytes: Uint8Array, length: number): void {
+  if (bytes.length !== length) throw new TypeError(`${what} has ${bytes.length} bytes: give ${length}`);
+}
+
+/** AES-256-CBC with PKCS #7 padding (NIST SP 800-38A §6.2). */
+export function aes256CbcEncrypt(key: Uint8Array, iv: Uint8Array, plain: Uint8Array): Uint8Array {
+  requireLength("The key", key, 32);
+  requireLength("The IV", iv, 16);
+  const cipher = createCipheriv("aes-256-cbc", key, iv);
+  return Buffer.concat([cipher.update(plain), cipher.final()]);
+}
+
+/** Only for what a MAC has vouched for: a refusal of the padding tells an attacker something. @throws refusal */
+export function aes256CbcDecrypt(key: Uint8Array, iv: Uint8Array, sealed: Uint8Array): Uint8Array {
+  requireLength("The key", key, 32);
+  requireLength("The IV", iv, 16);
+  if (sealed.length === 0 || sealed.length % 16 !== 0) throw refusal();
+  const decipher = createDecipheriv("aes-256-cbc", key, iv);
+  try {
+    return Buffer.concat([decipher.update(sealed), decipher.final()]);
+  } catch {
+    throw refusal();
+  }
+}
+
+/** HMAC-SHA-256 (RFC 2104, FIPS 180-4) over the parts one after the other. */
+export function hmacSha256(key: Uint8Array, ...parts: Uint8Array[]): Uint8Array {
+  const hmac = createHmac("sha256", key);
+  for (const part of parts) hmac.update(part);
+  return hmac.digest();
+}
+
+/** Compared in constant time; a cut tag is no tag. */
+export const isTag = (tag: Uint8Array, expected: Uint8Array): boolean =>
+  tag.length === expected.length && timingSafeEqual(tag, expected);
+
+type Sealed = { ciphertext: Uint8Array; tag: Uint8Array };
+
+/** AEAD_AES_256_CBC_HMAC_SHA_512, in JOSE A256CBC-HS512 (RFC 7518 §5.2.5). The key is the MAC's, then the cipher's. */
+export function a256CbcHs512Encrypt(
+  key: Uint8Array,
+  iv: Uint8Array,
+  plain: Uint8Array,
+  additional: Uint8Array,
+): Sealed {
+  requireLength("The key", key, 64);
+  const ciphertext = aes256CbcEncrypt(key.subarray(32), iv, plain);
+  return { ciphertext, tag: hs512Tag(key, additional, iv, ciphertext) };
+}
+
+/** @throws refusal */
+export function a256CbcHs512Decrypt(
+  key: Uint8Array,
+  iv: Uint8Array,
+  { ciphertext, tag }: Sealed,
+  additional: Uint8Array,
+): Uint8Array {
+  requireLength("The key", key, 64);
+  requireLength("The IV", iv, 16);
+  if (!isTag(tag, hs512Tag(key, additional, iv, ciphertext))) throw refusal();
+  return aes256CbcDecrypt(key.subarray(32), iv, ciphertext);
+}
+
+function hs512Tag(key: Uint8Array, additional: Uint8Array, iv: Uint8Array, ciphertext: Uint8Array) {
+  const bits = Buffer.alloc(8);
+  bits.writeBigUInt64BE(BigInt(additional.length) * 8n);
+  const hmac = createHmac("sha512", key.subarray(0, 32));
+  for (const part of [additional, iv, ciphertext, bits]) hmac.update(part);
+  return hmac.digest().subarray(0, 32);
+}

@@ -1,0 +1,55 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import type { SealedFor, SealedPlace } from "../../domain/sealed-places.ts";
+
+export type SealedRow = { key: string; text: string };
+
+/** How a place is walked, in the order of `key`, and how one of its rows gets new text. */
+type Place = {
+  rowsAfter: (key: string, limit: number) => SQL;
+  /** The row's text with each sealed value in it replaced. */
+  replace: (row: SealedRow, by: (sealed: string, place: SealedFor) => string) => string;
+  /** Only while the row is as it was read. */
+  update: (row: SealedRow, text: string) => SQL;
+};
+
+function column(place: SealedPlace, table: string, name: string): Place {
+  const [at, of] = [sql.raw(name), sql.raw(table)];
+  return {
+    rowsAfter: (key, limit) =>
+      sql`SELECT id AS key, ${at} AS text FROM ${of} WHERE id > ${key} AND ${at} IS NOT NULL ORDER BY id LIMIT ${limit}`,
+    replace: ({ key, text }, by) => by(text, `${place}:${key}`),
+    update: ({ key, text }, next) =>
+      sql`UPDATE ${of} SET ${at} = ${next} WHERE id = ${key} AND ${at} = ${text}`,
+  };
+}
+
+const versionOf = (key: string): [siteId: string, version: number] => {
+  const [siteId = "", version] = key.split(":");
+  return [siteId, Number(version ?? 0)];
+};
+
+export const places: Record<SealedPlace, Place> = {
+  "sites.git_token": column("sites.git_token", "sites", "git_token_sealed"),
+  "sites.registry_password": column("sites.registry_password", "sites", "registry_password_sealed"),
+  idempotent_requests: column("idempotent_requests", "idempotent_requests", "response_sealed"),
+  site_env: {
+    rowsAfter(key, limit) {
+      const [siteId, version] = versionOf(key);
+      return sql`SELECT site_id || ':' || version AS key, entries AS text FROM site_env_versions
+        WHERE (site_id, version) > (${siteId}, ${version}) ORDER BY site_id, version LIMIT ${limit}`;
+    },
+    replace({ key, text }, by) {
+      const [siteId] = versionOf(key);
+      const entries = (JSON.parse(text) as EnvEntry[]).map((entry) =>
+        entry.secret ? { ...entry, value: by(entry.value, `site_env:${siteId}:${entry.key}`) } : entry,
+      );
+      return JSON.stringify(entries);
+    },
+    update({ key, text }, next) {
+      const [siteId, version] = versionOf(key);
+      return sql`UPDATE site_env_versions SET entries = ${next}
+        WHERE site_id = ${siteId} AND version = ${version} AND entries = ${text}`;
+    },
+  },
+};
