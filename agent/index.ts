@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { readConfig } from "./config.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
+import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { retireAfter } from "./handlers/retire.ts";
 import { reviveSite, sweep } from "./handlers/sweep.ts";
@@ -90,7 +91,8 @@ watchSites(
 startSampling({ engine, ingress, records, intervalMs: config.sampleSeconds * 1000 }, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
-const runner = new Runner({ host, journal, handle, slots: config.slots });
+const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
+await adoptCommands(host, journal, runner);
 const endLink = startLink({
   url: config.controlPlaneUrl,
   token: config.hostToken.reveal(),

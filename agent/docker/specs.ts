@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { RunSpec } from "../../protocol/agent/jobs.ts";
+import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
 import { startLine } from "../build/start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
 
@@ -75,6 +75,41 @@ export function siteContainer(
       "berth.memory": String(run.limits.memoryMb),
       "berth.secrets": secretKeys.join(","),
       "berth.config": config,
+    },
+  };
+}
+
+/** The exact labels by which the containers of a site's commands are found: they are none of the site's own. */
+export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "berth.commands-of": siteId });
+
+/**
+ * A command's container: as the site's own, but it runs once. Its labels say all that an agent needs that finds it. What the
+ * site's container is given, such as volumes, comes with `siteContainer`.
+ */
+export function commandContainer(
+  agentId: string,
+  { run, deploymentId, commandId, command, timeoutSeconds }: JobArgs<"site.command">,
+  lease: { jobId: string; attempt: number },
+  image: string,
+): ContainerSpec {
+  const site = siteContainer(agentId, { ...run, startCommand: command }, deploymentId, image, "");
+  const { "berth.site": _site, ...labels } = site.Labels;
+  return {
+    ...site,
+    name: `berth-${commandId}`,
+    HostConfig: {
+      ...site.HostConfig,
+      RestartPolicy: { Name: "no" },
+      // Short of memory, commands end before sites do.
+      OomScoreAdj: 700,
+    },
+    Labels: {
+      ...labels,
+      ...commandLabels(run.siteId),
+      "berth.command": commandId,
+      "berth.job": lease.jobId,
+      "berth.attempt": String(lease.attempt),
+      "berth.timeout": String(timeoutSeconds),
     },
   };
 }

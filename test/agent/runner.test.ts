@@ -184,7 +184,7 @@ describe("an agent that is to be replaced", () => {
     const [first] = await begun(1);
     let ended = false;
     const finishing = runner.finish().then(() => (ended = true));
-    expect(frames("ready").at(-1)).toEqual({ type: "ready", free: 0 });
+    expect(frames("ready").at(-1)).toMatchObject({ free: 0, freeCommands: 0 });
     offer(stopJob());
     await Promise.resolve();
     expect([work.length, ended]).toEqual([1, false]);
