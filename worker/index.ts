@@ -1,7 +1,7 @@
 import { app } from "./app.ts";
 import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
-import { endOrphans } from "./services/commands/cancel-all.ts";
+import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
 import { forgetOldCommands } from "./services/commands/forget-old.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
@@ -28,7 +28,7 @@ async function tendCommands(ctx: Ctx): Promise<void> {
   try {
     await runDueSchedules(ctx);
   } finally {
-    await endOrphans(ctx);
+    tellOrphans(ctx, await endOrphans(ctx));
     await forgetOldCommands(ctx);
   }
 }

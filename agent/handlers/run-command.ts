@@ -144,6 +144,11 @@ async function outcomeOf(
       exitCode,
       error: `exited with ${exitCode} because it used more memory than the site's pack has (${labels["berth.memory"]} MB): choose a larger pack or use less.`,
     };
+  if (exitCode === 128 + constants.signals.SIGKILL) {
+    // Where its site goes, its container has gone a moment later.
+    await delay(1000);
+    await existing(engine, id);
+  }
   // The engine's init, which starts it, says so.
   const lines = exitCode === 127 ? await engine.lastLines(id, 3) : [];
   if (lines.some((line) => line.includes("exec sh failed")))

@@ -4,7 +4,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { endOrphans } from "../commands/cancel-all.ts";
+import { endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { statusAfterDeployment } from "../jobs/finish.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 import { queueMove } from "./queue-move.ts";
@@ -89,7 +89,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
   // What an interruption leaves undone here, the reaper does.
   for (const site of lost)
     if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`)]);
-  await endOrphans(ctx);
+  tellOrphans(ctx, await endOrphans(ctx));
   ctx.hosts.wake(null);
   return true;
 }

@@ -11,7 +11,7 @@ import {
   sites,
 } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { cancelCommands, endOrphans } from "../commands/cancel-all.ts";
+import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { siteOwnedBy } from "./owned.ts";
@@ -22,7 +22,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
   const { from, to } = siteEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
-  const [[moved], , , , , , leased] = await ctx.db.batch([
+  const [[moved], , , , , , leased, , orphans] = await ctx.db.batch([
     ctx.db
       .update(sites)
       .set({ status: to, mark, updatedAt: ctx.now() })
@@ -34,6 +34,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
     ctx.statement(
       sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
     ),
+    endOrphans(ctx, site.id),
     ctx.db
       .update(invoices)
       .set({ status: "void" })
@@ -47,7 +48,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
   ]);
   if (!moved) return { id: site.id, status: to };
   reviseCancelled(ctx, leased);
-  await endOrphans(ctx, moved.id);
+  tellOrphans(ctx, orphans);
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
