@@ -93,7 +93,6 @@ export function commandContainer(
   image: string,
 ): ContainerSpec {
   const site = siteContainer(agentId, { ...run, startCommand: command }, deploymentId, image, "");
-  const { "berth.site": _site, ...labels } = site.Labels;
   return {
     ...site,
     name: `berth-${commandId}`,
@@ -104,8 +103,10 @@ export function commandContainer(
       OomScoreAdj: 700,
     },
     Labels: {
-      ...labels,
+      ...site.Labels,
       ...commandLabels(run.siteId),
+      // Not left out: the image's own label, which names its site, would show through.
+      "berth.site": "",
       "berth.command": commandId,
       "berth.job": lease.jobId,
       "berth.attempt": String(lease.attempt),

@@ -2,6 +2,7 @@ import { idPattern, type Id } from "../../protocol/ids.ts";
 import { secretsIn } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import type { Journal } from "../journal.ts";
+import { log } from "../log.ts";
 import type { Runner } from "../runner.ts";
 import { attendCommand } from "./run-command.ts";
 
@@ -11,14 +12,15 @@ import { attendCommand } from "./run-command.ts";
  */
 export async function adoptCommands(host: Host, journal: Journal, runner: Runner): Promise<void> {
   const reported = new Set<string>(journal.unacknowledged().map(({ jobId }) => jobId));
-  for (const { id, labels } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
+  for (const { id, name, labels } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
     const { "berth.command": commandId = "", "berth.job": jobId = "" } = labels;
-    if (labels["berth.command"] === undefined) continue;
+    // An image's own labels may say anything; names are given by agents only.
+    if (!idPattern("command").test(commandId) || name !== `berth-${commandId}`) continue;
     const container = await host.engine.inspectContainer(id);
     if (!container) continue;
-    const isKnown = idPattern("command").test(commandId) && idPattern("job").test(jobId);
-    if (!isKnown || reported.has(jobId)) await host.engine.removeContainer(id);
-    else
+    if (reported.has(jobId)) await host.engine.removeContainer(id);
+    else {
+      log("info", "Going on with a command", { commandId, isRunning: container.running });
       runner.adopt({
         jobId: jobId as Id<"job">,
         attempt: Number(labels["berth.attempt"]),
@@ -26,5 +28,6 @@ export async function adoptCommands(host: Host, journal: Journal, runner: Runner
         secrets: secretsIn(container),
         handle: (job) => attendCommand(host, id, job),
       });
+    }
   }
 }

@@ -10,6 +10,7 @@ import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/handlers/adopt-commands.ts";
 import { handle, handlers } from "../../agent/handlers/index.ts";
 import { wasInterrupted } from "../../agent/handlers/run-command.ts";
+import { sweep } from "../../agent/handlers/sweep.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
 import { bridgeName } from "../../agent/isolation/rules.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
@@ -103,7 +104,9 @@ const offer = (job: Job) => runner.receive({ type: "job", job, attempt: 1, timeo
 const reportOf = (job: Job) => vi.waitUntil(() => reports.get(job.id), { timeout: 60_000 });
 const textsOf = (job: Job) => (logs.get(job.id) ?? []).map(({ text }) => text);
 const containers = async () =>
-  (await engine.listContainers({ "berth.agent": agentId })).filter(({ labels }) => labels["berth.command"]);
+  (await engine.listContainers({ "berth.agent": agentId })).filter(({ name }) =>
+    name.startsWith("berth-cmd_"),
+  );
 const isStarted = (job: Job<"site.command">) =>
   vi.waitUntil(async () => (await engine.inspectContainer(`berth-${job.args.commandId}`))?.running, {
     timeout: 20_000,
@@ -119,8 +122,11 @@ async function outcome(command: string, options: Options = {}) {
 }
 
 beforeAll(async () => {
-  const image = await engine.imageId("node:24-bookworm-slim");
-  await engine.tagImage(image ?? "", repository, deploymentId);
+  // As a build leaves it, with labels that are taken over by containers.
+  const labelled = `FROM node:24-bookworm-slim\nLABEL berth.managed=true berth.site=${siteId} berth.command=${newId("command")}\n`;
+  execFileSync("docker", ["build", "--quiet", "--tag", `${repository}:${deploymentId}`, "-"], {
+    input: labelled,
+  });
   const empty = join(mkdtempSync(join(tmpdir(), "berth-empty-")), "empty.tar");
   execFileSync("tar", ["--create", "--file", empty, "--files-from", "/dev/null"]);
   execFileSync("docker", ["import", empty, `${repository}:${shelllessId}`]);
@@ -353,6 +359,43 @@ describe("an agent that ends in mid-command", () => {
 });
 
 describe("of its site", () => {
+  const ofSite = () => engine.listContainers({ "berth.managed": "true", "berth.site": siteId });
+
+  it("no container is taken for a command's, nor a command's for the site's, whatever labels the image has", async () => {
+    const id = await engine.createContainer(
+      siteContainer(
+        agentId,
+        { ...run, startCommand: "sleep 60" },
+        deploymentId,
+        `${repository}:${deploymentId}`,
+        "",
+      ),
+    );
+    await engine.startContainer(id);
+    const job = commandJob("sleep 60");
+    offer(job);
+    await isStarted(job);
+    expect((await ofSite()).map((one) => one.id)).toEqual([id]);
+    disconnect();
+    await runner.shutdown();
+    runner = newRunner();
+    const work = mkdtempSync(join(tmpdir(), "berth-work-"));
+    const current = () => ({ containerId: id });
+    await sweep({
+      ...host,
+      workDirectory: work,
+      ingress: { ...host.ingress, sites: () => [], current },
+    } as unknown as Host);
+    rmSync(work, { recursive: true });
+    await adoptCommands(host, journal, runner);
+    expect(runner.leases().running).toEqual([{ jobId: job.id, attempt: 1 }]);
+    expect((await engine.inspectContainer(id))?.running).toBe(true);
+    connect(runner);
+    runner.receive({ type: "cancel", jobId: job.id, attempt: 1 });
+    await reportOf(job);
+    await engine.removeContainer(id);
+  });
+
   const jobRun = { signal: new AbortController().signal } as JobRun;
 
   it("a stop leaves a command alone", async () => {
