@@ -9,9 +9,10 @@ export const cancelCommands = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
     sql`UPDATE jobs SET cancel_requested = 1 WHERE site_id = ${siteId} AND kind = 'site.command' AND status = 'LEASED' AND ${guard}`,
   );
 
+const ofJob = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE lane = ${commands.id})`;
+
 /** Statement for a batch: commands whose job ended without them, with their site or their host, end as it did. */
 export const endOrphans = (ctx: Ctx, siteId?: Id<"site">) => {
-  const ofJob = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE lane = ${commands.id})`;
   return ctx.db
     .update(commands)
     .set({
