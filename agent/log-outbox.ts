@@ -7,6 +7,7 @@ type Source = { jobId: Id<"job">; attempt: number; deploymentId: Id<"deployment"
 export type LogPosition = { seq: number; at: string | null; printedBytes: number };
 
 const flushAfterMs = 100;
+const resendAfterMs = 10_000;
 const maxBatchBytes = 64 * 1024;
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;
@@ -60,11 +61,14 @@ export class LogOutbox {
   /** Resolves when the control plane has every line, or nobody asks any more. */
   async delivered(signal: AbortSignal): Promise<void> {
     this.flush();
+    // The control plane may have failed to keep them.
+    const again = setInterval(() => this.resend(), resendAfterMs);
     while (this.held.length > 0 && !this.closed && !signal.aborted)
       await new Promise<void>((resolve) => {
         this.waiting.push(resolve);
         signal.addEventListener("abort", () => resolve(), { once: true });
       });
+    clearInterval(again);
   }
 
   add(text: string, stream: AgentLogLine["stream"], at: Date | string): void {

@@ -11,6 +11,7 @@ import { imageOf, stopGraceSeconds } from "./release.ts";
 
 /** Between the end of what could be followed and the next look at it. */
 const againMs = 200;
+const engineAgainMs = 1000;
 
 /** A container of its own, which outlives the agent: the one that starts next attends to it further. */
 export const runCommand: Handler<"site.command"> = async (host, args, job) => {
@@ -99,10 +100,21 @@ async function existing(engine: Engine, id: string): Promise<ContainerState> {
   return container;
 }
 
-/** Also across a restart of the engine. */
+/** While the engine restarts it does not answer. */
+async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof JobError) throw error;
+      await delay(engineAgainMs, undefined, { signal });
+    }
+  }
+}
+
 async function untilEnded(engine: Engine, id: string, signal: AbortSignal): Promise<ContainerState> {
   for (;;) {
-    const container = await existing(engine, id);
+    const container = await patiently(() => existing(engine, id), signal);
     if (!container.running) return container;
     await engine.waitForExit(id, signal).catch(() => delay(againMs, undefined, { signal }));
   }
@@ -118,6 +130,8 @@ async function follow(engine: Engine, id: string, job: JobRun, signal: AbortSign
       return job.print(entry);
     });
   for (;;) {
+    // What is followed may end before the last bytes are written: the reading that counts begins after the end.
+    const { running } = await patiently(() => existing(engine, id), signal);
     const parser = new LogParser();
     const since = last === null ? null : engineTimeBefore(last);
     let isWhole = true;
@@ -128,8 +142,7 @@ async function follow(engine: Engine, id: string, job: JobRun, signal: AbortSign
       signal.throwIfAborted();
       isWhole = false;
     }
-    const container = await existing(engine, id);
-    if (isWhole && !container.running) return void print(parser.end());
+    if (isWhole && !running) return void print(parser.end());
     await delay(againMs, undefined, { signal });
   }
 }
