@@ -44,6 +44,8 @@ const Environment = z
     BERTH_STATUS_PORT: port(5301),
     /** Jobs worked on at once. */
     BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(2),
+    /** Commands of sites that run at once, beside the jobs. */
+    BERTH_COMMAND_SLOTS: z.coerce.number().int().min(0).max(100).default(4),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
     BERTH_DRAIN_MAX_SECONDS: z.coerce.number().min(1).max(3600).default(30),
     /** Between two samples of what a site uses. */
@@ -82,6 +84,7 @@ const Environment = z
     },
     statusPort: env.BERTH_STATUS_PORT,
     slots: env.BERTH_SLOTS,
+    commandSlots: env.BERTH_COMMAND_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,
     autoUpdate: env.BERTH_AUTO_UPDATE === "on",
     firewall: { mode: firewallMode(env.BERTH_FIREWALL), allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES },

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openImageProvider } from "./build/image-provider.ts";
 import { readConfig } from "./config.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
+import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { retireAfter } from "./handlers/retire.ts";
 import { readdress, sweep } from "./handlers/sweep.ts";
@@ -108,7 +109,8 @@ startSampling({ engine, ingress, records, intervalMs: sampleMs, diskMb }, stoppi
 diskUse.watch(sampleMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
-const runner = new Runner({ host, journal, handle, slots: config.slots });
+const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
+await adoptCommands(host, journal, runner);
 const endLink = startLink({
   url: config.controlPlaneUrl,
   token: config.hostToken.reveal(),

@@ -1,9 +1,11 @@
 import type { FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
+import type { LogPosition } from "./log-outbox.ts";
 import { openDatabase } from "./database.ts";
 
 const schema = `PRAGMA synchronous = FULL;
-  CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT`;
+  CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT;
+  CREATE TABLE IF NOT EXISTS logs (job_id TEXT PRIMARY KEY, seq INTEGER NOT NULL, at TEXT, printed_bytes INTEGER NOT NULL) STRICT`;
 
 export type Lease = { jobId: Id<"job">; attempt: number };
 export type Report = Extract<FromAgent, { type: "done" | "failed" }>;
@@ -23,6 +25,9 @@ export type Journal = {
   /** Acknowledged, or no longer ours. */
   forget(lease: Lease): void;
   unacknowledged(): Report[];
+  /** How far the log of a job that outlives the agent was delivered. */
+  delivered(jobId: string, position: LogPosition): void;
+  deliveredUntil(jobId: string): LogPosition | null;
   close(): void;
 };
 
@@ -35,6 +40,11 @@ export function openJournal(file: string): Journal {
   const finish = db.prepare("UPDATE jobs SET report = ? WHERE job_id = ? AND attempt = ?");
   const forget = db.prepare("UPDATE jobs SET report = NULL WHERE job_id = ? AND attempt <= ?");
   const reports = db.prepare("SELECT report FROM jobs WHERE report IS NOT NULL ORDER BY rowid");
+  const delivered = db.prepare(
+    "INSERT OR REPLACE INTO logs (job_id, seq, at, printed_bytes) VALUES (?, ?, ?, ?)",
+  );
+  const position = db.prepare("SELECT seq, at, printed_bytes AS printedBytes FROM logs WHERE job_id = ?");
+  const over = db.prepare("DELETE FROM logs WHERE job_id = ?");
   // What the last process had begun is offered anew by the control plane, as a higher attempt.
   db.exec(
     `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
@@ -42,8 +52,13 @@ export function openJournal(file: string): Journal {
   return {
     accept: ({ jobId, attempt }, kind) => Number(accept.run(jobId, attempt, kind).changes) > 0,
     finish: (report) => void finish.run(JSON.stringify(report), report.jobId, report.attempt),
-    forget: ({ jobId, attempt }) => void forget.run(jobId, attempt),
+    forget: ({ jobId, attempt }) => {
+      forget.run(jobId, attempt);
+      over.run(jobId);
+    },
     unacknowledged: () => reports.all().map(({ report }) => JSON.parse(String(report)) as Report),
+    delivered: (jobId, { seq, at, printedBytes }) => void delivered.run(jobId, seq, at, printedBytes),
+    deliveredUntil: (jobId) => (position.get(jobId) as LogPosition | undefined) ?? null,
     close: () => db.close(),
   };
 }

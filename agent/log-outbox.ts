@@ -2,9 +2,12 @@ import type { AgentLogLine, FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
 
 type LogFrame = Extract<FromAgent, { type: "log" }>;
-type Source = { jobId: Id<"job">; attempt: number; deploymentId: Id<"deployment"> };
+type Source = { jobId: Id<"job">; attempt: number; deploymentId: Id<"deployment" | "command"> };
+/** How far the control plane has the log: the last line's number, the time of what was printed last, and how much it was. */
+export type LogPosition = { seq: number; at: string | null; printedBytes: number };
 
 const flushAfterMs = 100;
+const resendAfterMs = 10_000;
 const maxBatchBytes = 64 * 1024;
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;
@@ -12,6 +15,8 @@ const maxLineCharacters = 8000;
 const maxPrintedBytes = 4 * 1024 * 1024;
 /** What a line costs beside its text; empty lines are not free. */
 const lineOverheadBytes = 64;
+
+const cutMarker = "The log is truncated after 4 MiB.";
 
 /**
  * The lines of one attempt, numbered from 1, held until the control plane has them: sent in batches, sent again after a
@@ -31,13 +36,42 @@ export class LogOutbox {
   private truncated = false;
   private closed = false;
   private timer: NodeJS.Timeout | undefined;
+  private acknowledged: LogPosition;
+  private readonly waiting: (() => void)[] = [];
 
-  constructor(source: Source, send: (frame: LogFrame) => void) {
+  /** @param from where the log of an agent before this one goes on */
+  constructor(source: Source, send: (frame: LogFrame) => void, from: LogPosition | null = null) {
     this.source = source;
     this.send = send;
+    this.acknowledged = from ?? { seq: 0, at: null, printedBytes: 0 };
+    this.firstSeq = this.acknowledged.seq + 1;
+    this.sentUpTo = this.acknowledged.seq;
+    this.printedBytes = this.acknowledged.printedBytes;
+    this.truncated = this.printedBytes > maxPrintedBytes;
   }
 
-  add(text: string, stream: AgentLogLine["stream"], at: Date): void {
+  get position(): LogPosition {
+    return this.acknowledged;
+  }
+
+  get isFull(): boolean {
+    return this.truncated;
+  }
+
+  /** Resolves when the control plane has every line, or nobody asks any more. */
+  async delivered(signal: AbortSignal): Promise<void> {
+    this.flush();
+    // The control plane may have failed to keep them.
+    const again = setInterval(() => this.resend(), resendAfterMs);
+    while (this.held.length > 0 && !this.closed && !signal.aborted)
+      await new Promise<void>((resolve) => {
+        this.waiting.push(resolve);
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    clearInterval(again);
+  }
+
+  add(text: string, stream: AgentLogLine["stream"], at: Date | string): void {
     if (this.closed) return;
     for (const line of text.split("\n")) {
       if (!this.hasRoom(line, stream, at)) continue;
@@ -87,8 +121,20 @@ export class LogOutbox {
 
   acknowledge(lastSeq: number): void {
     const count = Math.max(0, Math.min(lastSeq, this.sentUpTo) + 1 - this.firstSeq);
-    for (const line of this.held.splice(0, count)) this.heldBytes -= bytesOf(line);
+    const { seq, at, printedBytes } = this.acknowledged;
+    const taken = this.held.splice(0, count);
+    for (const line of taken) this.heldBytes -= bytesOf(line);
     this.firstSeq += count;
+    const printed = taken.filter(({ stream }) => stream !== "system");
+    this.acknowledged = {
+      seq: seq + count,
+      at: printed.at(-1)?.at ?? at,
+      // The marker is the last of what is printed: no shorter line may fit behind it.
+      printedBytes: taken.some(({ text }) => text === cutMarker)
+        ? maxPrintedBytes + 1
+        : printed.reduce((bytes, line) => bytes + costOf(line.text), printedBytes),
+    };
+    for (const wake of this.waiting.splice(0)) wake();
     if (this.dropped === 0 || this.heldBytes > maxHeldBytes / 2) return;
     this.tellDropped(new Date());
     this.flushSoon();
@@ -99,13 +145,14 @@ export class LogOutbox {
     this.closed = true;
     clearTimeout(this.timer);
     this.held = [];
+    for (const wake of this.waiting.splice(0)) wake();
   }
 
-  private hasRoom(text: string, stream: AgentLogLine["stream"], at: Date): boolean {
+  private hasRoom(text: string, stream: AgentLogLine["stream"], at: Date | string): boolean {
     if (stream === "system") return true;
-    this.printedBytes += Math.min(Buffer.byteLength(text), maxLineCharacters) + lineOverheadBytes;
+    this.printedBytes += costOf(text);
     if (this.printedBytes <= maxPrintedBytes) return true;
-    if (!this.truncated) this.push("The log is truncated after 4 MiB.", "system", at);
+    if (!this.truncated) this.push(cutMarker, "system", at);
     this.truncated = true;
     return false;
   }
@@ -114,14 +161,14 @@ export class LogOutbox {
     this.timer ??= setTimeout(() => this.flush(), flushAfterMs);
   }
 
-  private tellDropped(at: Date): void {
+  private tellDropped(at: Date | string): void {
     if (this.dropped === 0) return;
     this.push(`${this.dropped} lines were dropped: the log grew faster than it could be sent.`, "system", at);
     this.dropped = 0;
   }
 
-  private push(text: string, stream: AgentLogLine["stream"], at: Date): void {
-    const line = { at: at.toISOString(), stream, text };
+  private push(text: string, stream: AgentLogLine["stream"], at: Date | string): void {
+    const line = { at: typeof at === "string" ? at : at.toISOString(), stream, text };
     this.held.push(line);
     this.heldBytes += bytesOf(line);
     this.unsentBytes += bytesOf(line);
@@ -129,3 +176,7 @@ export class LogOutbox {
 }
 
 const bytesOf = ({ text }: AgentLogLine): number => Buffer.byteLength(text) + lineOverheadBytes;
+
+/** What a printed line takes of what may be printed. */
+const costOf = (text: string): number =>
+  Math.min(Buffer.byteLength(text), maxLineCharacters) + lineOverheadBytes;

@@ -1,15 +1,36 @@
 import type { Job } from "../protocol/agent/jobs.ts";
+import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
 import type { Host, JobRun } from "./host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
+import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { printable, redactor } from "./redact.ts";
 import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
+/** A job as it is worked on, whether it was offered or is gone on with. */
+type Task = Lease & {
+  isCommand: boolean;
+  /** One at a time. */
+  lane: string;
+  timeoutMs: number;
+  lateReason: string;
+  secrets: string[];
+  /** Whose log it writes. */
+  logId: Id<"deployment" | "command"> | null;
+  handle: (run: JobRun) => Promise<unknown>;
+};
+/** A command that an agent before this one began. */
+export type Adopted = Lease & {
+  commandId: Id<"command">;
+  secrets: string[];
+  handle: (run: JobRun) => Promise<unknown>;
+};
 type Running = Lease & {
+  isCommand: boolean;
   abort: AbortController;
   ended: Promise<void>;
   outcome: "report" | "forget";
@@ -21,30 +42,38 @@ type Running = Lease & {
 /** A report that is not acknowledged by then is sent again: the control plane may have failed to record it. */
 const resendAfterMs = 30_000;
 
+/** A command ends by its own limit; this is for what else may go wrong. */
+const adoptedTimeoutMs = 2 * 3_600_000;
+
 /**
- * Works on jobs, at most `slots` at once and one per site. Invariants: a job is in the journal before it starts, its
+ * Works on jobs, at most `slots` at once and one per site, and on commands in slots of their own. Invariants: a job is in the journal before it starts, its
  * result before it is sent; a dropped job reports nothing; the next job of a site starts when the last has settled.
  */
 export class Runner {
   private readonly host: Host;
   private readonly journal: Journal;
   private readonly handle: Handle;
-  private readonly slots: number;
+  private readonly slots: Slots;
+  private readonly commandSlots: Slots;
   private send: (message: FromAgent) => void = () => undefined;
   private readonly running = new Map<string, Running>();
   private readonly outboxes = new Map<string, LogOutbox>();
-  private readonly lastOfSite = new Map<string, Promise<void>>();
-  /** Jobs in work, and those that wait for one of the slots. */
-  private working = 0;
-  private readonly waiting: (() => void)[] = [];
+  private readonly lastOfLane = new Map<string, Promise<void>>();
   private resend: NodeJS.Timeout | undefined;
   private stopping = false;
 
-  constructor(options: { host: Host; journal: Journal; handle: Handle; slots: number }) {
+  constructor(options: {
+    host: Host;
+    journal: Journal;
+    handle: Handle;
+    slots: number;
+    commandSlots?: number;
+  }) {
     this.host = options.host;
     this.journal = options.journal;
     this.handle = options.handle;
-    this.slots = options.slots;
+    this.slots = new Slots(options.slots);
+    this.commandSlots = new Slots(options.commandSlots ?? 0);
   }
 
   /** What a hello says of this agent's work. */
@@ -86,7 +115,7 @@ export class Runner {
       case "cancel":
         return this.stop(message, "report", new Stopped("cancelled", "Cancelled."));
       case "logAck":
-        return this.outboxes.get(keyOf(message))?.acknowledge(message.lastSeq);
+        return this.logDelivered(message, message.lastSeq);
       default:
         message satisfies never;
     }
@@ -94,12 +123,14 @@ export class Runner {
 
   /** Takes no more work; resolves when what runs has ended. What was offered meanwhile is offered again. */
   async finish(): Promise<void> {
-    this.send({ type: "ready", free: 0 });
+    this.send({ type: "ready", free: 0, freeCommands: 0 });
     this.stopping = true;
-    while (this.running.size > 0) await Promise.all([...this.running.values()].map(({ ended }) => ended));
+    // Commands go on without this agent.
+    const jobs = () => [...this.running.values()].filter(({ isCommand }) => !isCommand);
+    while (jobs().length > 0) await Promise.all(jobs().map(({ ended }) => ended));
   }
 
-  /** Takes no more work and stops what runs; the control plane offers it again. */
+  /** Takes no more work and stops what runs, which the control plane offers again; commands run on. */
   async shutdown(): Promise<void> {
     this.stopping = true;
     for (const running of this.running.values()) {
@@ -109,58 +140,88 @@ export class Runner {
     await Promise.all([...this.running.values()].map(({ ended }) => ended));
   }
 
-  private take(offer: Offer): void {
+  /** Goes on with a command; the next hello says so. */
+  adopt({ jobId, attempt, commandId, secrets, handle }: Adopted): void {
+    const lease = { jobId, attempt };
+    this.journal.accept(lease, "site.command");
+    const timeoutMs = adoptedTimeoutMs;
+    const lateReason = lateCommand;
+    this.begin({
+      ...lease,
+      isCommand: true,
+      lane: commandId,
+      timeoutMs,
+      lateReason,
+      secrets,
+      logId: commandId,
+      handle,
+    });
+  }
+
+  private take({ job, attempt, timeoutMs }: Offer): void {
     if (this.stopping) return;
-    const { job, attempt } = offer;
     const lease = { jobId: job.id, attempt };
     if (!this.journal.accept(lease, job.kind)) return;
     const known = this.running.get(job.id);
     if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
-    const siteId = siteOf(job);
-    const before = this.lastOfSite.get(siteId) ?? Promise.resolve();
+    const isCommand = job.kind === "site.command";
+    this.begin({
+      ...lease,
+      isCommand,
+      lane: laneOf(job),
+      timeoutMs,
+      lateReason: isCommand
+        ? lateCommand
+        : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
+      secrets: secretsOf(job),
+      logId: logIdOf(job),
+      handle: (run) => this.handle(this.host, job, run),
+    });
+  }
+
+  private begin(task: Task): void {
+    const { jobId, attempt, lane, isCommand } = task;
+    const before = this.lastOfLane.get(lane) ?? Promise.resolve();
     const abort = new AbortController();
-    const running: Running = { ...lease, abort, outcome: "report", began: [], ended: Promise.resolve() };
-    running.ended = before.then(() => this.inSlot(() => this.work(offer, running)));
-    this.running.set(job.id, running);
-    this.lastOfSite.set(siteId, running.ended);
+    const running: Running = {
+      jobId,
+      attempt,
+      isCommand,
+      abort,
+      outcome: "report",
+      began: [],
+      ended: Promise.resolve(),
+    };
+    const slots = isCommand ? this.commandSlots : this.slots;
+    running.ended = before.then(() => slots.use(() => this.work(task, running)));
+    this.running.set(jobId, running);
+    this.lastOfLane.set(lane, running.ended);
     void running.ended.then(() => {
-      if (this.lastOfSite.get(siteId) === running.ended) this.lastOfSite.delete(siteId);
-      if (this.running.get(job.id) === running) this.running.delete(job.id);
+      if (this.lastOfLane.get(lane) === running.ended) this.lastOfLane.delete(lane);
+      if (this.running.get(jobId) === running) this.running.delete(jobId);
       this.sayReady();
     });
   }
 
-  private async inSlot(work: () => Promise<void>): Promise<void> {
-    if (this.working >= this.slots) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    else this.working++;
-    try {
-      await work();
-    } finally {
-      // The slot goes to the next one in line, or back.
-      const next = this.waiting.shift();
-      if (next) next();
-      else this.working--;
-    }
-  }
-
-  private async work({ job, attempt, timeoutMs }: Offer, running: Running): Promise<void> {
-    const lease = { jobId: job.id, attempt };
-    const redact = redactor(secretsOf(job));
-    const outbox = this.outboxFor(job, attempt);
+  private async work(task: Task, running: Running): Promise<void> {
+    const lease = leaseOf(task);
+    const redact = redactor(task.secrets);
+    const outbox = this.outboxFor(task);
+    const afterwards: (() => Promise<void>)[] = [];
     const deadline = setTimeout(
-      () =>
-        running.abort.abort(
-          new Stopped(
-            "deadline",
-            `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
-          ),
-        ),
-      timeoutMs,
+      () => running.abort.abort(new Stopped("deadline", task.lateReason)),
+      task.timeoutMs,
     );
     const run: JobRun = {
-      jobId: job.id,
+      ...lease,
       signal: running.abort.signal,
       log: (text, stream = "system") => outbox?.add(redact(printable(text)), stream, new Date()),
+      print: ({ at, stream, text }) => {
+        outbox?.add(redact(printable(text)), stream, at);
+        return outbox !== undefined && !outbox.isFull;
+      },
+      printedUntil: outbox?.position.at ?? null,
+      afterwards: (work) => void afterwards.push(work),
       phase: (phase, source) => {
         running.began.push([phase, performance.now()]);
         running.phase = {
@@ -178,21 +239,27 @@ export class Runner {
     let report: Report;
     try {
       running.abort.signal.throwIfAborted();
-      const result = await this.handle(this.host, job, run);
+      const result = await task.handle(run);
+      // What it printed cannot be read again once its end is known.
+      if (task.isCommand) await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
     } catch (error) {
       report = failureReport(running, error, redact);
     } finally {
       clearTimeout(deadline);
     }
-    if (running.outcome === "forget") {
-      outbox?.close();
-      return;
+    if (running.outcome === "forget") outbox?.close();
+    else {
+      delete running.phase;
+      this.journal.finish(report);
+      outbox?.flush();
+      this.send(report);
     }
-    delete running.phase;
-    this.journal.finish(report);
-    outbox?.flush();
-    this.send(report);
+    if (isShutdown(running.abort.signal)) return;
+    for (const work of afterwards)
+      await work().catch((error: unknown) =>
+        log("error", "A job left something behind", { ...lease, error }),
+      );
   }
 
   private stop(lease: Lease, outcome: Running["outcome"], reason: Stopped): void {
@@ -202,12 +269,20 @@ export class Runner {
     running.abort.abort(reason);
   }
 
-  private outboxFor(job: Job, attempt: number): LogOutbox | undefined {
-    if (job.kind !== "site.deploy") return undefined;
-    const source = { jobId: job.id, attempt, deploymentId: job.args.deploymentId };
-    const outbox = new LogOutbox(source, (frame) => this.send(frame));
+  private outboxFor({ jobId, attempt, isCommand, logId }: Task): LogOutbox | undefined {
+    if (logId === null) return undefined;
+    const source = { jobId, attempt, deploymentId: logId };
+    const from = isCommand ? this.journal.deliveredUntil(jobId) : null;
+    const outbox = new LogOutbox(source, (frame) => this.send(frame), from);
     this.outboxes.set(keyOf(source), outbox);
     return outbox;
+  }
+
+  private logDelivered(lease: Lease, lastSeq: number): void {
+    const outbox = this.outboxes.get(keyOf(lease));
+    outbox?.acknowledge(lastSeq);
+    if (outbox && this.running.get(lease.jobId)?.isCommand)
+      this.journal.delivered(lease.jobId, outbox.position);
   }
 
   private closeOutbox(lease: Lease): void {
@@ -220,15 +295,58 @@ export class Runner {
   }
 
   private sayReady(): void {
-    if (!this.stopping) this.send({ type: "ready", free: Math.max(0, this.slots - this.running.size) });
+    if (this.stopping) return;
+    const commands = [...this.running.values()].filter(({ isCommand }) => isCommand).length;
+    const free = this.slots.less(this.running.size - commands);
+    this.send({ type: "ready", free, freeCommands: this.commandSlots.less(commands) });
   }
 }
+
+/** So many at once; whoever comes later waits in line. */
+class Slots {
+  private readonly count: number;
+  private taken = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.count = count;
+  }
+
+  less(used: number): number {
+    return Math.max(0, this.count - used);
+  }
+
+  async use(work: () => Promise<void>): Promise<void> {
+    if (this.taken >= this.count) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    else this.taken++;
+    try {
+      await work();
+    } finally {
+      // The slot goes to the next one in line, or back.
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.taken--;
+    }
+  }
+}
+
+const lateCommand = "The host did not get to the end of this in time: ask the operator about the host.";
+
+const isShutdown = ({ reason }: { reason?: unknown }): boolean =>
+  reason instanceof Stopped && reason.kind === "shutdown";
 
 const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 
 const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
 
-const siteOf = (job: Job): string => ("run" in job.args ? job.args.run.siteId : job.args.siteId);
+/** Commands wait for nothing of their site. */
+const laneOf = ({ kind, args }: Job): string =>
+  kind === "site.command" ? args.commandId : "run" in args ? args.run.siteId : args.siteId;
+
+const logIdOf = ({ kind, args }: Job): Task["logId"] => {
+  if (kind === "site.deploy") return args.deploymentId;
+  return kind === "site.command" ? args.commandId : null;
+};
 
 function secretsOf(job: Job): string[] {
   if (!("run" in job.args)) return [];

@@ -8,6 +8,8 @@ export const idPrefixes = {
   database: "db",
   deployment: "dep",
   domain: "dom",
+  command: "cmd",
+  schedule: "sch",
   backup: "bak",
   host: "host",
   job: "job",

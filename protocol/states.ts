@@ -35,6 +35,12 @@ export const deploymentTriggers = [
 ] as const;
 export type DeploymentTrigger = (typeof deploymentTriggers)[number];
 
+export const commandStatuses = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"] as const;
+export type CommandStatus = (typeof commandStatuses)[number];
+
+export const commandTriggers = ["api", "schedule", "chat"] as const;
+export type CommandTrigger = (typeof commandTriggers)[number];
+
 export const jobStatuses = ["QUEUED", "LEASED", "DONE", "FAILED", "CANCELLED"] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 

@@ -42,11 +42,19 @@ await miniflare.ready;
 process.stdout.write("listening\n");
 
 const worker = await miniflare.getWorker();
-setInterval(() => {
-  (worker as unknown as { scheduled(options: object): Promise<unknown> })
-    .scheduled({ cron: "* * * * *" })
-    .catch((error: unknown) => console.error(error));
-}, 60_000).unref();
+/** Just after each full minute, as schedules are due then. */
+function tickEachMinute(): void {
+  setTimeout(
+    () => {
+      (worker as unknown as { scheduled(options: object): Promise<unknown> })
+        .scheduled({ cron: "* * * * *" })
+        .catch((error: unknown) => console.error(error));
+      tickEachMinute();
+    },
+    60_050 - (Date.now() % 60_000),
+  ).unref();
+}
+tickEachMinute();
 
 async function stop(): Promise<void> {
   await miniflare.dispose();

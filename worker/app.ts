@@ -12,6 +12,7 @@ import { limitAddress } from "./middleware/limit.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
 import { chat } from "./routes/chat.ts";
+import { commands } from "./routes/commands.ts";
 import { credits, listCreditPackages } from "./routes/credits.ts";
 import { dashboard } from "./routes/dashboard.tsx";
 import { databases } from "./routes/databases.ts";
@@ -25,6 +26,7 @@ import { invoices } from "./routes/invoices.ts";
 import { keys } from "./routes/keys.ts";
 import { openApi, reference } from "./routes/reference.tsx";
 import { secrets } from "./routes/secrets.ts";
+import { schedules } from "./routes/schedules.ts";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
 import { sites } from "./routes/sites.ts";
@@ -60,6 +62,8 @@ const api = new Hono<AppEnv>()
   .route("/credits", credits)
   .route("/chat", chat)
   .route("/deployments", deployments)
+  .route("/commands", commands)
+  .route("/schedules", schedules)
   .route("/hosts", hosts)
   .route("/invoices", invoices)
   .route("/keys", keys)

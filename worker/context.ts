@@ -87,10 +87,11 @@ export type HostQuestions = {
 
 export type KeyGuards = { revoke(keyHash: string): Promise<void> };
 
+/** Of deployments and of commands. */
 export type DeploymentLogs = {
   /** Closes the log with a last line; watchers see the end. */
-  finish(deploymentId: Id<"deployment">, line: string): void;
-  remove(deploymentId: Id<"deployment">): void;
+  finish(id: Id<"deployment" | "command">, line: string): void;
+  remove(id: Id<"deployment" | "command">): void;
 };
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
@@ -98,7 +99,7 @@ const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>) => void): Ctx {
   const config = configOf(env);
   const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
-  const log = (id: Id<"deployment">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
+  const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
   const db = drizzle(env.DB);
   let box: SecretBox | undefined;
   return {

@@ -1,10 +1,13 @@
 import { app } from "./app.ts";
 import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
+import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
+import { forgetOldCommands } from "./services/commands/forget-old.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
+import { runDueSchedules } from "./services/schedules/run-due.ts";
 
 export { DeploymentLog } from "./objects/deployment-log.ts";
 export { DeviceCode } from "./objects/device-code.ts";
@@ -21,10 +24,22 @@ async function tend(ctx: Ctx): Promise<void> {
   }
 }
 
+/** Also where nothing is due: what was interrupted half-way ends, and old records go. */
+async function tendCommands(ctx: Ctx): Promise<void> {
+  try {
+    await runDueSchedules(ctx);
+  } finally {
+    tellOrphans(ctx, await endOrphans(ctx));
+    await forgetOldCommands(ctx);
+  }
+}
+
 export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(Promise.all([tend(ctx), forgetOldRequests(ctx), forgetOldJobs(ctx)]));
+    execution.waitUntil(
+      Promise.all([tend(ctx), tendCommands(ctx), forgetOldRequests(ctx), forgetOldJobs(ctx)]),
+    );
   },
 } satisfies ExportedHandler<Env>;

@@ -9,6 +9,9 @@ export type ContainerState = {
   name: string;
   image: string;
   running: boolean;
+  /** null: it never ran, or never ended. */
+  startedAt: Date | null;
+  finishedAt: Date | null;
   exitCode: number;
   oomKilled: boolean;
   /** Process id of the container's init on the host; 0 when it does not run. */
@@ -111,6 +114,9 @@ export type Engine = {
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
 
+/** The engine's times; the year 1 stands for never. */
+const timeOf = (text: string): Date | null => (text.startsWith("0001-") ? null : new Date(text));
+
 async function unless(statuses: number[], work: Promise<unknown>): Promise<boolean> {
   try {
     await work;
@@ -150,6 +156,8 @@ export function createEngine(options: { socketPath: string }): Engine {
         name: found.Name.replace(/^\//, ""),
         image: found.Image,
         running: found.State.Running,
+        startedAt: timeOf(found.State.StartedAt),
+        finishedAt: timeOf(found.State.FinishedAt),
         exitCode: found.State.ExitCode,
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,

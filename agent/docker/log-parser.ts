@@ -34,6 +34,13 @@ export class LogParser {
     return entries;
   }
 
+  /** The container has ended: what it wrote last, without an end of line. */
+  end(): LogEntry[] {
+    const entries = [...this.open.values()];
+    this.open.clear();
+    return entries.map((entry) => this.timed(entry));
+  }
+
   private message(stream: LogEntry["stream"], text: string): LogEntry | undefined {
     const space = text.indexOf(" ");
     const isWhole = text.endsWith("\n");
@@ -43,7 +50,10 @@ export class LogParser {
     const entry = open ?? { at: text.slice(0, space), stream, text: part };
     if (isWhole) this.open.delete(stream);
     else this.open.set(stream, entry);
-    if (!isWhole) return undefined;
+    return isWhole ? this.timed(entry) : undefined;
+  }
+
+  private timed(entry: LogEntry): LogEntry {
     if (entry.at <= this.lastAt) entry.at = nanosecondAfter(this.lastAt);
     this.lastAt = entry.at;
     return entry;

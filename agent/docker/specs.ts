@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { RunSpec } from "../../protocol/agent/jobs.ts";
+import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
 import { startLine } from "../build/start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
 
@@ -107,6 +107,48 @@ export function siteContainer(
       "berth.disk": String(run.limits.diskGb ?? 0),
       "berth.secrets": secretKeys.join(","),
       "berth.config": config,
+    },
+  };
+}
+
+/** The exact labels by which the containers of a site's commands are found: they are none of the site's own. */
+export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "berth.commands-of": siteId });
+
+/**
+ * A command's container: as the site's own, but it runs once. Its labels say all that an agent needs that finds it. It has
+ * the whole pack and the site's volumes.
+ */
+export function commandContainer(
+  agentId: string,
+  { run, deploymentId, commandId, command, timeoutSeconds }: JobArgs<"site.command">,
+  lease: { jobId: string; attempt: number },
+  image: string,
+): ContainerSpec {
+  const site = siteContainer(
+    agentId,
+    { ...run, replicas: 1, startCommand: command },
+    deploymentId,
+    image,
+    "",
+  );
+  return {
+    ...site,
+    name: `berth-${commandId}`,
+    HostConfig: {
+      ...site.HostConfig,
+      RestartPolicy: { Name: "no" },
+      // Short of memory, commands end before sites do.
+      OomScoreAdj: 700,
+    },
+    Labels: {
+      ...site.Labels,
+      ...commandLabels(run.siteId),
+      // Not left out: the image's own label, which names its site, would show through.
+      "berth.site": "",
+      "berth.command": commandId,
+      "berth.job": lease.jobId,
+      "berth.attempt": String(lease.attempt),
+      "berth.timeout": String(timeoutSeconds),
     },
   };
 }

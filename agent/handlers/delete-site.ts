@@ -1,11 +1,13 @@
-import { networkName, siteLabels } from "../docker/specs.ts";
+import { commandLabels, networkName, siteLabels } from "../docker/specs.ts";
 import type { Handler } from "../host.ts";
 import { containersOf } from "./release.ts";
 
-/** Route, containers, images, volumes, and the account's network when nothing uses it. */
+/** Route, containers, those of its commands too, images, volumes, and the account's network when nothing uses it. */
 export const deleteSite: Handler<"site.delete"> = async (host, { siteId, accountId }) => {
   await host.ingress.unroute(siteId);
   for (const { id } of await containersOf(host, siteId)) await host.engine.removeContainer(id);
+  const commands = { ...commandLabels(siteId), "berth.agent": host.agentId };
+  for (const { id } of await host.engine.listContainers(commands)) await host.engine.removeContainer(id);
   for (const { name } of await host.engine.volumes(siteLabels(siteId))) await host.engine.removeVolume(name);
   for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
     await host.engine.removeImage(tag);

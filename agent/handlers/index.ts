@@ -4,6 +4,7 @@ import { deleteSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
 import { restartSite } from "./restart-site.ts";
 import { routeSite } from "./route-site.ts";
+import { runCommand } from "./run-command.ts";
 import { startSite } from "./start-site.ts";
 import { stopSite } from "./stop-site.ts";
 
@@ -16,6 +17,7 @@ export const handlers: Handlers = {
   "site.route": routeSite,
   "site.delete": deleteSite,
   "site.evict": (host, args, run) => deleteSite(host, { ...args, hostnames: [] }, run),
+  "site.command": runCommand,
 };
 
 export const handle = <K extends JobKind>(host: Host, job: Job<K>, run: JobRun): Promise<unknown> =>

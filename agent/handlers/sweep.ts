@@ -13,7 +13,7 @@ export async function sweep(host: Host): Promise<void> {
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
   for (const { id, labels } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
     const siteId = labels["berth.site"];
-    if (siteId === undefined) continue;
+    if (!siteId) continue;
     const routed = host.ingress.current(siteId);
     // A stopped site keeps its containers for the next start.
     if (routed !== "parked" && !routed?.some(({ containerId }) => containerId === id))

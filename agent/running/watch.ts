@@ -47,7 +47,7 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
       if (upTo !== null && !isLater(event.time, upTo)) return;
       upTo = event.time;
       const siteId = event.labels["berth.site"];
-      if (siteId === undefined) return;
+      if (!siteId) return;
       if (event.action === "start") watched.onStart(siteId, event.containerId);
       if (event.action === "die") watched.onEnd(siteId, event.containerId);
       inOrder(() => history.take(siteId, event));

@@ -115,6 +115,14 @@ export const jobArgs = {
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
   /** The site is another host's now: what is left of it here goes. */
   "site.evict": z.object({ siteId: SiteId, accountId: idOf("account") }),
+  /** Run once, in a container of its own, whatever happens to the agent meanwhile. */
+  "site.command": z.object({
+    run: RunSpec,
+    deploymentId: DeploymentId,
+    commandId: idOf("command"),
+    command: z.string(),
+    timeoutSeconds: z.number().int().positive(),
+  }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
@@ -138,6 +146,8 @@ export const jobResults = {
   "site.route": nothing,
   "site.delete": nothing,
   "site.evict": nothing,
+  /** `error` null: it ended well. `exitCode` null: it was stopped. */
+  "site.command": z.object({ exitCode: z.number().int().nullable(), error: z.string().max(2000).nullable() }),
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
 

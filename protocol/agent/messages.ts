@@ -58,8 +58,15 @@ export const FromAgent = z.discriminatedUnion("type", [
     /** Results not yet acknowledged: they follow as `done`/`failed` frames, so they are not offered anew either. */
     finished: z.array(z.object(Lease)).max(1000),
   }),
-  /** The agent has room for `free` more jobs. Sent after `welcome` and whenever the number changes. */
-  z.object({ type: z.literal("ready"), free: z.number().int().min(0).max(100) }),
+  /**
+   * The agent has room for `free` more jobs, and beside them for `freeCommands` commands; left out by an agent that knows
+   * none. Sent after `welcome` and whenever a number changes.
+   */
+  z.object({
+    type: z.literal("ready"),
+    free: z.number().int().min(0).max(100),
+    freeCommands: z.number().int().min(0).max(100).optional(),
+  }),
   z.object({
     type: z.literal("phase"),
     ...Lease,
@@ -71,7 +78,8 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("log"),
     ...Lease,
-    deploymentId: idOf("deployment"),
+    /** Whose log it is: a deployment's, or a command's. */
+    deploymentId: z.union([idOf("deployment"), idOf("command")]),
     firstSeq: z.number().int().positive(),
     lines: z.array(AgentLogLine).min(1).max(1000),
   }),

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import { ChatReply, ChatRequest } from "./chat.ts";
+import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
 import { ListQuery, listOf } from "./common.ts";
 import { CreditPackage, CreditPurchase, CreditPurchased, Credits } from "./credits.ts";
 import {
@@ -19,6 +20,7 @@ import { Host, HostCreate, HostCreated, HostPatch, HostRemoved, HostRemoveQuery 
 import { Invoice } from "./invoices.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
 import { Pack } from "./packs.ts";
+import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import {
   DomainChanged,
@@ -228,6 +230,92 @@ export const operations = {
     answers: [{ status: 200, schema: VolumeRemoved }],
     refusals: ["conflict"],
     examples: { answer: { name: "uploads", removed: true } },
+  },
+  listCommands: {
+    method: "get",
+    path: "/sites/{id}/commands",
+    tag: "Commands",
+    summary: "A site's commands, newest first; those of 30 days, and the last 50 of each schedule",
+    access: "key",
+    query: CommandListQuery,
+    answers: [{ status: 200, schema: listOf(Command) }],
+  },
+  runCommand: {
+    method: "post",
+    path: "/sites/{id}/commands",
+    tag: "Commands",
+    summary: "Run a command once, in a new container of the site's image with its newest environment",
+    access: "key",
+    body: CommandCreate,
+    answers: [{ status: 202, schema: Command }],
+    refusals: ["payment_required", "conflict"],
+    examples: { body: { command: "npm run migrate", timeoutSeconds: 300 } },
+  },
+  getCommand: {
+    method: "get",
+    path: "/commands/{id}",
+    tag: "Commands",
+    summary: "One command and how it ended",
+    access: "key",
+    answers: [{ status: 200, schema: Command }],
+  },
+  cancelCommand: {
+    method: "post",
+    path: "/commands/{id}/cancel",
+    tag: "Commands",
+    summary: "End a command that waits or runs: SIGTERM, and SIGKILL ten seconds later",
+    access: "key",
+    answers: [{ status: 202, schema: Command }],
+    refusals: ["conflict"],
+  },
+  getCommandLogs: {
+    method: "get",
+    path: "/commands/{id}/logs",
+    tag: "Commands",
+    summary: "What a command wrote, oldest line first",
+    access: "key",
+    query: LogQuery,
+    answers: [{ status: 200, schema: listOf(LogLine) }],
+    streams: true,
+  },
+  listSchedules: {
+    method: "get",
+    path: "/sites/{id}/schedules",
+    tag: "Commands",
+    summary: "A site's schedules, newest first",
+    access: "key",
+    query: ListQuery,
+    answers: [{ status: 200, schema: listOf(Schedule) }],
+  },
+  createSchedule: {
+    method: "post",
+    path: "/sites/{id}/schedules",
+    tag: "Commands",
+    summary: "Run a command at the times of a cron expression, in UTC, while the site is not stopped",
+    access: "key",
+    body: ScheduleCreate,
+    answers: [{ status: 201, schema: Schedule }],
+    refusals: ["conflict"],
+    examples: { body: { name: "clean-up", cron: "30 3 * * *", command: "npm run clean-up" } },
+  },
+  patchSchedule: {
+    method: "patch",
+    path: "/schedules/{id}",
+    tag: "Commands",
+    summary: "Change a schedule, or switch it off and on",
+    access: "key",
+    body: SchedulePatch,
+    answers: [{ status: 200, schema: Schedule }],
+    refusals: ["conflict"],
+    examples: { body: { enabled: false } },
+  },
+  deleteSchedule: {
+    method: "delete",
+    path: "/schedules/{id}",
+    tag: "Commands",
+    summary: "Delete a schedule; what it ran stays in the site's commands",
+    access: "key",
+    answers: [{ status: 200, schema: z.object({ id: z.string(), removed: z.literal(true) }) }],
   },
   getWebhook: {
     method: "get",

@@ -27,7 +27,7 @@ export const GitBranch = z
   .regex(/^(?![-./])(?!.*(\.\.|\/\/|@\{|\/\.))[A-Za-z0-9._/-]+(?<![./])(?<!\.lock)$/, "a Git branch name");
 
 /** One line, no control characters: it becomes an argument of a build or start step. */
-const command = z
+export const command = z
   .string()
   .min(1)
   .max(2000)

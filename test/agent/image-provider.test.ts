@@ -153,7 +153,16 @@ describe("a deployment", () => {
       buildCommand: null,
       buildTimeoutSeconds: 60,
     } as unknown as Parameters<typeof buildImage>[1];
-    const job = { jobId: "job", signal: never, log: () => undefined, phase: () => undefined };
+    const job = {
+      jobId: "job",
+      attempt: 1,
+      print: () => true,
+      printedUntil: null,
+      afterwards: () => undefined,
+      signal: never,
+      log: () => undefined,
+      phase: () => undefined,
+    };
     return buildImage(host, args, "berth-site/x:1", job);
   };
 

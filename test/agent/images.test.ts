@@ -78,7 +78,7 @@ function hostWith(images: Record<string, string>, registry: Record<string, strin
     signal: new AbortController().signal,
     log: (text: string) => void lines.push(text),
     phase: () => undefined,
-  } as JobRun;
+  } as Partial<JobRun> as JobRun;
   return { host, job, lines, here, asked };
 }
 

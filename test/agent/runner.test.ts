@@ -10,7 +10,7 @@ import { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId } from "../../protocol/ids.ts";
 
 let made = 0;
-const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
+const newId = <K extends "job" | "site" | "deployment" | "account" | "command">(kind: K) =>
   formatId(kind, ++made, new Uint8Array(10).fill(made));
 
 const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({
@@ -78,6 +78,7 @@ beforeEach(() => {
     host: {} as Host,
     journal,
     slots: 2,
+    commandSlots: 1,
     handle: (_host, job, run) =>
       new Promise((resolve, reject) => {
         work.push({ job, run, resolve, reject });
@@ -103,6 +104,32 @@ describe("jobs", () => {
     first?.resolve({});
     const [, , third] = await begun(3);
     expect(third?.job.id).toBe(jobs[2]?.id);
+  });
+
+  it("and commands of their sites wait for each other in nothing, and the room for each is told apart", async () => {
+    const deploy = deployJob();
+    const command = (): Job<"site.command"> => ({
+      id: newId("job"),
+      kind: "site.command",
+      args: {
+        run: deploy.args.run,
+        deploymentId: deploy.args.deploymentId,
+        commandId: newId("command"),
+        command: "true",
+        timeoutSeconds: 60,
+      },
+    });
+    const [one, other] = [command(), command()];
+    for (const job of [one, other, deploy, stopJob()]) offer(job);
+    const [first] = await vi.waitUntil(() => work.length === 3 && work);
+    expect(work.map(({ job }) => job.kind).sort()).toEqual(["site.command", "site.deploy", "site.stop"]);
+    first?.resolve({ exitCode: 0, error: null });
+    await vi.waitUntil(() => work.length === 4);
+    work.find(({ job }) => job.id === deploy.id)?.resolve({});
+    await vi.waitUntil(() => frames("ready").at(-1)?.free === 1);
+    expect(frames("ready").at(-1)?.freeCommands).toBe(0);
+    work.find(({ job }) => job.id === other.id)?.resolve({ exitCode: 0, error: null });
+    await vi.waitUntil(() => frames("ready").at(-1)?.freeCommands === 1);
   });
 
   it("that wait are dropped and cancelled without having begun", async () => {
@@ -186,7 +213,7 @@ describe("an agent that is to be replaced", () => {
     const [first] = await begun(1);
     let ended = false;
     const finishing = runner.finish().then(() => (ended = true));
-    expect(frames("ready").at(-1)).toEqual({ type: "ready", free: 0 });
+    expect(frames("ready").at(-1)).toMatchObject({ free: 0, freeCommands: 0 });
     offer(stopJob());
     await Promise.resolve();
     expect([work.length, ended]).toEqual([1, false]);

@@ -118,7 +118,9 @@ afterAll(async () => {
 
 const job = (signal = new AbortController().signal): JobRun & { lines: string[] } => {
   const lines: string[] = [];
-  return { jobId: "job", signal, log: (text) => void lines.push(text), phase: () => undefined, lines };
+  const asOfCommands = { print: () => true, printedUntil: null, afterwards: () => undefined };
+  const log = (text: string) => void lines.push(text);
+  return { jobId: "job", attempt: 1, signal, log, phase: () => undefined, ...asOfCommands, lines };
 };
 
 const remove = (siteId: Id<"site">) =>

@@ -6,6 +6,7 @@ import {
   person,
   removeSites,
   send,
+  uniqueName,
   type Answer,
   type Credential,
   type Person,
@@ -60,6 +61,12 @@ beforeAll(async () => {
     deployments: body.latestDeployment?.id ?? "",
     invoices: site.invoiceId,
     keys: (await owner.newKey()).id,
+    schedules: (
+      await send<{ id: string }>(owner.session, "POST", `/sites/${site.siteId}/schedules`, {
+        body: { name: uniqueName("nightly"), cron: "0 3 * * *", command: "true" },
+      })
+    ).body.id,
+    commands: "cmd_001m80000000000000000000000",
     databases: "db_000000000000000000000000000",
     hosts: "host_001m80000000000000000000000",
   };
@@ -162,10 +169,11 @@ async function spentKey(): Promise<string> {
   return spent.key;
 }
 
-/** Resources that exist already and are an account's: those that are not built have no id anybody could own. */
+/** Resources that exist already and are an account's: those that are not built have no id anybody could
+ * own, and a command needs a site that is live. */
 const withId = rows.filter(
   ({ access, hasId, path }) =>
-    access !== "none" && access !== "operator" && hasId && !path.startsWith("/databases"),
+    access !== "none" && access !== "operator" && hasId && !/^\/(databases|commands)\//.test(path),
 );
 
 describe.each(withId)("$name", (row) => {

@@ -88,6 +88,17 @@ const jobs: { [K in JobKind]: Job<K> } = {
     kind: "site.delete",
     args: { siteId: id("site"), accountId: id("account"), hostnames: ["a.localhost"] },
   },
+  "site.command": {
+    id: id("job"),
+    kind: "site.command",
+    args: {
+      run,
+      deploymentId: id("deployment"),
+      commandId: id("command"),
+      command: "npm run migrate",
+      timeoutSeconds: 600,
+    },
+  },
   "site.evict": {
     id: id("job"),
     kind: "site.evict",

@@ -6,6 +6,8 @@ import type { Id } from "../../protocol/ids.ts";
 import {
   accountPlans,
   accountRoles,
+  commandStatuses,
+  commandTriggers,
   deploymentStatuses,
   deploymentTriggers,
   hostStatuses,
@@ -339,6 +341,7 @@ export const jobs = sqliteTable(
     siteId: text("site_id").$type<Id<"site">>().notNull(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
+    commandId: text("command_id").$type<Id<"command">>(),
     /** Version of the environment that the current attempt was given. */
     envVersion: integer("env_version"),
     /** Raised by every offer; (id, attempt) is the lease. */
@@ -364,6 +367,63 @@ export const jobs = sqliteTable(
     uniqueIndex("jobs_one_leased")
       .on(t.lane)
       .where(sql`status = 'LEASED'`),
+  ],
+);
+
+/** Commands run once in a site's image: asked for by somebody, or by a schedule. */
+export const commands = sqliteTable(
+  "commands",
+  {
+    id: text().$type<Id<"command">>().primaryKey(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    command: text().notNull(),
+    timeoutSeconds: integer("timeout_seconds").notNull(),
+    status: text({ enum: commandStatuses }).notNull(),
+    trigger: text({ enum: commandTriggers }).notNull(),
+    scheduleId: text("schedule_id").$type<Id<"schedule">>(),
+    /** Whose image it runs in: the one in service when a host took it. */
+    deploymentId: text("deployment_id").$type<Id<"deployment">>(),
+    exitCode: integer("exit_code"),
+    error: text(),
+    createdAt: time("created_at").notNull(),
+    startedAt: time("started_at"),
+    finishedAt: time("finished_at"),
+  },
+  (t) => [
+    index("commands_site").on(t.siteId, t.id), // GET /sites/:id/commands
+    index("commands_schedule").on(t.scheduleId, t.id), // a schedule's history
+    index("commands_open")
+      .on(t.siteId)
+      .where(sql`status IN ('QUEUED', 'RUNNING')`), // what waits and runs
+    index("commands_finished").on(t.finishedAt), // the cron forgets old ones
+  ],
+);
+
+/** Commands by the clock. */
+export const schedules = sqliteTable(
+  "schedules",
+  {
+    id: text().$type<Id<"schedule">>().primaryKey(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    name: text().notNull(),
+    cron: text().notNull(),
+    command: text().notNull(),
+    timeoutSeconds: integer("timeout_seconds").notNull(),
+    enabled: integer({ mode: "boolean" }).notNull(),
+    /** Guards the UPDATE that takes a due minute: who moves it on runs it. null while it is not enabled. */
+    nextRunAt: time("next_run_at"),
+    skippedRuns: integer("skipped_runs").notNull().default(0),
+    lastSkippedAt: time("last_skipped_at"),
+    /** Written by the tick that took a due minute, read by the other statements of its batch. */
+    mark: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("schedules_site_name").on(t.siteId, t.name),
+    index("schedules_due").on(t.nextRunAt), // the cron
   ],
 );
 

@@ -11,6 +11,8 @@ export const jobTimeoutMs: Record<JobKind, number> = {
   "site.route": 1 * minute,
   "site.delete": 5 * minute,
   "site.evict": 5 * minute,
+  // Beside the time that the command itself has.
+  "site.command": 3 * minute,
 };
 
 /** A job no host took within this time ends with an honest reason. */
@@ -29,8 +31,24 @@ export const keptDays = 30;
 export const maxAttempts = 5;
 
 export const expiredReason = (kind: JobKind, wasLeased: boolean): string =>
-  wasLeased
-    ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, make the build shorter or ask the operator about the host.`
-    : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
+  wasLeased && kind === "site.command"
+    ? "The host did not report in time how this ended. Ask the operator about the host, and see what it did before you run it again."
+    : wasLeased
+      ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, make the build shorter or ask the operator about the host.`
+      : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
 
 export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;
+
+/** A command is no deployment: doing it twice may do harm, so what was interrupted is not run again. */
+export const interruptedReason =
+  "The host was interrupted while this ran, and it is not run again by itself: see what it did, then run it again.";
+
+/** Commands of one site at once, and those that wait for them. */
+export const maxCommandsRunning = 2;
+export const maxCommandsWaiting = 10;
+
+export const maxSchedulesPerSite = 20;
+
+/** Runs of one schedule that are kept; any command is kept no longer than its log. */
+export const keptRunsPerSchedule = 50;
+export const keepCommandsMs = 30 * 24 * 60 * minute;

@@ -14,20 +14,27 @@ import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
-import { leaseJob, type Offer } from "../services/jobs/lease.ts";
+import { leaseJob, type LogId, type Offer } from "../services/jobs/lease.ts";
 import { recordPhase } from "../services/jobs/progress.ts";
 import { resyncHost } from "../services/jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
 
 /** What the platform keeps with a socket while this object sleeps. */
-type Attachment = { hostId: Id<"host">; epoch: number; free: number; greeted: boolean; openedAt: number };
+type Attachment = {
+  hostId: Id<"host">;
+  epoch: number;
+  free: number;
+  freeCommands: number;
+  greeted: boolean;
+  openedAt: number;
+};
 type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
  * One per compute host: owns the agent's socket, owns no job. Everything is read from D1 when it is needed.
- * Invariants: one socket holds the newest epoch, older ones are closed; `free` is what the agent said it has room for,
- * less what was offered since; storage remembers which deployment a lease may log to, and can be rebuilt by a hello.
+ * Invariants: one socket holds the newest epoch, older ones are closed; `free` and `freeCommands` are what the agent said it has room
+ * for, less what was offered since; storage remembers which log a lease may write, and can be rebuilt by a hello.
  */
 export class HostLink extends DurableObject<Env> {
   /** Offers are made one after the other, so that `free` is never spent twice. */
@@ -58,7 +65,7 @@ export class HostLink extends DurableObject<Env> {
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
     const openedAt = Date.now();
-    this.attach(server, { hostId, epoch, free: 0, greeted: false, openedAt });
+    this.attach(server, { hostId, epoch, free: 0, freeCommands: 0, greeted: false, openedAt });
     await this.ctx.storage.setAlarm(openedAt + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
   }
@@ -107,8 +114,7 @@ export class HostLink extends DurableObject<Env> {
     switch (message.type) {
       case "hello": {
         const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
-        for (const { jobId, attempt, deploymentId } of kept)
-          this.rememberLog({ jobId, attempt }, deploymentId);
+        for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();
         this.attach(socket, { ...state, greeted: true });
         this.send(socket, { type: "welcome", epoch: state.epoch, ...served });
@@ -118,7 +124,11 @@ export class HostLink extends DurableObject<Env> {
         return;
       }
       case "ready":
-        this.attach(socket, { ...this.attached(socket), free: message.free });
+        this.attach(socket, {
+          ...this.attached(socket),
+          free: message.free,
+          freeCommands: message.freeCommands ?? 0,
+        });
         return this.offer(socket);
       case "phase":
         return recordPhase(ctx, state.hostId, message);
@@ -126,9 +136,12 @@ export class HostLink extends DurableObject<Env> {
         this.logging = this.logging.catch(() => undefined).then(() => this.keepLog(socket, message));
         return this.logging;
       case "done":
+        // Its last lines came before, and a lease that has ended takes none.
+        await this.logging.catch(() => undefined);
         await finishJob(ctx, state.hostId, message, message.result);
         return this.settle(socket, message);
       case "failed":
+        await this.logging.catch(() => undefined);
         await failJob(ctx, state.hostId, message, message);
         return this.settle(socket, message);
       case "answer":
@@ -178,11 +191,11 @@ export class HostLink extends DurableObject<Env> {
   }
 
   private async keepLog(socket: WebSocket, message: Extract<FromAgent, { type: "log" }>): Promise<void> {
-    const { jobId, attempt, deploymentId, firstSeq, lines } = message;
+    const { jobId, attempt, deploymentId: logId, firstSeq, lines } = message;
     // A stale lease's lines are taken off the agent's hands, and dropped.
     let lastSeq = firstSeq + lines.length - 1;
-    if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === deploymentId) {
-      const log = this.env.DEPLOYMENT_LOG.get(this.env.DEPLOYMENT_LOG.idFromName(deploymentId));
+    if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === logId) {
+      const log = this.env.DEPLOYMENT_LOG.get(this.env.DEPLOYMENT_LOG.idFromName(logId));
       lastSeq = await log.append(attempt, firstSeq, lines);
     }
     if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
@@ -202,21 +215,24 @@ export class HostLink extends DurableObject<Env> {
   private async offerAll(socket: WebSocket): Promise<void> {
     for (;;) {
       const state = this.attached(socket);
-      if (socket !== this.current() || !state.greeted || state.free <= 0) return;
-      const offer = await leaseJob(this.context(state.hostId), state.hostId);
+      const room = { jobs: state.free > 0, commands: state.freeCommands > 0 };
+      if (socket !== this.current() || !state.greeted || !(room.jobs || room.commands)) return;
+      const offer = await leaseJob(this.context(state.hostId), state.hostId, room);
       if (!offer) return;
-      this.attach(socket, { ...state, free: state.free - 1 });
+      if (offer.job.kind === "site.command")
+        this.attach(socket, { ...state, freeCommands: state.freeCommands - 1 });
+      else this.attach(socket, { ...state, free: state.free - 1 });
       this.sendOffer(socket, offer);
     }
   }
 
-  private sendOffer(socket: WebSocket, { job, attempt, timeoutMs, deploymentId }: Offer): void {
-    this.rememberLog({ jobId: job.id, attempt }, deploymentId);
+  private sendOffer(socket: WebSocket, { job, attempt, timeoutMs, logId }: Offer): void {
+    this.rememberLog({ jobId: job.id, attempt }, logId);
     this.send(socket, { type: "job", job, attempt, timeoutMs });
   }
 
-  private rememberLog({ jobId, attempt }: Lease, deploymentId: Id<"deployment"> | null): void {
-    if (deploymentId) this.ctx.storage.kv.put(`log:${jobId}:${attempt}`, deploymentId);
+  private rememberLog({ jobId, attempt }: Lease, logId: LogId | null): void {
+    if (logId) this.ctx.storage.kv.put(`log:${jobId}:${attempt}`, logId);
   }
 
   private send(socket: WebSocket, message: ToAgent): void {

@@ -2,12 +2,16 @@ import { Hono } from "hono";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
+import { listCommands } from "../services/commands/list.ts";
+import { runCommand } from "../services/commands/run.ts";
 import { listDeployments } from "../services/deployments/list.ts";
 import { changeDomain } from "../services/domains/change.ts";
 import { siteEventsOf } from "../services/running/events.ts";
 import { followSiteLog } from "../services/running/follow-log.ts";
 import { siteMetrics } from "../services/running/metrics.ts";
 import { readSiteLog } from "../services/running/read-log.ts";
+import { createSchedule } from "../services/schedules/create.ts";
+import { listSchedules } from "../services/schedules/list.ts";
 import { actOnSite } from "../services/sites/act.ts";
 import { createSite } from "../services/sites/create.ts";
 import { getSite } from "../services/sites/get.ts";
@@ -45,6 +49,20 @@ export const sites = new Hono<AppEnv>()
     const { deploymentId } = c.req.valid("json");
     return c.json(await rollbackSite(c.var.ctx, c.req.param("id"), deploymentId), 202);
   })
+  .get("/:id/commands", query(operations.listCommands.query), async (c) =>
+    c.json(await listCommands(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
+  )
+  .post("/:id/commands", body(operations.runCommand.body), async (c) => {
+    const queued = await runCommand(c.var.ctx, c.req.param("id"), c.req.valid("json"));
+    c.header("Location", `/api/v1/commands/${queued.id}`);
+    return c.json(queued, 202);
+  })
+  .get("/:id/schedules", query(operations.listSchedules.query), async (c) =>
+    c.json(await listSchedules(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
+  )
+  .post("/:id/schedules", body(operations.createSchedule.body), async (c) =>
+    c.json(await createSchedule(c.var.ctx, c.req.param("id"), c.req.valid("json")), 201),
+  )
   .get("/:id/logs", query(operations.getSiteLogs.query), async (c) => {
     const [id, asked] = [c.req.param("id"), c.req.valid("query")];
     if (asked.follow === "0") return c.json(await readSiteLog(c.var.ctx, id, asked));

@@ -5,6 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
+import { endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { statusAfterDeployment } from "../jobs/finish.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 import { queueMove } from "./queue-move.ts";
@@ -108,6 +109,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
   // What an interruption leaves undone here, the reaper does.
   for (const site of lost)
     if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`)]);
+  tellOrphans(ctx, await endOrphans(ctx));
   ctx.hosts.wake(null);
   return true;
 }

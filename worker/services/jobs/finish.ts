@@ -2,8 +2,9 @@ import { and, eq, sql, type SQL } from "drizzle-orm";
 import { jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { deployments, jobs, sites } from "../../db/schema.ts";
+import { commands, deployments, jobs, sites } from "../../db/schema.ts";
 import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
+import { endCommand, tellEnd } from "../commands/end.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
 import { forgetSite } from "../sites/remove.ts";
@@ -150,15 +151,22 @@ export async function finishJob(
           .where(and(eq(sites.id, job.siteId), eq(sites.leavingHostId, hostId), ended)),
       ]);
       return { recorded: true, deploymentId: null };
+    case "site.command": {
+      const outcome = jobResults["site.command"].parse(result);
+      const status = outcome.error === null ? "SUCCEEDED" : "FAILED";
+      const [[hit]] = await ctx.db.batch([end, endCommand(ctx, job, { ...outcome, status }, ended)]);
+      if (hit) tellEnd(ctx, job, { ...outcome, status });
+      return { recorded: true, deploymentId: null };
+    }
     case "site.delete": {
-      const logs = await ctx.db
-        .select({ id: deployments.id })
-        .from(deployments)
-        .where(eq(deployments.siteId, job.siteId));
+      const [ofDeployments, ofCommands] = await ctx.db.batch([
+        ctx.db.select({ id: deployments.id }).from(deployments).where(eq(deployments.siteId, job.siteId)),
+        ctx.db.select({ id: commands.id }).from(commands).where(eq(commands.siteId, job.siteId)),
+      ]);
       // Not before it is gone from the host it moved away from: the reaper asks again.
       const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${job.siteId}) IS NULL`;
       await ctx.db.batch([end, ...forgetSite(ctx, job.siteId, sql`${ended} AND ${left}`)]);
-      for (const { id } of logs) ctx.logs.remove(id);
+      for (const { id } of [...ofDeployments, ...ofCommands]) ctx.logs.remove(id);
       return { recorded: true, deploymentId: null };
     }
   }
@@ -225,6 +233,13 @@ export async function endAsFailed(
         failure.cancelled ? "Deployment cancelled." : `Deployment failed: ${failure.error}`,
       );
       return { recorded: true, deploymentId: id };
+    }
+    case "site.command": {
+      const outcome = { status, exitCode: null, error: failure.cancelled ? null : failure.error } as const;
+      const [[hit]] = await ctx.db.batch([end, endCommand(ctx, job, outcome, ended)]);
+      if (!hit) return stale;
+      tellEnd(ctx, job, outcome);
+      break;
     }
     case "site.start":
       await ctx.db.batch([end, moveSite(ctx, job.siteId, "startFailed", ended, false)]);

@@ -1,7 +1,7 @@
 import type { EnvEntry, Job, KeptDeployment, RunSpec, Source } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import type { deployments, jobs, packs, sites } from "../../db/schema.ts";
+import type { commands, deployments, jobs, packs, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 type SiteRow = typeof sites.$inferSelect;
@@ -13,6 +13,7 @@ export type JobMaterial = {
   env: EnvEntry[];
   /** The one the job is about. */
   deployment: DeploymentRow | undefined;
+  command: typeof commands.$inferSelect | undefined;
   /** Deployments of the site whose images are kept, newest first. */
   kept: DeploymentRow[];
   /** The site's own names that are proven. */
@@ -48,6 +49,12 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
     case "site.stop":
     case "site.route":
       return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site, domains) } };
+    case "site.command": {
+      if (!material.command) throw new Error(`Job ${job.id} names no command`);
+      const { id: commandId, command, timeoutSeconds } = material.command;
+      const run = runOf(ctx, material);
+      return { id, kind, args: { run, deploymentId: deploymentOf(job), commandId, command, timeoutSeconds } };
+    }
     case "site.evict":
       return { id, kind, args: { siteId: site.id, accountId: site.accountId } };
     case "site.delete":

@@ -2,13 +2,21 @@ import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
-import { jobTimeoutMs } from "../../domain/job-rules.ts";
+import { commands, deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import { jobTimeoutMs, maxCommandsRunning } from "../../domain/job-rules.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
 
-export type Offer = { job: Job; attempt: number; timeoutMs: number; deploymentId: Id<"deployment"> | null };
+export type Offer = { job: Job; attempt: number; timeoutMs: number; logId: LogId | null };
+
+/** Whose log a job writes. */
+export type LogId = Id<"deployment" | "command">;
+export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
+  job.kind === "site.deploy" ? job.deploymentId : job.commandId;
+
+/** What a host has room for: commands have slots of their own, so that neither waits for the other. */
+export type Room = { jobs: boolean; commands: boolean };
 
 const timeoutOfKind = sql.raw(
   `CASE kind ${Object.entries(jobTimeoutMs)
@@ -21,7 +29,11 @@ const timeoutOfKind = sql.raw(
  * that places the site, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
  * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
  */
-export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | null> {
+export async function leaseJob(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  room: Room = { jobs: true, commands: false },
+): Promise<Offer | null> {
   return takeLease(
     ctx,
     hostId,
@@ -29,10 +41,17 @@ export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | nu
     SELECT j.id FROM jobs j
     WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
       OR j.host_id IS NULL AND (j.kind = 'site.delete' OR ${mayPlace(hostId, ctx.now().getTime())}))
+      AND ${room.jobs ? sql`(j.kind <> 'site.command' OR ${commandMayRun(room)})` : commandMayRun(room)}
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
   );
 }
+
+const commandMayRun = ({ commands }: Room) =>
+  commands
+    ? sql`(j.kind = 'site.command' AND ${maxCommandsRunning} > (
+        SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED'))`
+    : sql`0`;
 
 /** Offers a leased job once more, because its agent no longer works on it. */
 export const leaseAgain = (ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> =>
@@ -44,83 +63,92 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
   const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")})`;
   // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced] = await ctx.db.batch([
-    ctx.statement(sql`
+  const [, , , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced, , [command]] =
+    await ctx.db.batch([
+      ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
-        deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
-    ctx.statement(sql`
+        deadline_at = ${now} + ${timeoutOfKind} + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
+        mark = ${mark} WHERE ${which}`),
+      ctx.statement(sql`
       UPDATE jobs SET
-        deployment_id = CASE WHEN kind IN ('site.start', 'site.restart')
+        deployment_id = CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
           THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END,
         -- A deployment runs with the environment it was asked for with, a start or restart with the newest.
         env_version = CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
           ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END
       WHERE mark = ${mark}`),
-    ctx.statement(sql`
+      ctx.statement(sql`
       UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
         run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
           (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
             'replicas', replicas, 'volumes', json(volumes))
             FROM sites WHERE id = deployments.site_id) END
       WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
-    // A rollback may bring back a volume whose data was removed.
-    ctx.statement(sql`
+      // A rollback may bring back a volume whose data was removed.
+      ctx.statement(sql`
       INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
       SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
       WHERE d.id = ${ofTaken("deployment_id")}`),
-    // Who cleans up behind a site does not get it back.
-    ctx.statement(
-      sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
-    ),
-    // What was asked for while the site had no host is this host's as well.
-    ctx.statement(
-      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
-    ),
-    ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
-    ctx.db
-      .select()
-      .from(sites)
-      .where(eq(sites.id, ofTaken("site_id"))),
-    ctx.db
-      .select()
-      .from(packs)
-      .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")})`)),
-    ctx.db
-      .select()
-      .from(siteEnvVersions)
-      .where(
-        and(
-          eq(siteEnvVersions.siteId, ofTaken("site_id")),
-          eq(siteEnvVersions.version, ofTaken("env_version")),
-        ),
+      // Who cleans up behind a site does not get it back.
+      ctx.statement(
+        sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
       ),
-    ctx.db
-      .select()
-      .from(deployments)
-      .where(eq(deployments.id, ofTaken("deployment_id"))),
-    ctx.db
-      .select()
-      .from(deployments)
-      .where(
-        and(
-          sql`${deployments.id} IN (SELECT id FROM deployments
+      // What was asked for while the site had no host is this host's as well.
+      ctx.statement(
+        sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
+      ),
+      ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
+      ctx.db
+        .select()
+        .from(sites)
+        .where(eq(sites.id, ofTaken("site_id"))),
+      ctx.db
+        .select()
+        .from(packs)
+        .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")})`)),
+      ctx.db
+        .select()
+        .from(siteEnvVersions)
+        .where(
+          and(
+            eq(siteEnvVersions.siteId, ofTaken("site_id")),
+            eq(siteEnvVersions.version, ofTaken("env_version")),
+          ),
+        ),
+      ctx.db
+        .select()
+        .from(deployments)
+        .where(eq(deployments.id, ofTaken("deployment_id"))),
+      ctx.db
+        .select()
+        .from(deployments)
+        .where(
+          and(
+            sql`${deployments.id} IN (SELECT id FROM deployments
             WHERE site_id = ${ofTaken("site_id")} AND number >= ${oldestKeptNumber(ofTaken("site_id"))}
             UNION ALL SELECT ${rollbackOf})`,
-          sql`(${imageKept} OR ${deployments.id} = ${rollbackOf})`,
-        ),
-      )
-      .orderBy(desc(deployments.number)),
-    ctx.db
-      .select({ name: domains.name })
-      .from(domains)
-      .where(and(eq(domains.siteId, ofTaken("site_id")), isNotNull(domains.verifiedAt)))
-      .orderBy(asc(domains.id)),
-    ctx.db
-      .select({ id: jobs.id })
-      .from(jobs)
-      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("site_id"))))
-      .limit(1),
-  ]);
+            sql`(${imageKept} OR ${deployments.id} = ${rollbackOf})`,
+          ),
+        )
+        .orderBy(desc(deployments.number)),
+      ctx.db
+        .select({ name: domains.name })
+        .from(domains)
+        .where(and(eq(domains.siteId, ofTaken("site_id")), isNotNull(domains.verifiedAt)))
+        .orderBy(asc(domains.id)),
+      ctx.db
+        .select({ id: jobs.id })
+        .from(jobs)
+        .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("site_id"))))
+        .limit(1),
+      ctx.statement(sql`
+      UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${ofTaken("deployment_id")}
+      WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`),
+      ctx.db
+        .select()
+        .from(commands)
+        .where(eq(commands.id, ofTaken("command_id"))),
+    ]);
   if (!job || !site || !pack) return null;
   // This host has less room now: another may be the best for what waits.
   if (unplaced.length > 0) ctx.hosts.wake(null);
@@ -131,11 +159,12 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       pack,
       env: env?.entries ?? [],
       deployment,
+      command,
       kept,
       domains: names.map(({ name }) => name),
     }),
     attempt: job.attempt,
-    timeoutMs: jobTimeoutMs[job.kind],
-    deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,
+    timeoutMs: jobTimeoutMs[job.kind] + 1000 * (command?.timeoutSeconds ?? 0),
+    logId: logIdOf(job),
   };
 }

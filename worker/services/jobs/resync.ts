@@ -2,9 +2,9 @@ import { and, eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts, jobs } from "../../db/schema.ts";
-import { attemptsReason, maxAttempts } from "../../domain/job-rules.ts";
+import { attemptsReason, interruptedReason, maxAttempts } from "../../domain/job-rules.ts";
 import { endAsFailed } from "./finish.ts";
-import { leaseAgain, type Offer } from "./lease.ts";
+import { leaseAgain, logIdOf, type LogId, type Offer } from "./lease.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
 export type Hello = {
@@ -26,7 +26,7 @@ export async function resyncHost(
   offers: Offer[];
   drop: Lease[];
   cancel: Lease[];
-  kept: (Lease & { deploymentId: Id<"deployment"> | null })[];
+  kept: (Lease & { logId: LogId | null })[];
 }> {
   const [, leased] = await ctx.db.batch([
     ctx.db
@@ -53,11 +53,13 @@ export async function resyncHost(
   for (const job of leased) {
     const lease = { jobId: job.id, attempt: job.attempt };
     const known = knows(hello.running, job) || knows(hello.finished, job);
-    if (known) kept.push({ ...lease, deploymentId: job.kind === "site.deploy" ? job.deploymentId : null });
+    if (known) kept.push({ ...lease, logId: logIdOf(job) });
     if (known && job.cancelRequested) cancel.push(lease);
     if (known) continue;
     if (job.cancelRequested)
       await endAsFailed(ctx, job, { error: "Cancelled.", cancelled: true, durations: null });
+    else if (job.kind === "site.command")
+      await endAsFailed(ctx, job, { error: interruptedReason, cancelled: false, durations: null });
     else if (job.attempt >= maxAttempts)
       await endAsFailed(ctx, job, { error: attemptsReason, cancelled: false, durations: null });
     else {

@@ -1,8 +1,18 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
-import { deployments, domains, invoices, siteEnvVersions, siteVolumes, sites } from "../../db/schema.ts";
+import {
+  commands,
+  deployments,
+  domains,
+  invoices,
+  schedules,
+  siteEnvVersions,
+  siteVolumes,
+  sites,
+} from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
+import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { siteOwnedBy } from "./owned.ts";
@@ -13,17 +23,19 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
   const { from, to } = siteEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
-  const [[moved], , , , , leased] = await ctx.db.batch([
+  const [[moved], , , , , , leased, , orphans] = await ctx.db.batch([
     ctx.db
       .update(sites)
       .set({ status: to, mark, updatedAt: ctx.now() })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from])))
       .returning(),
     queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
+    cancelCommands(ctx, site.id, deleting),
     ...cancelDeployments(ctx, site.id, deleting),
     ctx.statement(
       sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
     ),
+    endOrphans(ctx, site.id),
     ctx.db
       .update(invoices)
       .set({ status: "void" })
@@ -37,6 +49,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
   ]);
   if (!moved) return { id: site.id, status: to };
   reviseCancelled(ctx, leased);
+  tellOrphans(ctx, orphans);
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
@@ -47,6 +60,8 @@ export const forgetSite = (ctx: Ctx, siteId: SiteId, guard: ReturnType<typeof sq
     ctx.db.delete(deployments).where(and(eq(deployments.siteId, siteId), guard)),
     ctx.db.delete(domains).where(and(eq(domains.siteId, siteId), guard)),
     ctx.db.delete(siteVolumes).where(and(eq(siteVolumes.siteId, siteId), guard)),
+    ctx.db.delete(commands).where(and(eq(commands.siteId, siteId), guard)),
+    ctx.db.delete(schedules).where(and(eq(schedules.siteId, siteId), guard)),
     ctx.db.delete(siteEnvVersions).where(and(eq(siteEnvVersions.siteId, siteId), guard)),
     ctx.db.delete(sites).where(and(eq(sites.id, siteId), guard)),
   ] as const;

@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { commandStatuses, commandTriggers } from "../states.ts";
+import { ListQuery, Timestamp } from "./common.ts";
+import { command } from "./sites.ts";
+
+/** How long a command may run, in seconds. */
+export const TimeoutSeconds = z.number().int().min(1).max(3600);
+export const defaultTimeoutSeconds = 600;
+
+export const CommandCreate = z.strictObject({
+  /** For `sh -c`, in the site's image. */
+  command,
+  timeoutSeconds: TimeoutSeconds.default(defaultTimeoutSeconds),
+});
+export type CommandCreate = z.infer<typeof CommandCreate>;
+
+export const CommandListQuery = ListQuery.extend({
+  /** Only the runs of this schedule. */
+  scheduleId: z.string().min(1).max(100).optional(),
+});
+export type CommandListQuery = z.infer<typeof CommandListQuery>;
+
+export const Command = z
+  .object({
+    id: z.string(),
+    siteId: z.string(),
+    command: z.string(),
+    timeoutSeconds: z.number().int(),
+    status: z.enum(commandStatuses),
+    trigger: z.enum(commandTriggers),
+    /** The schedule that asked for it. */
+    scheduleId: z.string().nullable(),
+    /** The deployment whose image it runs in; null until a host takes it. */
+    deploymentId: z.string().nullable(),
+    /** null until it ended by itself. */
+    exitCode: z.number().int().nullable(),
+    error: z.string().nullable(),
+    createdAt: Timestamp,
+    startedAt: Timestamp.nullable(),
+    finishedAt: Timestamp.nullable(),
+  })
+  .meta({ id: "Command" });
+export type Command = z.infer<typeof Command>;

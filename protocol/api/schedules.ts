@@ -1,0 +1,58 @@
+import * as z from "zod";
+import { defaultTimeoutSeconds, TimeoutSeconds } from "./commands.ts";
+import { Timestamp } from "./common.ts";
+import { command, SiteName } from "./sites.ts";
+
+const field = "(?:[0-9*,/-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+";
+
+/** Five fields (crontab(5)) or a name for them, in UTC. What the fields mean is judged where the next run is computed. */
+export const CronExpression = z
+  .string()
+  .max(200)
+  .regex(
+    new RegExp(
+      `^(?:@(?:hourly|daily|midnight|weekly|monthly|yearly|annually)|${field}(?: ${field}){4})$`,
+      "i",
+    ),
+    "five fields of cron, such as `*/15 * * * *`, or @hourly, @daily, @weekly, @monthly, @yearly",
+  );
+
+const settings = {
+  name: SiteName,
+  cron: CronExpression,
+  command,
+  timeoutSeconds: TimeoutSeconds,
+  enabled: z.boolean(),
+};
+
+export const ScheduleCreate = z.strictObject({
+  ...settings,
+  timeoutSeconds: settings.timeoutSeconds.default(defaultTimeoutSeconds),
+  enabled: settings.enabled.default(true),
+});
+export type ScheduleCreate = z.infer<typeof ScheduleCreate>;
+
+export const SchedulePatch = z
+  .strictObject(settings)
+  .partial()
+  .refine((change) => Object.values(change).some((value) => value !== undefined), "nothing to change");
+export type SchedulePatch = z.infer<typeof SchedulePatch>;
+
+export const Schedule = z
+  .object({
+    id: z.string(),
+    siteId: z.string(),
+    ...settings,
+    name: z.string(),
+    cron: z.string(),
+    command: z.string(),
+    /** null while it is not enabled. */
+    nextRunAt: Timestamp.nullable(),
+    /** Runs left out because the one before still ran, or too many commands of the site waited. */
+    skippedRuns: z.number().int(),
+    lastSkippedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: "Schedule" });
+export type Schedule = z.infer<typeof Schedule>;

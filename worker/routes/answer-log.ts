@@ -1,0 +1,21 @@
+import type { Context } from "hono";
+import type { AppEnv } from "../app-env.ts";
+import type { Id } from "../../protocol/ids.ts";
+
+type Asked = { follow: "0" | "1"; limit: number; cursor: number };
+
+/** The log of a deployment or a command: a page of it, or server-sent events that go on after `Last-Event-ID`. */
+export async function answerLog(
+  c: Context<AppEnv>,
+  id: Id<"deployment" | "command">,
+  { follow, limit, cursor }: Asked,
+): Promise<Response> {
+  const log = c.env.DEPLOYMENT_LOG.get(c.env.DEPLOYMENT_LOG.idFromName(id));
+  if (follow === "1") {
+    const resumeAfter = Number(c.req.header("Last-Event-ID") ?? cursor);
+    const events = await log.follow(Number.isSafeInteger(resumeAfter) && resumeAfter > 0 ? resumeAfter : 0);
+    return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+  }
+  const lines = await log.read(cursor, limit);
+  return c.json({ data: lines, nextCursor: lines.length === limit ? String(lines.at(-1)?.seq) : null });
+}

@@ -1,0 +1,35 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { Command } from "../../../protocol/api/commands.ts";
+import type { Ctx } from "../../context.ts";
+import { jobs } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { endAsFailed } from "../jobs/finish.ts";
+import { requireOwned } from "../owned.ts";
+import { commandById, commandIdOf, commandOwnedBy } from "./owned.ts";
+import { commandView } from "./view.ts";
+
+/** A waiting command ends at once; a running one when its host has stopped it. */
+export async function cancelCommand(ctx: Ctx, commandId: string): Promise<Command> {
+  const id = commandIdOf(commandId);
+  const [[found], [job]] = await ctx.db.batch([
+    commandById(ctx, id),
+    ctx.db
+      .select()
+      .from(jobs)
+      .where(and(eq(jobs.lane, id), inArray(jobs.status, ["QUEUED", "LEASED"]))),
+  ]);
+  requireOwned(ctx, found);
+  if (job?.status === "QUEUED") {
+    const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
+    if (ended.recorded) return commandView(await commandOwnedBy(ctx, id));
+  }
+  // It runs, or was taken by a host just now.
+  const [leased] = await ctx.db
+    .update(jobs)
+    .set({ cancelRequested: true })
+    .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
+    .returning();
+  if (!leased) throw conflict("This command has ended already.");
+  if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
+  return commandView(await commandOwnedBy(ctx, id));
+}

@@ -1,0 +1,23 @@
+import { and, eq, inArray, type SQL } from "drizzle-orm";
+import type { CommandStatus } from "../../../protocol/states.ts";
+import type { Ctx } from "../../context.ts";
+import { commands, type jobs } from "../../db/schema.ts";
+
+type Job = typeof jobs.$inferSelect;
+export type Outcome = { status: CommandStatus; exitCode: number | null; error: string | null };
+
+/** The command of this job has ended, where `guard` holds. */
+export const endCommand = (ctx: Ctx, { commandId }: Job, outcome: Outcome, guard: SQL) => {
+  if (!commandId) throw new Error("A job names no command");
+  return ctx.db
+    .update(commands)
+    .set({ ...outcome, finishedAt: ctx.now() })
+    .where(and(eq(commands.id, commandId), inArray(commands.status, ["QUEUED", "RUNNING"]), guard));
+};
+
+/** The last line of its log; watchers are let go. */
+export function tellEnd(ctx: Ctx, { commandId }: Job, { status, error }: Outcome): void {
+  if (!commandId) return;
+  const said = { SUCCEEDED: "Command succeeded.", CANCELLED: "Command cancelled." } as Record<string, string>;
+  ctx.logs.finish(commandId, said[status] ?? `Command failed: ${error}`);
+}

@@ -1,0 +1,25 @@
+import { and, desc, eq } from "drizzle-orm";
+import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import type { Schedule } from "../../../protocol/api/schedules.ts";
+import type { Ctx } from "../../context.ts";
+import { schedules } from "../../db/schema.ts";
+import { requireOwned } from "../owned.ts";
+import { before, page } from "../page.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
+import { scheduleView } from "./view.ts";
+
+/** A site's schedules, newest first. */
+export async function listSchedules(ctx: Ctx, siteId: string, query: ListQuery): Promise<Page<Schedule>> {
+  const id = siteIdOf(siteId);
+  const [[site], rows] = await ctx.db.batch([
+    siteById(ctx, id),
+    ctx.db
+      .select()
+      .from(schedules)
+      .where(and(eq(schedules.siteId, id), before(schedules.id, query)))
+      .orderBy(desc(schedules.id))
+      .limit(query.limit + 1),
+  ]);
+  requireOwned(ctx, site);
+  return page(rows, query, scheduleView);
+}

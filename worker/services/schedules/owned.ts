@@ -1,0 +1,18 @@
+import { eq } from "drizzle-orm";
+import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { schedules } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
+import type { ScheduleRow } from "./view.ts";
+
+/** The query of a schedule, for a batch. */
+export const scheduleById = (ctx: Ctx, id: Id<"schedule">) =>
+  ctx.db.select().from(schedules).where(eq(schedules.id, id));
+
+/** A schedule and nothing else: not_found, then forbidden. */
+export async function scheduleOwnedBy(ctx: Ctx, scheduleId: string): Promise<ScheduleRow> {
+  if (!isId("schedule", scheduleId)) throw new AppError("not_found");
+  const [row] = await scheduleById(ctx, scheduleId);
+  return requireOwned(ctx, row);
+}
