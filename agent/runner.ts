@@ -22,8 +22,8 @@ type Running = Lease & {
 const resendAfterMs = 30_000;
 
 /**
- * Works on jobs, at most `slots` at once and one per site. Invariants: a job is in the journal before it starts, its
- * result before it is sent; a dropped job reports nothing; the next job of a site starts when the last has settled.
+ * Works on jobs, at most `slots` at once and one per site or database. Invariants: a job is in the journal before it starts, its
+ * result before it is sent; a dropped job reports nothing; the next job of one starts when the last has settled.
  */
 export class Runner {
   private readonly host: Host;
@@ -33,7 +33,7 @@ export class Runner {
   private send: (message: FromAgent) => void = () => undefined;
   private readonly running = new Map<string, Running>();
   private readonly outboxes = new Map<string, LogOutbox>();
-  private readonly lastOfSite = new Map<string, Promise<void>>();
+  private readonly lastOf = new Map<string, Promise<void>>();
   /** Jobs in work, and those that wait for one of the slots. */
   private working = 0;
   private readonly waiting: (() => void)[] = [];
@@ -116,15 +116,15 @@ export class Runner {
     if (!this.journal.accept(lease, job.kind)) return;
     const known = this.running.get(job.id);
     if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
-    const siteId = siteOf(job);
-    const before = this.lastOfSite.get(siteId) ?? Promise.resolve();
+    const subject = subjectOf(job);
+    const before = this.lastOf.get(subject) ?? Promise.resolve();
     const abort = new AbortController();
     const running: Running = { ...lease, abort, outcome: "report", began: [], ended: Promise.resolve() };
     running.ended = before.then(() => this.inSlot(() => this.work(offer, running)));
     this.running.set(job.id, running);
-    this.lastOfSite.set(siteId, running.ended);
+    this.lastOf.set(subject, running.ended);
     void running.ended.then(() => {
-      if (this.lastOfSite.get(siteId) === running.ended) this.lastOfSite.delete(siteId);
+      if (this.lastOf.get(subject) === running.ended) this.lastOf.delete(subject);
       if (this.running.get(job.id) === running) this.running.delete(job.id);
       this.sayReady();
     });
@@ -228,9 +228,18 @@ const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 
 const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
 
-const siteOf = (job: Job): string => ("run" in job.args ? job.args.run.siteId : job.args.siteId);
+/** The site or database it is about. */
+function subjectOf({ args }: Job): string {
+  if ("database" in args) return args.database.databaseId;
+  if ("databaseId" in args) return args.databaseId;
+  return "run" in args ? args.run.siteId : args.siteId;
+}
 
 function secretsOf(job: Job): string[] {
+  if ("database" in job.args) {
+    const { adminPassword, logins } = job.args.database;
+    return [adminPassword, ...logins.map(({ password }) => password)];
+  }
   if (!("run" in job.args)) return [];
   const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
   if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)

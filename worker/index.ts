@@ -1,6 +1,7 @@
 import { app } from "./app.ts";
 import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
+import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
@@ -24,6 +25,6 @@ export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(Promise.all([tend(ctx), forgetOldRequests(ctx)]));
+    execution.waitUntil(Promise.all([tend(ctx), tendDatabases(ctx), forgetOldRequests(ctx)]));
   },
 } satisfies ExportedHandler<Env>;

@@ -1,4 +1,5 @@
 import Docker from "dockerode";
+import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
@@ -13,6 +14,8 @@ export type ContainerState = {
   oomKilled: boolean;
   /** Process id of the container's init on the host; 0 when it does not run. */
   pid: number;
+  /** How often Docker has started it again by itself. */
+  restarts: number;
   labels: Record<string, string>;
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
@@ -20,6 +23,8 @@ export type ContainerState = {
   addresses: Record<string, string>;
 };
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
+/** Secrets travel in `env` or `input`, never in `command`, which every process of the host can read. */
+export type Program = { command: readonly string[]; env?: readonly string[]; input?: string };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
@@ -60,6 +65,13 @@ export type Engine = {
   removeContainer(id: string): Promise<void>;
   inspectContainer(idOrName: string): Promise<ContainerState | null>;
   listContainers(labels: Labels): Promise<ContainerSummary[]>;
+  ensureVolume(name: string, labels: Labels): Promise<void>;
+  /** With what is in it. */
+  removeVolume(name: string): Promise<void>;
+  /** Runs a program in the container, with this as its input, and resolves when it ends. */
+  execute(id: string, program: Program): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+  /** Files as a tar archive, into a folder of the container, whether it runs or not. */
+  putFiles(id: string, folder: string, archive: Readable): Promise<void>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   lastLines(id: string, count: number): Promise<string[]>;
@@ -139,6 +151,7 @@ export function createEngine(options: { socketPath: string }): Engine {
         exitCode: found.State.ExitCode,
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,
+        restarts: found.RestartCount,
         labels: found.Config.Labels,
         env: found.Config.Env,
         addresses: Object.fromEntries(
@@ -223,6 +236,34 @@ export function createEngine(options: { socketPath: string }): Engine {
         labels: Labels,
         running: State === "running",
       }));
+    },
+
+    ensureVolume: async (name, labels) =>
+      void (await docker.createVolume({ Name: name, Driver: "local", Labels: labels })),
+
+    removeVolume: async (name) => void (await unless([404], docker.getVolume(name).remove())),
+
+    async execute(id, { command, env = [], input = "" }) {
+      const exec = await docker.getContainer(id).exec({
+        Cmd: [...command],
+        Env: [...env],
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+      });
+      const stream = await exec.start({ hijack: true, stdin: true });
+      const chunks: Buffer[] = [];
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      const ended = once(stream, "end");
+      stream.end(input);
+      await ended;
+      const { ExitCode } = await exec.inspect();
+      const raw = Buffer.concat(chunks);
+      return { exitCode: ExitCode ?? 1, stdout: demultiplex(raw, 1), stderr: demultiplex(raw, 2) };
+    },
+
+    async putFiles(id, folder, archive) {
+      await docker.getContainer(id).putArchive(archive, { path: folder });
     },
 
     async waitForExit(id, signal) {
@@ -366,11 +407,11 @@ function containerEvent(line: string): ContainerEvent {
 }
 
 /** Container output comes in frames of an 8-byte header and a payload (Docker API: Attach to a container, Stream format). */
-function demultiplex(raw: Buffer): string {
+function demultiplex(raw: Buffer, only?: 1 | 2): string {
   const parts: Buffer[] = [];
   for (let at = 0; at + 8 <= raw.length;) {
     const length = raw.readUInt32BE(at + 4);
-    parts.push(raw.subarray(at + 8, at + 8 + length));
+    if (only === undefined || raw[at] === only) parts.push(raw.subarray(at + 8, at + 8 + length));
     at += 8 + length;
   }
   return Buffer.concat(parts).toString();

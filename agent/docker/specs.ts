@@ -12,7 +12,7 @@ export const siteLabels = (siteId: string) => ({ "berth.managed": "true", "berth
 const mebibyte = 1024 * 1024;
 
 /** What section 5 of the CIS Docker Benchmark asks of a container that runs hostile code, as far as images bear it. */
-const hardening = {
+export const hardening = {
   Init: true,
   CapDrop: ["ALL"],
   // What official images need to bind a low port and to change from root to their own user.
@@ -35,6 +35,16 @@ const hardening = {
   // No StorageOpt size: overlay2 has quotas on xfs with pquota only. No ReadonlyRootfs: images write beside their code.
 };
 
+/** What a container may use of its host. */
+export const limitsOf = ({ memoryMb, cpuMilli, pids }: RunSpec["limits"]) => ({
+  Memory: memoryMb * mebibyte,
+  MemorySwap: memoryMb * mebibyte,
+  NanoCpus: cpuMilli * 1_000_000,
+  // Where cores are short, as much of them as was paid for.
+  CpuShares: Math.max(2, Math.round((cpuMilli * 1024) / 1000)),
+  PidsLimit: pids,
+});
+
 /**
  * The container of one release. `release` tells containers of one deployment apart (a restart makes another one).
  * Tenants are hostile: no host mounts, no ports on the host, no capability beyond binding a low port and changing user.
@@ -54,12 +64,7 @@ export function siteContainer(
     HostConfig: {
       ...hardening,
       NetworkMode: networkName(run.accountId),
-      Memory: run.limits.memoryMb * mebibyte,
-      MemorySwap: run.limits.memoryMb * mebibyte,
-      NanoCpus: run.limits.cpuMilli * 1_000_000,
-      // Where cores are short, as much of them as was paid for.
-      CpuShares: Math.max(2, Math.round((run.limits.cpuMilli * 1024) / 1000)),
-      PidsLimit: run.limits.pids,
+      ...limitsOf(run.limits),
     },
   };
   const secretKeys = run.env.filter(({ scope, secret }) => secret && scope !== "build").map(({ key }) => key);

@@ -54,17 +54,23 @@ beforeAll(async () => {
   [owner, stranger] = await Promise.all([person(), person()]);
   const site = await createSite(owner.session);
   await pay(site.invoiceToken);
+  const database = await send<{ databaseId: string }>(owner.session, "POST", "/databases", {
+    body: { name: "matrix", type: "postgresql" },
+  });
   const { body } = await send<Site>(owner.session, "GET", `/sites/${site.siteId}`);
   owned = {
     sites: site.siteId,
     deployments: body.latestDeployment?.id ?? "",
     invoices: site.invoiceId,
     keys: (await owner.newKey()).id,
-    databases: "db_000000000000000000000000000",
+    databases: database.body.databaseId,
     hosts: "host_001m80000000000000000000000",
   };
 });
-afterAll(removeSites);
+afterAll(async () => {
+  await removeSites();
+  await send(owner.session, "DELETE", `/databases/${owned["databases"]}`);
+});
 
 const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id);
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
@@ -162,11 +168,7 @@ async function spentKey(): Promise<string> {
   return spent.key;
 }
 
-/** Resources that exist already and are an account's: those that are not built have no id anybody could own. */
-const withId = rows.filter(
-  ({ access, hasId, path }) =>
-    access !== "none" && access !== "operator" && hasId && !path.startsWith("/databases"),
-);
+const withId = rows.filter(({ access, hasId }) => access !== "none" && access !== "operator" && hasId);
 
 describe.each(withId)("$name", (row) => {
   it("with somebody else's id: 403", async () => {

@@ -5,6 +5,8 @@ import type { Id } from "../../protocol/ids.ts";
 import {
   accountPlans,
   accountRoles,
+  databaseStatuses,
+  databaseTypes,
   deploymentStatuses,
   deploymentTriggers,
   hostStatuses,
@@ -210,6 +212,71 @@ export const sites = sqliteTable(
   ],
 );
 
+export const databases = sqliteTable(
+  "databases",
+  {
+    id: text().$type<Id<"database">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    /** Also the first label of its address in the account's network. */
+    name: text().notNull(),
+    type: text({ enum: databaseTypes }).notNull(),
+    status: text({ enum: databaseStatuses }).notNull(),
+    /** The state the last accepted command asked for; `status` follows when it is true. */
+    wanted: text({ enum: ["RUNNING", "STOPPED"] })
+      .notNull()
+      .default("RUNNING"),
+    /** Chosen at creation and kept: another major version could not read the files. */
+    image: text().notNull(),
+    /** As the server said it when it last started; null: never provisioned, so there is no data. */
+    version: text(),
+    /** Why it does not run, or was not changed as asked. */
+    error: text(),
+    packId: text("pack_id").$type<Id<"pack">>().notNull(),
+    billingTerm: integer("billing_term").notNull(),
+    region: text(),
+    hostId: text("host_id").$type<Id<"host">>(),
+    databaseName: text("database_name").notNull(),
+    /** Sealed by the secret box, as the passwords below. Of the user that Berth keeps to itself. */
+    adminPasswordSealed: text("admin_password_sealed").notNull(),
+    /** Counts the passwords; each has a user name of its own, so that two are valid while one follows the other. */
+    generation: integer().notNull().default(1),
+    passwordSealed: text("password_sealed").notNull(),
+    /** While a rotation is under way: of the next generation, until the server knows it. */
+    nextPasswordSealed: text("next_password_sealed"),
+    /** After that: of the generation before, until no linked site runs with it. */
+    previousPasswordSealed: text("previous_password_sealed"),
+    paidUntil: time("paid_until"),
+    /** Written by each accepted command, read by the other statements of its batch. */
+    mark: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    index("databases_account").on(t.accountId, t.id), // GET /databases
+    uniqueIndex("databases_account_name").on(t.accountId, t.name),
+    index("databases_host").on(t.hostId), // placement
+  ],
+);
+
+/** Sites that are given a database's address and password as a secret variable. */
+export const databaseLinks = sqliteTable(
+  "database_links",
+  {
+    databaseId: text("database_id").$type<Id<"database">>().notNull(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    variable: text().notNull(),
+    /** Of the password that the host was given last for a container of the site. */
+    offeredGeneration: integer("offered_generation"),
+    /** Of the password that the site runs with; null before it was released with one. */
+    generation: integer(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("database_links_key").on(t.databaseId, t.siteId),
+    uniqueIndex("database_links_variable").on(t.siteId, t.variable),
+  ],
+);
+
 /** A site's own names. Several sites may claim one; the first that proves it has it. */
 export const domains = sqliteTable(
   "domains",
@@ -304,7 +371,9 @@ export const jobs = sqliteTable(
     hostId: text("host_id").$type<Id<"host">>(),
     /** What its jobs are done for one at a time and in order: the site's id, for what must not wait for the site another. */
     lane: text().notNull(),
-    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    /** What it is about: one of the two. */
+    siteId: text("site_id").$type<Id<"site">>(),
+    databaseId: text("database_id").$type<Id<"database">>(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
     /** Version of the environment that the current attempt was given. */
@@ -330,6 +399,7 @@ export const jobs = sqliteTable(
       .where(sql`status IN ('QUEUED', 'LEASED')`), // the reaper
     index("jobs_lane").on(t.lane, t.seq), // order within a lane
     index("jobs_site").on(t.siteId, t.seq), // what a site waits for
+    index("jobs_database").on(t.databaseId, t.seq),
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
       .on(t.lane)

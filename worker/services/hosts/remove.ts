@@ -23,7 +23,7 @@ export async function removeHost(ctx: Ctx, hostId: string, force: boolean): Prom
   if (force) throw conflict(`${host.name} is connected: drain it, then remove it without force.`);
   throw conflict(
     host.status === "DRAINING"
-      ? `${host.name} still carries sites or what they left (${host.siteCount} placed here): wait until they have moved. If the host is dead, remove it with ?force=1.`
+      ? `${host.name} still carries sites or what they left (${host.siteCount} placed here), or databases: wait until the sites have moved; databases do not move, so their owners must delete them. If the host is dead, remove it with ?force=1.`
       : `${host.name} takes sites: drain it first. If the host is dead, remove it with ?force=1.`,
   );
 }
@@ -37,6 +37,7 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
         eq(hosts.id, id),
         eq(hosts.status, "DRAINING"),
         sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
+        sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
         sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
       ),
     )
@@ -48,7 +49,9 @@ async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
   const now = ctx.now().getTime();
   const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
   const reason = "Its host was removed.";
-  const [removed, , , , , lost] = await ctx.db.batch([
+  const lostData =
+    "Its host was removed, and with it the data. Start it to have an empty database in its place.";
+  const [removed, , , , , , lost] = await ctx.db.batch([
     ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
@@ -69,6 +72,11 @@ async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
       WHERE ${gone} AND host_id = ${id} AND ${openJob}`),
     ctx.statement(sql`
       UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE ${gone} AND leaving_host_id = ${id}`),
+    // Their data is lost with the host: started again, they are new ones, of the same address and password.
+    ctx.statement(sql`
+      UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
+        status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
+      WHERE ${gone} AND host_id = ${id}`),
     ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL, status = ${statusAfterDeployment} WHERE ${gone} AND move_host_id = ${id}`),
     ctx.db

@@ -1,9 +1,11 @@
 import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import type { Job } from "../../../protocol/agent/jobs.ts";
+import { isDatabaseJob, type Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import { databases, deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
+import { databaseFrameOf } from "../databases/frame.ts";
+import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept } from "../deployments/kept.ts";
 import { mayPlace } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
@@ -17,8 +19,8 @@ const timeoutOfKind = sql.raw(
 );
 
 /**
- * The oldest job this host may take, its own or that of a site without a host which fits here best: leased in the batch
- * that places the site, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
+ * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased in
+ * the batch that places it, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
  * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
  */
 export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | null> {
@@ -28,7 +30,7 @@ export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | nu
     sql`id = (
     SELECT j.id FROM jobs j
     WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
-      OR j.host_id IS NULL AND (j.kind = 'site.delete' OR ${mayPlace(hostId, ctx.now().getTime())}))
+      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete') OR ${mayPlace(hostId, ctx.now().getTime())}))
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
   );
@@ -43,7 +45,26 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
   // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced] = await ctx.db.batch([
+  const [
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    [job],
+    [site],
+    [database],
+    [pack],
+    [env],
+    [deployment],
+    kept,
+    names,
+    unplaced,
+    ,
+    linked,
+    links,
+  ] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
         deadline_at = ${now} + ${timeoutOfKind}, mark = ${mark} WHERE ${which}`),
@@ -64,9 +85,13 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     ctx.statement(
       sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")}`,
     ),
-    // What was asked for while the site had no host is this host's as well.
     ctx.statement(
-      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")}`,
+      sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("database_id")}`,
+    ),
+    // What was asked for while it had no host is this host's as well.
+    ctx.statement(
+      sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED'
+        AND (site_id = ${ofTaken("site_id")} OR database_id = ${ofTaken("database_id")})`,
     ),
     ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
     ctx.db
@@ -75,8 +100,18 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .where(eq(sites.id, ofTaken("site_id"))),
     ctx.db
       .select()
+      .from(databases)
+      .where(eq(databases.id, ofTaken("database_id"))),
+    ctx.db
+      .select()
       .from(packs)
-      .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")})`)),
+      .where(
+        eq(
+          packs.id,
+          sql`coalesce((SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")}),
+            (SELECT pack_id FROM databases WHERE id = ${ofTaken("database_id")}))`,
+        ),
+      ),
     ctx.db
       .select()
       .from(siteEnvVersions)
@@ -108,24 +143,36 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     ctx.db
       .select({ id: jobs.id })
       .from(jobs)
-      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("site_id"))))
+      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("lane"))))
       .limit(1),
+    ...offerLinks(ctx, ofTaken("site_id"), ofTaken("kind")),
   ]);
-  if (!job || !site || !pack) return null;
+  if (!job || !pack) return null;
   // This host has less room now: another may be the best for what waits.
   if (unplaced.length > 0) ctx.hosts.wake(null);
-  return {
-    job: frameOf(ctx, {
-      job,
+  const frame = (): Job | null => {
+    const { kind } = job;
+    if (isDatabaseJob(kind))
+      return database ? databaseFrameOf(ctx, { ...job, kind }, { database, pack }) : null;
+    if (!site) return null;
+    return frameOf(ctx, {
+      job: { ...job, kind },
       site,
       pack,
       env: env?.entries ?? [],
+      linkedEnv: linkedEnvOf(ctx, linked, links),
       deployment,
       kept,
       domains: names.map(({ name }) => name),
-    }),
-    attempt: job.attempt,
-    timeoutMs: jobTimeoutMs[job.kind],
-    deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,
+    });
   };
+  const framed = frame();
+  return (
+    framed && {
+      job: framed,
+      attempt: job.attempt,
+      timeoutMs: jobTimeoutMs[job.kind],
+      deploymentId: job.kind === "site.deploy" ? job.deploymentId : null,
+    }
+  );
 }

@@ -1,7 +1,7 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
-import { deployments, domains, invoices, siteEnvVersions, sites } from "../../db/schema.ts";
+import { databaseLinks, deployments, domains, invoices, siteEnvVersions, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
@@ -45,6 +45,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
 export const forgetSite = (ctx: Ctx, siteId: SiteId, guard: ReturnType<typeof sql>) =>
   [
     ctx.db.delete(deployments).where(and(eq(deployments.siteId, siteId), guard)),
+    ctx.db.delete(databaseLinks).where(and(eq(databaseLinks.siteId, siteId), guard)),
     ctx.db.delete(domains).where(and(eq(domains.siteId, siteId), guard)),
     ctx.db.delete(siteEnvVersions).where(and(eq(siteEnvVersions.siteId, siteId), guard)),
     ctx.db.delete(sites).where(and(eq(sites.id, siteId), guard)),
