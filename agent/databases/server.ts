@@ -96,10 +96,11 @@ async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> 
 /** @throws JobError with the server's last words when it ends instead */
 async function untilReady(host: Host, id: string, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
   const { ready } = engines[spec.type];
+  const before = (await host.engine.inspectContainer(id))?.restarts;
   for (;;) {
     signal.throwIfAborted();
     const state = await host.engine.inspectContainer(id);
-    if (!state?.running || state.restarts > 0)
+    if (!state?.running || state.restarts !== before)
       throw new JobError(await lastWords(host, id, state?.oomKilled === true));
     // It may end at any moment, and then the program cannot be run.
     const said = await host.engine.execute(id, ready.program(spec)).catch(() => null);

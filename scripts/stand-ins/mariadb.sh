@@ -34,7 +34,7 @@ set_up() {
   local server=$! tries
   for tries in $(seq 300); do
     if mariadb-admin --user=root --socket="$socket" ping >/dev/null 2>&1; then break; fi
-    kill -0 "$server"
+    [ -d "/proc/$server" ] || exit 1
     sleep 0.1
   done
   local client=(mariadb --user=root --socket="$socket")

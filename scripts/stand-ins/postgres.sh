@@ -20,7 +20,12 @@ set_up() {
   local database="${POSTGRES_DB:-$user}"
   local arguments=()
   read -r -a arguments <<<"${POSTGRES_INITDB_ARGS:-}"
-  as_postgres initdb --username="$user" --pwfile=<(printf '%s\n' "${POSTGRES_PASSWORD:-}") "${arguments[@]}"
+  local secret
+  secret="$(mktemp)"
+  printf '%s\n' "${POSTGRES_PASSWORD:-}" >"$secret"
+  chown postgres "$secret"
+  as_postgres initdb --username="$user" --pwfile="$secret" "${arguments[@]}"
+  rm "$secret"
   printf '\nhost all all all %s\n' "$authentication" >>"$PGDATA/pg_hba.conf"
   # Over its socket only: who waits for the port finds nothing before the set-up is done.
   as_postgres pg_ctl --pgdata="$PGDATA" --options="-c listen_addresses=''" --wait start
