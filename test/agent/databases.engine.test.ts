@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmdirSync } from "node:fs";
+import { mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName, volumeName } from "../../agent/databases/container.ts";
+import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
@@ -34,6 +34,7 @@ const execute = promisify(execFile);
 const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
 
 const specs: DatabaseSpec[] = [];
+const disks: string[] = [];
 type Login = DatabaseSpec["logins"][number];
 const loginOf = (name: string, generation: number): Login => ({
   username: `${name}_${generation}`,
@@ -146,9 +147,65 @@ beforeAll(() => ensureImages(databaseImages), 15 * 60_000);
 afterAll(async () => {
   for (const spec of specs) await does("database.delete", spec);
   rmdirSync(emptyFolder);
+  for (const folder of disks) {
+    await execute("umount", [folder]);
+    rmdirSync(folder);
+  }
   const left = await docker("volume", "ls", "--quiet", "--filter", `label=berth.agent=${agentId}`);
   expect(left).toBe("");
   expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
+});
+
+/** A file system of its own, so small that it can be filled, as the place of the volume's files. */
+async function smallVolume(spec: DatabaseSpec, megabytes: number): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-disk-"));
+  await execute("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
+  disks.push(folder);
+  const options = ["type=none", "o=bind", `device=${folder}`].flatMap((option) => ["--opt", option]);
+  const labels = Object.entries(databaseLabels(agentId, spec.databaseId, accountId));
+  const labelled = labels.flatMap(([name, value]) => ["--label", `${name}=${value}`]);
+  await docker("volume", "create", ...options, ...labelled, volumeName(spec.databaseId));
+  return folder;
+}
+const leftOf = async ({ databaseId }: DatabaseSpec) =>
+  (await docker("ps", "--all", "--quiet", "--filter", `label=berth.database=${databaseId}`)) +
+  (await docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${databaseId}`));
+
+describe("a disk that is full", () => {
+  it("costs a PostgreSQL database none of the rows it confirmed, and it goes on when there is room again", async () => {
+    const spec = specOf("postgresql", "full");
+    const folder = await smallVolume(spec, 150);
+    await does("database.provision", spec);
+    await ask(spec, first(spec), "CREATE TABLE kept (word text)");
+    await execute("dd", ["if=/dev/zero", `of=${folder}/filler`, "bs=1M"]).catch(() => "full");
+    await execute("truncate", ["--size=-4M", `${folder}/filler`]);
+    let confirmed = 0;
+    const insert = "INSERT INTO kept SELECT string_agg(md5(n::text), '') FROM generate_series(1, 20000) n";
+    const refusal = await (async () => {
+      for (;;) {
+        await ask(spec, first(spec), insert);
+        confirmed++;
+      }
+    })().catch((error: Error) => error.message);
+    expect(refusal).toMatch(/No space left on device|server closed the connection|could not connect/);
+    rmSync(join(folder, "filler"));
+    expect(await askUntilUp(spec, "SELECT count(*) FROM kept")).toBe(String(confirmed));
+    await ask(spec, first(spec), insert);
+    expect(await ask(spec, first(spec), "SELECT count(*) FROM kept")).toBe(String(confirmed + 1));
+  });
+
+  it("ends a provisioning with a reason, and leaves nothing", async () => {
+    const spec = specOf("postgresql", "small");
+    await smallVolume(spec, 8);
+    await expect(does("database.provision", spec)).rejects.toThrow(/disk is full.*No space left on device/s);
+    expect(await leftOf(spec)).toBe("");
+  });
+});
+
+it("an image that cannot be had ends a provisioning with a reason, and leaves nothing", async () => {
+  const spec = { ...specOf("redis", "missing"), image: "berth.invalid/redis:0" };
+  await expect(does("database.provision", spec)).rejects.toThrow(/could not get berth\.invalid\/redis:0/);
+  expect(await leftOf(spec)).toBe("");
 });
 
 describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
