@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
+import { countServed, socketTables } from "../../agent/docker/listening.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
@@ -72,7 +73,9 @@ type Client = {
   command(spec: DatabaseSpec, login: Login, statement: string): string[];
   write: string;
   read: string;
-  /** What makes an open connection tell that it is still open, and what it says then. */
+  /** Keeps its connection open for ten seconds. */
+  linger: string;
+  /** What only the server's own user may do. */
   forbidden: string;
   tuned: [ask: string, says: RegExp];
 };
@@ -89,6 +92,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
     read: "SELECT count(*) FROM kept",
+    linger: "SELECT pg_sleep(10)",
     forbidden: "ALTER SYSTEM SET shared_buffers = '1GB'",
     tuned: [
       "SELECT current_setting('shared_buffers'), current_setting('max_connections'), count(*) > 0 FROM pg_stat_statements",
@@ -108,6 +112,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
     read: "SELECT count(*) FROM kept",
+    linger: "SELECT SLEEP(10)",
     forbidden: "SET GLOBAL max_connections = 1",
     tuned: ["SELECT @@innodb_buffer_pool_size DIV 1048576, @@max_connections", /^1\d\d\t32$/],
   },
@@ -121,6 +126,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     write: "RPUSH kept kept",
     read: "LLEN kept",
+    linger: "BLPOP nothing 10",
     forbidden: "CONFIG GET maxmemory",
     tuned: ["INFO memory", /maxmemory_human:192\.00M[^]*maxmemory_policy:noeviction/],
   },
@@ -210,7 +216,7 @@ it("an image that cannot be had ends a provisioning with a reason, and leaves no
 
 describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
   const spec = specOf(type);
-  const { write, read, forbidden, tuned } = clients[type];
+  const { write, read, linger, forbidden, tuned } = clients[type];
   const inspect = async () => (await engine.inspectContainer(containerName(spec.databaseId)))!;
 
   it("is provisioned for a login that owns it and not the server, and tells its version", async () => {
@@ -261,13 +267,29 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
     expect(await askUntilUp(spec, read)).toBe("1");
   });
 
+  /** A connection that the server has, and how it ends. */
+  async function openConnection(login: Login): Promise<{ ended: Promise<"kept" | "cut"> }> {
+    const served = async () => countServed(...(await socketTables((await inspect()).pid)));
+    expect(await served()).toBe(0);
+    const ended = ask(spec, login, linger).then(
+      () => "kept" as const,
+      () => "cut" as const,
+    );
+    await vi.waitUntil(async () => (await served()) > 0, { timeout: 20_000, interval: 20 });
+    return { ended };
+  }
+
   it("lets both logins in while a rotation is under way, then the new one alone, with all that the old one made", async () => {
     const old = first(spec);
     const next = loginOf(spec.databaseName, 2);
+    const established = await openConnection(old);
     await does("database.rotate", { ...spec, logins: [old, next] });
+    expect(await established.ended).toBe("kept");
     expect([await ask(spec, old, read), await ask(spec, next, read)]).toEqual(["1", "1"]);
     await ask(spec, old, write);
+    const left = await openConnection(old);
     await does("database.rotate", { ...spec, logins: [next] });
+    expect(await left.ended).toBe("cut");
     await expect(ask(spec, old, read)).rejects.toThrow();
     await ask(spec, next, write);
     expect(await ask(spec, next, read)).toBe("3");
