@@ -2,6 +2,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
+import { log } from "../log.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -13,7 +14,10 @@ export async function sweep(host: Host): Promise<void> {
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
   for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
     // A stopped database has no container.
-    if (labels["berth.database"] !== undefined && !running) await host.engine.startContainer(id);
+    if (labels["berth.database"] !== undefined && !running)
+      await host.engine
+        .startContainer(id)
+        .catch((error) => log("error", "A database was not started", { id, error }));
     const siteId = labels["berth.site"];
     if (siteId === undefined) continue;
     const routed = host.ingress.current(siteId);
