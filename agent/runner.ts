@@ -46,8 +46,9 @@ const resendAfterMs = 30_000;
 const adoptedTimeoutMs = 2 * 3_600_000;
 
 /**
- * Works on jobs, at most `slots` at once and one per site, and on commands in slots of their own. Invariants: a job is in the journal before it starts, its
- * result before it is sent; a dropped job reports nothing; the next job of a site starts when the last has settled.
+ * Works on jobs, at most `slots` at once and one per site or database, and on commands in slots of their own. Invariants: a job is in the
+ * journal before it starts, its result before it is sent; a dropped job reports nothing; the next job of one starts when the last
+ * has settled.
  */
 export class Runner {
   private readonly host: Host;
@@ -340,8 +341,12 @@ const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
 
 /** Commands wait for nothing of their site. */
-const laneOf = ({ kind, args }: Job): string =>
-  kind === "site.command" ? args.commandId : "run" in args ? args.run.siteId : args.siteId;
+function laneOf({ kind, args }: Job): string {
+  if (kind === "site.command") return args.commandId;
+  if ("database" in args) return args.database.databaseId;
+  if ("databaseId" in args) return args.databaseId;
+  return "run" in args ? args.run.siteId : args.siteId;
+}
 
 const logIdOf = ({ kind, args }: Job): Task["logId"] => {
   if (kind === "site.deploy") return args.deploymentId;
@@ -349,6 +354,10 @@ const logIdOf = ({ kind, args }: Job): Task["logId"] => {
 };
 
 function secretsOf(job: Job): string[] {
+  if ("database" in job.args) {
+    const { adminPassword, logins } = job.args.database;
+    return [adminPassword, ...logins.map(({ password }) => password)];
+  }
   if (!("run" in job.args)) return [];
   const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
   if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)

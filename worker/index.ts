@@ -3,6 +3,7 @@ import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
 import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
 import { forgetOldCommands } from "./services/commands/forget-old.ts";
+import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
@@ -39,7 +40,13 @@ export default {
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
     execution.waitUntil(
-      Promise.all([tend(ctx), tendCommands(ctx), forgetOldRequests(ctx), forgetOldJobs(ctx)]),
+      Promise.all([
+        tend(ctx),
+        tendDatabases(ctx),
+        tendCommands(ctx),
+        forgetOldRequests(ctx),
+        forgetOldJobs(ctx),
+      ]),
     );
   },
 } satisfies ExportedHandler<Env>;

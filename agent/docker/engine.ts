@@ -1,4 +1,5 @@
 import Docker from "dockerode";
+import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
@@ -16,6 +17,8 @@ export type ContainerState = {
   oomKilled: boolean;
   /** Process id of the container's init on the host; 0 when it does not run. */
   pid: number;
+  /** How often Docker has started it again by itself. */
+  restarts: number;
   labels: Record<string, string>;
   /** The user it runs as, `name` or `uid` with an optional `:group`; empty: root. */
   user: string;
@@ -28,6 +31,8 @@ export type ContainerState = {
 };
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
 export type VolumeSummary = { name: string; labels: Record<string, string>; folder: string };
+/** Secrets travel in `env` or `input`, never in `command`, which every process of the host can read. */
+export type Program = { command: readonly string[]; env?: readonly string[]; input?: string };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
@@ -76,7 +81,9 @@ export type Engine = {
   /** A file or folder of a container, as a tar, also of one that never ran; null when it is not there. */
   readFiles(id: string, path: string): Promise<Readable | null>;
   /** Unpacks a tar into a folder of the container, with the owners it names. */
-  writeFiles(id: string, folder: string, tar: Buffer): Promise<void>;
+  writeFiles(id: string, folder: string, tar: Buffer | Readable): Promise<void>;
+  /** Runs a program in the container, with this as its input, and resolves when it ends. */
+  execute(id: string, program: Program): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   lastLines(id: string, count: number): Promise<string[]>;
@@ -161,6 +168,7 @@ export function createEngine(options: { socketPath: string }): Engine {
         exitCode: found.State.ExitCode,
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,
+        restarts: found.RestartCount,
         labels: found.Config.Labels,
         user: found.Config.User,
         ownFolder: (found.GraphDriver?.Data as { UpperDir?: string } | null)?.UpperDir ?? null,
@@ -282,6 +290,25 @@ export function createEngine(options: { socketPath: string }): Engine {
 
     writeFiles: async (id, folder, tar) =>
       void (await docker.getContainer(id).putArchive(tar, { path: folder })),
+
+    async execute(id, { command, env = [], input = "" }) {
+      const exec = await docker.getContainer(id).exec({
+        Cmd: [...command],
+        Env: [...env],
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+      });
+      const stream = await exec.start({ hijack: true, stdin: true });
+      const chunks: Buffer[] = [];
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      const ended = once(stream, "end");
+      stream.end(input);
+      await ended;
+      const { ExitCode } = await exec.inspect();
+      const raw = Buffer.concat(chunks);
+      return { exitCode: ExitCode ?? 1, stdout: demultiplex(raw, 1), stderr: demultiplex(raw, 2) };
+    },
 
     async waitForExit(id, signal) {
       const { StatusCode } = (await docker.getContainer(id).wait({ abortSignal: signal })) as {
@@ -424,11 +451,11 @@ function containerEvent(line: string): ContainerEvent {
 }
 
 /** Container output comes in frames of an 8-byte header and a payload (Docker API: Attach to a container, Stream format). */
-function demultiplex(raw: Buffer): string {
+function demultiplex(raw: Buffer, only?: 1 | 2): string {
   const parts: Buffer[] = [];
   for (let at = 0; at + 8 <= raw.length;) {
     const length = raw.readUInt32BE(at + 4);
-    parts.push(raw.subarray(at + 8, at + 8 + length));
+    if (only === undefined || raw[at] === only) parts.push(raw.subarray(at + 8, at + 8 + length));
     at += 8 + length;
   }
   return Buffer.concat(parts).toString();

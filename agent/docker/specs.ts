@@ -29,7 +29,7 @@ const mebibyte = 1024 * 1024;
 const minPids = 64;
 
 /** What section 5 of the CIS Docker Benchmark asks of a container that runs hostile code, as far as images bear it. */
-const hardening = {
+export const hardening = {
   Init: true,
   CapDrop: ["ALL"],
   // What official images need to bind a low port and to change from root to their own user.
@@ -51,6 +51,16 @@ const hardening = {
   LogConfig: { Type: "json-file", Config: { "max-size": "10m", "max-file": "3" } },
   // No StorageOpt size: overlay2 has quotas on xfs with pquota only. No ReadonlyRootfs: images write beside their code.
 };
+
+/** What a container may use of its host. */
+export const limitsOf = ({ memoryMb, cpuMilli, pids }: RunSpec["limits"]) => ({
+  Memory: memoryMb * mebibyte,
+  MemorySwap: memoryMb * mebibyte,
+  NanoCpus: cpuMilli * 1_000_000,
+  // Where cores are short, as much of them as was paid for.
+  CpuShares: Math.max(2, Math.round((cpuMilli * 1024) / 1000)),
+  PidsLimit: pids,
+});
 
 /**
  * One container of a release. `release` tells releases of one deployment apart (a restart makes another one), `replica`
@@ -75,12 +85,11 @@ export function siteContainer(
     HostConfig: {
       ...hardening,
       NetworkMode: networkName(run.accountId),
-      Memory: memoryMb * mebibyte,
-      MemorySwap: memoryMb * mebibyte,
-      NanoCpus: cpuMilli * 1_000_000,
-      // Where cores are short, as much of them as was paid for.
-      CpuShares: Math.max(2, Math.round((cpuMilli * 1024) / 1000)),
-      PidsLimit: Math.min(run.limits.pids, Math.max(minPids, Math.floor(run.limits.pids / run.replicas))),
+      ...limitsOf({
+        memoryMb,
+        cpuMilli,
+        pids: Math.min(run.limits.pids, Math.max(minPids, Math.floor(run.limits.pids / run.replicas))),
+      }),
       ...(run.volumes.length > 0 && {
         Mounts: run.volumes.map(({ name, mountPath }) => ({
           Type: "volume" as const,

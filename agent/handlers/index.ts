@@ -1,11 +1,17 @@
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Handlers, Host, JobRun } from "../host.ts";
+import { deleteDatabase } from "./delete-database.ts";
 import { deleteSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
+import { provisionDatabase } from "./provision-database.ts";
+import { restartDatabase } from "./restart-database.ts";
 import { restartSite } from "./restart-site.ts";
+import { rotateDatabase } from "./rotate-database.ts";
 import { routeSite } from "./route-site.ts";
 import { runCommand } from "./run-command.ts";
+import { startDatabase } from "./start-database.ts";
 import { startSite } from "./start-site.ts";
+import { stopDatabase } from "./stop-database.ts";
 import { stopSite } from "./stop-site.ts";
 
 /** A kind without a handler does not compile. */
@@ -16,6 +22,12 @@ export const handlers: Handlers = {
   "site.restart": restartSite,
   "site.route": routeSite,
   "site.delete": deleteSite,
+  "database.provision": provisionDatabase,
+  "database.start": startDatabase,
+  "database.restart": restartDatabase,
+  "database.stop": stopDatabase,
+  "database.rotate": rotateDatabase,
+  "database.delete": deleteDatabase,
   "site.evict": (host, args, run) => deleteSite(host, { ...args, hostnames: [] }, run),
   "site.command": runCommand,
 };

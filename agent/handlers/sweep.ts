@@ -2,16 +2,22 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { networkName } from "../docker/specs.ts";
 import type { Host, Target } from "../host.ts";
+import { log } from "../log.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
- * again and are reached at the address they have now. Runs before the agent takes work.
+ * again and are reached at the address they have now, and so do databases. Runs before the agent takes work.
  */
 export async function sweep(host: Host): Promise<void> {
   for (const name of await readdir(host.workDirectory))
     await rm(join(host.workDirectory, name), { recursive: true, force: true });
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
-  for (const { id, labels } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
+  for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
+    // A stopped database has no container.
+    if (labels["berth.database"] !== undefined && !running)
+      await host.engine
+        .startContainer(id)
+        .catch((error) => log("error", "A database was not started", { id, error }));
     const siteId = labels["berth.site"];
     if (!siteId) continue;
     const routed = host.ingress.current(siteId);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
 import { Replicas, Volumes } from "../api/volumes.ts";
+import { databaseTypes } from "../states.ts";
 import { GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
 
 const SiteId = idOf("site");
@@ -69,6 +70,31 @@ export const RunSpec = z.object({
 });
 export type RunSpec = z.infer<typeof RunSpec>;
 
+const DatabaseId = idOf("database");
+
+/** How a database's container runs, and who may sign in to it. */
+export const DatabaseSpec = z.object({
+  databaseId: DatabaseId,
+  accountId: idOf("account"),
+  type: z.enum(databaseTypes),
+  image: ImageReference,
+  /** Its address inside the account's network. */
+  hostname: z.string(),
+  /** Lower-case letters, digits and `_`. Also the role that owns it, where the engine knows roles. */
+  databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
+  /** Of the user that Berth keeps to itself. */
+  adminPassword: z.string(),
+  /** These may sign in, and no others. */
+  logins: z.array(z.object({ username: z.string(), password: z.string() })).min(1),
+  limits: z.object({
+    memoryMb: z.number().int().positive(),
+    /** Thousandths of a core. */
+    cpuMilli: z.number().int().positive(),
+    pids: z.number().int().positive(),
+  }),
+});
+export type DatabaseSpec = z.infer<typeof DatabaseSpec>;
+
 const ImageId = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
 /** What a deployment was made of and which image came of it. */
@@ -123,8 +149,19 @@ export const jobArgs = {
     command: z.string(),
     timeoutSeconds: z.number().int().positive(),
   }),
+  /** The first start: what a failure leaves goes, as nobody has used it. */
+  "database.provision": z.object({ database: DatabaseSpec }),
+  "database.start": z.object({ database: DatabaseSpec }),
+  "database.restart": z.object({ database: DatabaseSpec }),
+  "database.stop": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
+  /** Its logins become those named; connections stay, but for those of logins that are gone. */
+  "database.rotate": z.object({ database: DatabaseSpec }),
+  /** With all its data. */
+  "database.delete": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
+export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
+export const isDatabaseJob = (kind: JobKind): kind is DatabaseJobKind => kind.startsWith("database.");
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
 export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;
 
@@ -138,6 +175,8 @@ export const Durations = z.object({
 export type Durations = z.infer<typeof Durations>;
 
 const nothing = z.object({});
+/** As the server itself says it. */
+const DatabaseUp = z.object({ version: z.string().min(1).max(50) });
 export const jobResults = {
   "site.deploy": Made.extend({ durations: Durations }),
   "site.start": nothing,
@@ -148,6 +187,12 @@ export const jobResults = {
   "site.evict": nothing,
   /** `error` null: it ended well. `exitCode` null: it was stopped. */
   "site.command": z.object({ exitCode: z.number().int().nullable(), error: z.string().max(2000).nullable() }),
+  "database.provision": DatabaseUp,
+  "database.start": DatabaseUp,
+  "database.restart": DatabaseUp,
+  "database.stop": nothing,
+  "database.rotate": nothing,
+  "database.delete": nothing,
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
 

@@ -1,13 +1,14 @@
 import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
 import { Timestamp } from "./common.ts";
-import { SiteName } from "./sites.ts";
+import { EnvKey, SiteName } from "./sites.ts";
 
 export const DatabaseCreate = z
   .strictObject({
     name: SiteName,
     type: z.enum(databaseTypes),
     packId: z.string().max(100).optional(),
+    region: z.string().max(50).optional(),
     billingTerm: z.literal([...billingTermsMonths]).default(1),
   })
   .meta({ id: "DatabaseCreate" });
@@ -16,30 +17,43 @@ export type DatabaseCreate = z.infer<typeof DatabaseCreate>;
 export const DatabaseCreated = z
   .object({ invoiceToken: z.string(), invoiceId: z.string(), databaseId: z.string() })
   .meta({ id: "DatabaseCreated" });
+export type DatabaseCreated = z.infer<typeof DatabaseCreated>;
 
 export const DatabasePatch = z.strictObject({ action: z.enum(["start", "stop", "restart"]) });
 export type DatabasePatch = z.infer<typeof DatabasePatch>;
 
 export const DatabaseActionAccepted = z.object({ id: z.string(), status: z.enum(databaseStatuses) });
+export type DatabaseActionAccepted = z.infer<typeof DatabaseActionAccepted>;
 
 export const Database = z
   .object({
     id: z.string(),
     name: z.string(),
     type: z.enum(databaseTypes),
+    /** As the server says it; null before it first ran. */
     version: z.string().nullable(),
     status: z.enum(databaseStatuses),
+    /** Why it does not run, or was not changed as asked. */
+    error: z.string().nullable(),
     packId: z.string(),
     billingTerm: z.number(),
-    host: z.string().nullable(),
-    port: z.number().nullable(),
+    /** Its address for the account's sites on the same host. */
+    host: z.string(),
+    port: z.number(),
+    /** null: the engine only numbers them. */
     databaseName: z.string().nullable(),
-    username: z.string().nullable(),
+    username: z.string(),
+    /** A new password takes the place of another, which some site may still run with. */
+    rotating: z.boolean(),
+    links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
     paidUntil: Timestamp.nullable(),
+    hostId: z.string().nullable(),
+    hostOffline: z.boolean(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
   .meta({ id: "Database" });
+export type Database = z.infer<typeof Database>;
 
 /** Shown to the owner, on request only. */
 export const DatabaseCredentials = z.object({
@@ -47,6 +61,32 @@ export const DatabaseCredentials = z.object({
   password: z.string(),
   connectionString: z.string(),
 });
+export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>;
+
+export const DatabaseLinkCreate = z.strictObject({
+  siteId: z.string().min(1).max(100),
+  /** Left out: DATABASE_URL, of a redis database REDIS_URL. */
+  variable: EnvKey.optional(),
+});
+export type DatabaseLinkCreate = z.infer<typeof DatabaseLinkCreate>;
+
+export const DatabaseLink = z
+  .object({
+    databaseId: z.string(),
+    siteId: z.string(),
+    variable: z.string(),
+    /** The site runs, and is given the variable when it is restarted or deployed. */
+    restartRequired: z.boolean(),
+  })
+  .meta({ id: "DatabaseLink" });
+export type DatabaseLink = z.infer<typeof DatabaseLink>;
+
+/** Left out: every site. */
+export const DatabaseUnlinkQuery = z.strictObject({ siteId: z.string().min(1).max(100).optional() });
+export type DatabaseUnlinkQuery = z.infer<typeof DatabaseUnlinkQuery>;
+
+export const DatabaseUnlinked = z.object({ id: z.string(), unlinked: z.array(z.string()) });
+export type DatabaseUnlinked = z.infer<typeof DatabaseUnlinked>;
 
 export const Backup = z
   .object({

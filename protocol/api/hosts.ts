@@ -46,6 +46,7 @@ export const Host = z
     siteCount: z.number().int(),
     /** Of these, those that have volumes: their data is here, so a drain leaves them where they are. */
     volumeSiteCount: z.number().int(),
+    databaseCount: z.number().int(),
     /** What keeps a drained host from getting empty. */
     notice: z.string().nullable(),
     createdAt: Timestamp,

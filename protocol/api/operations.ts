@@ -11,8 +11,12 @@ import {
   DatabaseCreate,
   DatabaseCreated,
   DatabaseCredentials,
+  DatabaseLink,
+  DatabaseLinkCreate,
   DatabasePatch,
   DatabaseRestore,
+  DatabaseUnlinked,
+  DatabaseUnlinkQuery,
 } from "./databases.ts";
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
@@ -64,6 +68,7 @@ export type Operation = {
 
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
+const exampleDatabaseId = "db_001m80000000000000000000000";
 
 export const operations = {
   listSites: {
@@ -360,7 +365,6 @@ export const operations = {
     access: "key",
     query: ListQuery,
     answers: [{ status: 200, schema: listOf(Database) }],
-    notBuilt: true,
   },
   createDatabase: {
     method: "post",
@@ -371,8 +375,14 @@ export const operations = {
     body: DatabaseCreate,
     answers: [{ status: 201, schema: DatabaseCreated }],
     refusals: ["conflict"],
-    notBuilt: true,
-    examples: { body: { name: "my-database", type: "postgresql", billingTerm: 1 } },
+    examples: {
+      body: { name: "my-database", type: "postgresql", billingTerm: 1 },
+      answer: {
+        invoiceToken: "inv_0Zx4",
+        invoiceId: "invoice_001m80000000000000000000000",
+        databaseId: exampleDatabaseId,
+      },
+    },
   },
   getDatabase: {
     method: "get",
@@ -381,7 +391,6 @@ export const operations = {
     summary: "One database",
     access: "key",
     answers: [{ status: 200, schema: Database }],
-    notBuilt: true,
   },
   patchDatabase: {
     method: "patch",
@@ -392,17 +401,16 @@ export const operations = {
     body: DatabasePatch,
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     refusals: ["payment_required", "conflict"],
-    notBuilt: true,
-    examples: { body: { action: "restart" } },
+    examples: { body: { action: "restart" }, answer: { id: exampleDatabaseId, status: "RUNNING" } },
   },
   deleteDatabase: {
     method: "delete",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Delete the database for good, after a last backup",
+    summary: "Delete the database for good, with all its data",
     access: "key",
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
-    notBuilt: true,
+    examples: { answer: { id: exampleDatabaseId, status: "DELETING" } },
   },
   getDatabaseCredentials: {
     method: "get",
@@ -411,7 +419,46 @@ export const operations = {
     summary: "User, password and connection string",
     access: "key",
     answers: [{ status: 200, schema: DatabaseCredentials }],
-    notBuilt: true,
+    refusals: ["payment_required"],
+  },
+  linkDatabase: {
+    method: "post",
+    path: "/databases/{id}/links",
+    tag: "Databases",
+    summary: "Give a site the connection string as a secret variable, which follows the password",
+    access: "key",
+    body: DatabaseLinkCreate,
+    answers: [{ status: 201, schema: DatabaseLink }],
+    refusals: ["conflict"],
+    examples: {
+      body: { siteId: exampleSiteId },
+      answer: {
+        databaseId: exampleDatabaseId,
+        siteId: exampleSiteId,
+        variable: "DATABASE_URL",
+        restartRequired: true,
+      },
+    },
+  },
+  unlinkDatabase: {
+    method: "delete",
+    path: "/databases/{id}/links",
+    tag: "Databases",
+    summary: "Take the variable from a site, or from all: from its next container on",
+    access: "key",
+    query: DatabaseUnlinkQuery,
+    answers: [{ status: 200, schema: DatabaseUnlinked }],
+    examples: { answer: { id: exampleDatabaseId, unlinked: [exampleSiteId] } },
+  },
+  rotateDatabase: {
+    method: "post",
+    path: "/databases/{id}/rotate",
+    tag: "Databases",
+    summary: "A new user and password; the old ones are valid until the linked sites run with the new",
+    access: "key",
+    answers: [{ status: 202, schema: DatabaseActionAccepted }],
+    refusals: ["payment_required", "conflict"],
+    examples: { answer: { id: exampleDatabaseId, status: "RUNNING" } },
   },
   listBackups: {
     method: "get",

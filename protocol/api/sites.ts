@@ -147,12 +147,14 @@ export type SiteCreated = z.infer<typeof SiteCreated>;
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
 
+export const EnvKey = z
+  .string()
+  .max(200)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "a letter or _, then letters, digits or _");
+
 export const EnvVariable = z
   .strictObject({
-    key: z
-      .string()
-      .max(200)
-      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "a letter or _, then letters, digits or _"),
+    key: EnvKey,
     /** null removes the variable. */
     value: z
       .string()

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { projectRoot } from "./bundle.ts";
 import { installPackages } from "./docker-engine.ts";
 import { pipe, run, step, succeeds } from "./command.ts";
 
@@ -27,7 +28,13 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "php:8-cli": buildPhp,
   "composer:2": buildComposer,
   "ruby:3-slim-bookworm": buildRuby,
+  "postgres:17": buildPostgres,
+  "mariadb:11.4": buildMariadb,
+  "redis:7.2": buildRedis,
 };
+
+/** The images of databases, as worker/domain/database-engines.ts names them. */
+export const databaseImages = ["postgres:17", "mariadb:11.4", "redis:7.2"] as const;
 
 const present = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
 
@@ -124,13 +131,16 @@ async function inFolder(work: (folder: string) => Promise<unknown>): Promise<voi
 }
 
 /** A stand-in that is Debian's packages and a few lines more. */
-const buildFromPackages = (image: string, packages: string[], lines: string[]) =>
+const buildFromPackages = (image: string, packages: string[], lines: string[], entrypoint?: string) =>
   step(`Building ${image} (Debian's packages)`, () =>
     inFolder(async (folder) => {
       const install = `apt-get update && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
+      const own = entrypoint === undefined ? [] : [`COPY ${entrypoint} /usr/local/bin/docker-entrypoint.sh`];
+      if (entrypoint !== undefined)
+        cpSync(join(projectRoot, "scripts", "stand-ins", entrypoint), join(folder, entrypoint));
       writeFileSync(
         join(folder, "Dockerfile"),
-        [`FROM ${debian}`, `RUN ${install} && rm -rf /var/lib/apt/lists/*`, ...lines, ""].join("\n"),
+        [`FROM ${debian}`, `RUN ${install} && rm -rf /var/lib/apt/lists/*`, ...own, ...lines, ""].join("\n"),
       );
       await build(folder, image);
     }),
@@ -237,5 +247,63 @@ function buildCaddy() {
       "WORKDIR /srv",
       'CMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile", "--adapter", "caddyfile"]',
     ],
+  );
+}
+
+/** What a stand-in of a database server has in common with the official image: the contract is in `scripts/stand-ins`. */
+const asServer = (port: number, data: string, command: string) => [
+  `RUN chmod 755 /usr/local/bin/docker-entrypoint.sh && mkdir -p /docker-entrypoint-initdb.d ${data}`,
+  `VOLUME ${data}`,
+  `EXPOSE ${port}`,
+  'ENTRYPOINT ["docker-entrypoint.sh"]',
+  `CMD ["${command}"]`,
+];
+
+/** Debian's PostgreSQL 15. */
+function buildPostgres() {
+  const bin = "/usr/lib/postgresql/15/bin";
+  const data = "/var/lib/postgresql/data";
+  return buildFromPackages(
+    "postgres:17",
+    ["postgresql-15"],
+    [
+      // The package makes a cluster of its own.
+      "RUN rm -rf /var/lib/postgresql/15 /etc/postgresql",
+      `ENV PATH=${bin}:$PATH PGDATA=${data} LANG=C.UTF-8`,
+      "STOPSIGNAL SIGINT",
+      ...asServer(5432, data, "postgres"),
+    ],
+    "postgres.sh",
+  );
+}
+
+/** Debian's MariaDB 10.11. */
+function buildMariadb() {
+  const data = "/var/lib/mysql";
+  return buildFromPackages(
+    "mariadb:11.4",
+    ["mariadb-server"],
+    [
+      // The package makes a database of its own.
+      `RUN rm -rf ${data} && printf '[mariadbd]\\nbind-address=0.0.0.0\\n' > /etc/mysql/mariadb.conf.d/99-stand-in.cnf`,
+      "ENV LANG=C.UTF-8",
+      ...asServer(3306, data, "mariadbd"),
+    ],
+    "mariadb.sh",
+  );
+}
+
+/** Debian's Redis 7.0. */
+function buildRedis() {
+  const data = "/data";
+  return buildFromPackages(
+    "redis:7.2",
+    ["redis-server"],
+    [
+      `RUN mkdir -p ${data} && chown redis:redis ${data}`,
+      `WORKDIR ${data}`,
+      ...asServer(6379, data, "redis-server"),
+    ],
+    "redis.sh",
   );
 }

@@ -55,6 +55,9 @@ beforeAll(async () => {
   [owner, stranger] = await Promise.all([person(), person()]);
   const site = await createSite(owner.session);
   await pay(site.invoiceToken);
+  const database = await send<{ databaseId: string }>(owner.session, "POST", "/databases", {
+    body: { name: "matrix", type: "postgresql" },
+  });
   const { body } = await send<Site>(owner.session, "GET", `/sites/${site.siteId}`);
   owned = {
     sites: site.siteId,
@@ -67,11 +70,14 @@ beforeAll(async () => {
       })
     ).body.id,
     commands: "cmd_001m80000000000000000000000",
-    databases: "db_000000000000000000000000000",
+    databases: database.body.databaseId,
     hosts: "host_001m80000000000000000000000",
   };
 });
-afterAll(removeSites);
+afterAll(async () => {
+  await removeSites();
+  await send(owner.session, "DELETE", `/databases/${owned["databases"]}`);
+});
 
 const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id).replace("{name}", "data");
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
@@ -169,11 +175,10 @@ async function spentKey(): Promise<string> {
   return spent.key;
 }
 
-/** Resources that exist already and are an account's: those that are not built have no id anybody could
- * own, and a command needs a site that is live. */
+/** Resources that exist already and are an account's; a command needs a site that is live. */
 const withId = rows.filter(
   ({ access, hasId, path }) =>
-    access !== "none" && access !== "operator" && hasId && !/^\/(databases|commands)\//.test(path),
+    access !== "none" && access !== "operator" && hasId && !path.startsWith("/commands/"),
 );
 
 describe.each(withId)("$name", (row) => {

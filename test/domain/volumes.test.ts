@@ -30,15 +30,21 @@ describe("replicas", () => {
 
 describe("sites with volumes", () => {
   it("are why a drained host does not get empty, and only a drained one", () => {
-    expect(drainNotice("ACTIVE", 2)).toBeNull();
-    expect(drainNotice("DRAINING", 0)).toBeNull();
-    expect(drainNotice("DRAINING", 1)).toMatch(/^1 site with volumes will not move/);
-    expect(drainNotice("DRAINING", 2)).toMatch(/^2 sites with volumes will not move/);
+    expect(drainNotice("ACTIVE", { volumeSiteCount: 2, databaseCount: 0 })).toBeNull();
+    expect(drainNotice("DRAINING", { volumeSiteCount: 0, databaseCount: 0 })).toBeNull();
+    expect(drainNotice("DRAINING", { volumeSiteCount: 1, databaseCount: 0 })).toMatch(
+      /^1 site with volumes will not move/,
+    );
+    expect(drainNotice("DRAINING", { volumeSiteCount: 2, databaseCount: 0 })).toMatch(
+      /^2 sites with volumes will not move/,
+    );
   });
 
   it("are named before their data is lost, ten at most", () => {
     const names = Array.from({ length: 10 }, (_, n) => `site-${n}`);
-    expect(lossWarning("host-1", ["shop"], 1)).toMatch(/data of 1 site with volumes on it \(shop\)/);
+    expect(lossWarning("host-1", ["shop"], { volumeSiteCount: 1, databaseCount: 0 })).toMatch(
+      /data of 1 site with volumes on it \(shop\)/,
+    );
     expect(lossWarning("host-1", names, 12)).toMatch(/site-9 and 2 more\)/);
   });
 });

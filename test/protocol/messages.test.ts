@@ -53,6 +53,18 @@ const run = {
   replicas: 1,
   volumes: [],
 };
+const database = {
+  databaseId: id("database"),
+  accountId: id("account"),
+  type: "postgresql" as const,
+  image: "postgres:17",
+  hostname: "data.internal",
+  databaseName: "data_0123abcd",
+  adminPassword: "secret",
+  logins: [{ username: "data_0123abcd_1", password: "secret" }],
+  limits: { memoryMb: 256, cpuMilli: 250, pids: 128 },
+};
+const ofDatabase = { databaseId: id("database"), accountId: id("account") };
 const jobs: { [K in JobKind]: Job<K> } = {
   "site.deploy": {
     id: id("job"),
@@ -104,6 +116,12 @@ const jobs: { [K in JobKind]: Job<K> } = {
     kind: "site.evict",
     args: { siteId: id("site"), accountId: id("account") },
   },
+  "database.provision": { id: id("job"), kind: "database.provision", args: { database } },
+  "database.start": { id: id("job"), kind: "database.start", args: { database } },
+  "database.restart": { id: id("job"), kind: "database.restart", args: { database } },
+  "database.stop": { id: id("job"), kind: "database.stop", args: ofDatabase },
+  "database.rotate": { id: id("job"), kind: "database.rotate", args: { database } },
+  "database.delete": { id: id("job"), kind: "database.delete", args: ofDatabase },
 };
 const offerOf = (job: Job): ToAgent => ({ type: "job", job, attempt: 1, timeoutMs: 1000 });
 const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { app } from "../../worker/app.ts";
 import { contextOf } from "../../worker/context.ts";
+import type { Id } from "../../protocol/ids.ts";
 import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import { leaseJob } from "../../worker/services/jobs/lease.ts";
@@ -9,7 +10,7 @@ import { resyncHost } from "../../worker/services/jobs/resync.ts";
 import { account, api, bindings, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
 
 /** Tables that stay small however long the service runs and however much it hosts. */
-const small = ["hosts", "h", "packs", "CONSTANT"];
+const small = ["hosts", "h", "packs", "CONSTANT", "v"];
 
 it("no statement of a request, a host's turn or a timer reads through a table that grows", async () => {
   const statements = new Set<string>();
@@ -30,6 +31,7 @@ it("no statement of a request, a host's turn or a timer reads through a table th
   } as unknown as ExecutionContext;
   const key = await account();
   const agent = await readyAgent();
+  const hostId = agent.hostId as Id<"host">;
   const { siteId, invoiceId } = await runningSite(key, agent);
   const { body: list } = await api<{ data: { id: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
   const { body: hook } = await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`);
@@ -57,15 +59,11 @@ it("no statement of a request, a host's turn or a timer reads through a table th
   await request("POST", hook.url);
   await request("POST", `/sites/${siteId}/rollback`, { deploymentId });
 
-  const ctx = contextOf(
-    recording,
-    { type: "host", hostId: agent.hostId },
-    (promise) => void work.push(promise),
-  );
-  await leaseJob(ctx, agent.hostId);
+  const ctx = contextOf(recording, { type: "host", hostId }, (promise) => void work.push(promise));
+  await leaseJob(ctx, hostId);
   const facts = { cpuCount: 2, memoryMb: 4096, diskFreeMb: 10_000 };
-  await resyncHost(ctx, agent.hostId, { agentVersion: "1", facts, running: [], finished: [] });
-  await markOffline(ctx, agent.hostId, new Date(0));
+  await resyncHost(ctx, hostId, { agentVersion: "1", facts, running: [], finished: [] });
+  await markOffline(ctx, hostId, new Date(0));
   worker.scheduled({} as ScheduledController, recording, execution);
   await request("DELETE", `/sites/${siteId}`);
   while (work.length > 0) await Promise.all(work.splice(0));

@@ -8,6 +8,8 @@ import {
   accountRoles,
   commandStatuses,
   commandTriggers,
+  databaseStatuses,
+  databaseTypes,
   deploymentStatuses,
   deploymentTriggers,
   hostStatuses,
@@ -219,6 +221,75 @@ export const sites = sqliteTable(
   ],
 );
 
+export const databases = sqliteTable(
+  "databases",
+  {
+    id: text().$type<Id<"database">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    /** Also the first label of its address in the account's network. */
+    name: text().notNull(),
+    type: text({ enum: databaseTypes }).notNull(),
+    status: text({ enum: databaseStatuses }).notNull(),
+    /** The state the last accepted command asked for; `status` follows when it is true. */
+    wanted: text({ enum: ["RUNNING", "STOPPED"] })
+      .notNull()
+      .default("RUNNING"),
+    /** Chosen at creation and kept: another major version could not read the files. */
+    image: text().notNull(),
+    /** As the server said it when it last started; null: never provisioned, so there is no data. */
+    version: text(),
+    /** Why it does not run, or was not changed as asked. */
+    error: text(),
+    packId: text("pack_id").$type<Id<"pack">>().notNull(),
+    billingTerm: integer("billing_term").notNull(),
+    region: text(),
+    hostId: text("host_id").$type<Id<"host">>(),
+    databaseName: text("database_name").notNull(),
+    /** Sealed by the secret box, as the passwords below. Of the user that Berth keeps to itself. */
+    adminPasswordSealed: text("admin_password_sealed").notNull(),
+    /** Counts the passwords; each has a user name of its own, so that two are valid while one follows the other. */
+    generation: integer().notNull().default(1),
+    passwordSealed: text("password_sealed").notNull(),
+    /** While a rotation is under way: of the next generation, until the server knows it. */
+    nextPasswordSealed: text("next_password_sealed"),
+    /** After that: of the generation before, until no linked site runs with it. */
+    previousPasswordSealed: text("previous_password_sealed"),
+    paidUntil: time("paid_until"),
+    /** Written by each accepted command, read by the other statements of its batch. */
+    mark: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    index("databases_account").on(t.accountId, t.id), // GET /databases
+    uniqueIndex("databases_account_name").on(t.accountId, t.name),
+    index("databases_status").on(t.status), // the reaper
+    index("databases_rotating")
+      .on(t.id)
+      .where(sql`previous_password_sealed IS NOT NULL`),
+    index("databases_host").on(t.hostId), // placement
+  ],
+);
+
+/** Sites that are given a database's address and password as a secret variable. */
+export const databaseLinks = sqliteTable(
+  "database_links",
+  {
+    databaseId: text("database_id").$type<Id<"database">>().notNull(),
+    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    variable: text().notNull(),
+    /** Of the password that the host was given last for a container of the site. */
+    offeredGeneration: integer("offered_generation"),
+    /** Of the password that the site runs with; null before it was released with one. */
+    generation: integer(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("database_links_key").on(t.databaseId, t.siteId),
+    uniqueIndex("database_links_variable").on(t.siteId, t.variable),
+  ],
+);
+
 /** A site's own names. Several sites may claim one; the first that proves it has it. */
 export const domains = sqliteTable(
   "domains",
@@ -338,7 +409,9 @@ export const jobs = sqliteTable(
     hostId: text("host_id").$type<Id<"host">>(),
     /** What its jobs are done for one at a time and in order: the site's id, for what must not wait for the site another. */
     lane: text().notNull(),
-    siteId: text("site_id").$type<Id<"site">>().notNull(),
+    /** What it is about: one of the two. */
+    siteId: text("site_id").$type<Id<"site">>(),
+    databaseId: text("database_id").$type<Id<"database">>(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
     commandId: text("command_id").$type<Id<"command">>(),
@@ -362,6 +435,7 @@ export const jobs = sqliteTable(
     index("jobs_deadline").on(t.status, t.deadlineAt), // the reaper
     index("jobs_lane").on(t.lane, t.status, t.seq), // order within a lane
     index("jobs_site").on(t.siteId, t.status), // what a site waits for
+    index("jobs_database").on(t.databaseId, t.status),
     index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was made
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
@@ -393,9 +467,7 @@ export const commands = sqliteTable(
   (t) => [
     index("commands_site").on(t.siteId, t.id), // GET /sites/:id/commands
     index("commands_schedule").on(t.scheduleId, t.id), // a schedule's history
-    index("commands_open")
-      .on(t.siteId)
-      .where(sql`status IN ('QUEUED', 'RUNNING')`), // what waits and runs
+    index("commands_open").on(t.status, t.siteId), // what waits and runs
     index("commands_finished").on(t.finishedAt), // the cron forgets old ones
   ],
 );

@@ -13,6 +13,12 @@ export const jobTimeoutMs: Record<JobKind, number> = {
   "site.evict": 5 * minute,
   // Beside the time that the command itself has.
   "site.command": 3 * minute,
+  "database.provision": 10 * minute,
+  "database.start": 10 * minute,
+  "database.restart": 10 * minute,
+  "database.stop": 5 * minute,
+  "database.rotate": 5 * minute,
+  "database.delete": 5 * minute,
 };
 
 /** A job no host took within this time ends with an honest reason. */

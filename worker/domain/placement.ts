@@ -13,19 +13,21 @@ export const freeMemoryMb = (memoryMb: number | null, placedMb: number): number 
 /** For this long a job waits for the host with the most room; then any that has enough may take it. */
 export const preferMs = 10_000;
 
-/** What the deployment of a site says that no host could take in time. */
+/** What is said of a site's deployment, or of a database, that no host could take in time. */
 export function noRoomReason(
   wanted: { memoryMb: number; region: string | null },
   /** Of the hosts that take sites and are connected. */
   hosts: { region: string | null; freeMb: number }[],
   minutes: number,
+  what: "site" | "database" = "site",
 ): string {
   const where = wanted.region === null ? "" : ` in region ${wanted.region}`;
-  const ask = "Ask the operator for more room, then deploy again.";
+  const again = what === "site" ? "deploy again" : "start it again";
+  const ask = `Ask the operator for more room, then ${again}.`;
   const near = hosts.filter(({ region }) => wanted.region === null || region === wanted.region);
   if (hosts.length === 0)
-    return `No host was up within ${minutes} minutes. Ask the operator whether the hosts are up, then deploy again.`;
+    return `No host was up within ${minutes} minutes. Ask the operator whether the hosts are up, then ${again}.`;
   if (near.length === 0) return `No host${where} was up within ${minutes} minutes. ${ask}`;
   const most = Math.max(0, ...near.map(({ freeMb }) => freeMb));
-  return `No host${where} had the ${wanted.memoryMb} MB of memory this site needs free within ${minutes} minutes; the most free has ${most} MB. ${ask}`;
+  return `No host${where} had the ${wanted.memoryMb} MB of memory this ${what} needs free within ${minutes} minutes; the most free has ${most} MB. ${ask}`;
 }

@@ -3,6 +3,8 @@ export const sealedPlaces = [
   "sites.git_token",
   "sites.registry_password",
   "site_env",
+  "databases.admin_password",
+  "databases.password",
   "idempotent_requests",
 ] as const;
 export type SealedPlace = (typeof sealedPlaces)[number];

@@ -31,7 +31,7 @@ export async function removeHost(
   if (force) throw conflict(`${host.name} is connected: drain it, then remove it without force.`);
   throw conflict(
     host.status === "DRAINING"
-      ? `${host.name} still carries sites or what they left (${host.siteCount} placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
+      ? `${host.name} still carries sites, what they left, or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
       : `${host.name} takes sites: drain it first. If the host is dead, remove it with ?force=1.`,
   );
 }
@@ -45,6 +45,7 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
         eq(hosts.id, id),
         eq(hosts.status, "DRAINING"),
         sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
+        sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
         sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
       ),
     )
@@ -53,20 +54,23 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
 }
 
 /** @throws AppError conflict where data would be lost */
-async function refuseLoss(ctx: Ctx, { id, name, volumeSiteCount: count }: Host): Promise<void> {
-  if (count === 0) return;
+async function refuseLoss(ctx: Ctx, host: Host): Promise<void> {
+  if (host.volumeSiteCount + host.databaseCount === 0) return;
   const some = await ctx.db.all<{ name: string }>(
-    sql`SELECT name FROM sites WHERE host_id = ${id} AND ${hasVolumes} ORDER BY name LIMIT 10`,
+    sql`SELECT name FROM sites WHERE host_id = ${host.id} AND ${hasVolumes}
+      UNION ALL SELECT name FROM databases WHERE host_id = ${host.id} ORDER BY name LIMIT 10`,
   );
-  const names = some.map((site) => site.name);
-  throw conflict(lossWarning(name, names, count));
+  const names = some.map(({ name }) => name);
+  throw conflict(lossWarning(host.name, names, host));
 }
 
 async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise<boolean> {
   const now = ctx.now().getTime();
   const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
   const reason = "Its host was removed.";
-  const [removed, , , , , lost] = await ctx.db.batch([
+  const lostData =
+    "Its host was removed, and with it the data. Start it to have an empty database in its place.";
+  const [removed, , , , , , lost] = await ctx.db.batch([
     ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
@@ -90,6 +94,12 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
       WHERE ${gone} AND host_id = ${id} AND ${openJob}`),
     ctx.statement(sql`
       UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE ${gone} AND leaving_host_id = ${id}`),
+    // Their data is lost with the host: started again, they are new ones, of the same address and password.
+    ctx.statement(sql`
+      UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
+        next_password_sealed = NULL, previous_password_sealed = NULL,
+        status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
+      WHERE ${gone} AND host_id = ${id}`),
     ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL, status = ${statusAfterDeployment} WHERE ${gone} AND move_host_id = ${id}`),
     ctx.db

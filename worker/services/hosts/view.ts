@@ -20,6 +20,9 @@ export const selectHosts = (db: Db) =>
       volumeSiteCount: sql<number>`(
         SELECT count(*) FROM sites WHERE host_id = ${sql.raw("hosts.id")}
           AND EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id))`.as("volume_site_count"),
+      databaseCount: sql<number>`(SELECT count(*) FROM databases WHERE host_id = ${sql.raw("hosts.id")})`.as(
+        "database_count",
+      ),
     })
     .from(hosts);
 
@@ -37,7 +40,8 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   diskFreeMb: row.diskFreeMb,
   siteCount: row.siteCount,
   volumeSiteCount: row.volumeSiteCount,
-  notice: drainNotice(row.status, row.volumeSiteCount),
+  databaseCount: row.databaseCount,
+  notice: drainNotice(row.status, row),
   createdAt: row.createdAt.toISOString(),
   connectedAt: row.connectedAt?.toISOString() ?? null,
 });

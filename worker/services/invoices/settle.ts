@@ -4,6 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { invoices, sites } from "../../db/schema.ts";
 import { addMonths } from "../../domain/pricing.ts";
 import { siteEvents } from "../../domain/site-events.ts";
+import { databasePaid } from "../databases/paid.ts";
 import { queueDeployment } from "../deployments/queue.ts";
 
 export type Settlement = {
@@ -14,18 +15,18 @@ export type Settlement = {
 };
 
 /**
- * One batch: invoice paid, payment recorded, site DEPLOYING, deployment and job queued for the host that fits best; or
- * nothing of it. However often it is reported, the first report settles.
+ * One batch: invoice paid, payment recorded, site DEPLOYING or database PROVISIONING, its job queued for the host that
+ * fits best; or nothing of it. However often it is reported, the first report settles.
  * @returns whether this report settled it
  */
 export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Settlement): Promise<boolean> {
   const mark = ctx.newMark();
   const now = ctx.now();
   const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
-  if (!invoice || invoice.kind !== "site") return false;
+  if (!invoice || (invoice.kind !== "site" && invoice.kind !== "database")) return false;
   const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
   const { from, to, wanted } = siteEvents.invoicePaid;
-  const [[settled], , [site]] = await ctx.db.batch([
+  const settling = [
     ctx.db
       .update(invoices)
       .set({ status: "paid", paidAt: now, settlementMark: mark })
@@ -42,6 +43,17 @@ export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Se
       INSERT INTO payments (id, invoice_id, processor, reference, amount_cents, currency, created_at)
       SELECT ${ctx.newId("payment")}, id, ${paid.processor}, ${paid.reference}, ${paid.amountCents}, ${paid.currency}, ${now.getTime()}
       FROM invoices WHERE settlement_mark = ${mark}`),
+  ] as const;
+  if (invoice.kind === "database") {
+    const [[settled], , [database]] = await ctx.db.batch([
+      ...settling,
+      ...databasePaid(ctx, invoice, mark, now),
+    ]);
+    if (database) ctx.hosts.wake(database.hostId);
+    return settled !== undefined;
+  }
+  const [[settled], , [site]] = await ctx.db.batch([
+    ...settling,
     ctx.db
       .update(sites)
       .set({

@@ -5,6 +5,9 @@ import type { Ctx } from "../../context.ts";
 import { commands, deployments, jobs, sites } from "../../db/schema.ts";
 import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
 import { endCommand, tellEnd } from "../commands/end.ts";
+import { failDatabaseJob, finishDatabaseJob } from "../databases/finish.ts";
+import { linksFollowed } from "../databases/linked-env.ts";
+import { tendDatabases } from "../databases/tend.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
 import { forgetSite } from "../sites/remove.ts";
@@ -77,17 +80,29 @@ export async function finishJob(
   const end = endJob(ctx, lease, "DONE", mark);
   const now = ctx.now();
   switch (job.kind) {
+    case "database.provision":
+    case "database.start":
+    case "database.restart":
+    case "database.stop":
+    case "database.rotate":
+    case "database.delete":
+      await finishDatabaseJob(ctx, { kind: job.kind, databaseId: requireDatabase(job) }, result, {
+        end,
+        ended,
+      });
+      return { recorded: true, deploymentId: null };
     case "site.deploy": {
       const done = jobResults["site.deploy"].parse(result);
       const id = requireDeployment(job);
       const { clone, build, start, swap } = done.durations;
-      const [, [arrived]] = await ctx.db.batch([
+      const [, followed, [arrived]] = await ctx.db.batch([
         end,
-        ...arrive(ctx, job.siteId, hostId, ended),
+        linksFollowed(ctx, requireSite(job), ended),
+        ...arrive(ctx, requireSite(job), hostId, ended),
         ctx.db
           .update(deployments)
           .set({ status: "SUPERSEDED" })
-          .where(and(eq(deployments.siteId, job.siteId), eq(deployments.status, "LIVE"), ended)),
+          .where(and(eq(deployments.siteId, requireSite(job)), eq(deployments.status, "LIVE"), ended)),
         ctx.db
           .update(deployments)
           .set({
@@ -107,36 +122,40 @@ export async function finishJob(
         ctx.db
           .update(sites)
           .set({ currentDeploymentId: id, serving: true, updatedAt: now })
-          .where(and(eq(sites.id, job.siteId), ended)),
+          .where(and(eq(sites.id, requireSite(job)), ended)),
         ctx.db
           .update(sites)
           .set({ status: statusAfterDeployment })
-          .where(and(eq(sites.id, job.siteId), ended)),
+          .where(and(eq(sites.id, requireSite(job)), ended)),
       ]);
       ctx.logs.finish(id, "Deployment is live.");
       if (arrived) await moveSites(ctx);
+      if (followed.length > 0) await tendDatabases(ctx);
       return { recorded: true, deploymentId: id };
     }
     case "site.start":
-    case "site.restart":
-      await ctx.db.batch([
+    case "site.restart": {
+      const [, followed] = await ctx.db.batch([
         end,
+        linksFollowed(ctx, requireSite(job), ended),
         // With the environment it took, and why it once did not run is over.
         ctx.db
           .update(deployments)
           .set({ envVersion: sql`coalesce(${job.envVersion}, env_version)`, error: null })
           .where(and(eq(deployments.id, requireDeployment(job)), ended)),
-        moveSite(ctx, job.siteId, "started", ended, true),
+        moveSite(ctx, requireSite(job), "started", ended, true),
       ]);
+      if (followed.length > 0) await tendDatabases(ctx);
       return { recorded: true, deploymentId: null };
+    }
     case "site.stop":
       await ctx.db.batch([
         end,
         ctx.db
           .update(sites)
           .set({ serving: false })
-          .where(and(eq(sites.id, job.siteId), ended)),
-        moveSite(ctx, job.siteId, "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
+          .where(and(eq(sites.id, requireSite(job)), ended)),
+        moveSite(ctx, requireSite(job), "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
       ]);
       return { recorded: true, deploymentId: null };
     case "site.route":
@@ -148,7 +167,7 @@ export async function finishJob(
         ctx.db
           .update(sites)
           .set({ leavingHostId: null, leaveAt: null })
-          .where(and(eq(sites.id, job.siteId), eq(sites.leavingHostId, hostId), ended)),
+          .where(and(eq(sites.id, requireSite(job)), eq(sites.leavingHostId, hostId), ended)),
       ]);
       return { recorded: true, deploymentId: null };
     case "site.command": {
@@ -160,12 +179,18 @@ export async function finishJob(
     }
     case "site.delete": {
       const [ofDeployments, ofCommands] = await ctx.db.batch([
-        ctx.db.select({ id: deployments.id }).from(deployments).where(eq(deployments.siteId, job.siteId)),
-        ctx.db.select({ id: commands.id }).from(commands).where(eq(commands.siteId, job.siteId)),
+        ctx.db
+          .select({ id: deployments.id })
+          .from(deployments)
+          .where(eq(deployments.siteId, requireSite(job))),
+        ctx.db
+          .select({ id: commands.id })
+          .from(commands)
+          .where(eq(commands.siteId, requireSite(job))),
       ]);
       // Not before it is gone from the host it moved away from: the reaper asks again.
-      const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${job.siteId}) IS NULL`;
-      await ctx.db.batch([end, ...forgetSite(ctx, job.siteId, sql`${ended} AND ${left}`)]);
+      const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${requireSite(job)}) IS NULL`;
+      await ctx.db.batch([end, ...forgetSite(ctx, requireSite(job), sql`${ended} AND ${left}`)]);
       for (const { id } of [...ofDeployments, ...ofCommands]) ctx.logs.remove(id);
       return { recorded: true, deploymentId: null };
     }
@@ -205,6 +230,17 @@ export async function endAsFailed(
     .where(and(eq(jobs.id, job.id), eq(jobs.attempt, job.attempt), eq(jobs.status, job.status)))
     .returning({ id: jobs.id });
   switch (job.kind) {
+    case "database.provision":
+    case "database.start":
+    case "database.restart":
+    case "database.stop":
+    case "database.rotate":
+    case "database.delete":
+      await failDatabaseJob(ctx, { kind: job.kind, databaseId: requireDatabase(job) }, failure.error, {
+        end,
+        ended,
+      });
+      break;
     case "site.deploy": {
       const id = requireDeployment(job);
       const [[hit]] = await ctx.db.batch([
@@ -224,8 +260,8 @@ export async function endAsFailed(
         ctx.db
           .update(sites)
           .set({ status: statusAfterDeployment, updatedAt: now })
-          .where(and(eq(sites.id, job.siteId), ended)),
-        giveUpMove(ctx, job.siteId, job.hostId, ended),
+          .where(and(eq(sites.id, requireSite(job)), ended)),
+        giveUpMove(ctx, requireSite(job), job.hostId, ended),
       ]);
       if (!hit) return stale;
       ctx.logs.finish(
@@ -242,7 +278,7 @@ export async function endAsFailed(
       break;
     }
     case "site.start":
-      await ctx.db.batch([end, moveSite(ctx, job.siteId, "startFailed", ended, false)]);
+      await ctx.db.batch([end, moveSite(ctx, requireSite(job), "startFailed", ended, false)]);
       break;
     case "site.stop":
       // The containers may still run: say so, and let the owner ask again.
@@ -251,7 +287,7 @@ export async function endAsFailed(
         ctx.db
           .update(sites)
           .set({ wanted: "RUNNING" })
-          .where(and(eq(sites.id, job.siteId), ended)),
+          .where(and(eq(sites.id, requireSite(job)), ended)),
       ]);
       break;
     case "site.restart":
@@ -267,4 +303,14 @@ export async function endAsFailed(
 function requireDeployment(job: typeof jobs.$inferSelect): Id<"deployment"> {
   if (!job.deploymentId) throw new Error(`Job ${job.id} names no deployment`);
   return job.deploymentId;
+}
+
+function requireSite(job: typeof jobs.$inferSelect): Id<"site"> {
+  if (!job.siteId) throw new Error(`Job ${job.id} (${job.kind}) names no site`);
+  return job.siteId;
+}
+
+function requireDatabase(job: typeof jobs.$inferSelect): Id<"database"> {
+  if (!job.databaseId) throw new Error(`Job ${job.id} (${job.kind}) names no database`);
+  return job.databaseId;
 }

@@ -1,4 +1,12 @@
-import type { EnvEntry, Job, KeptDeployment, RunSpec, Source } from "../../../protocol/agent/jobs.ts";
+import type {
+  DatabaseJobKind,
+  EnvEntry,
+  Job,
+  JobKind,
+  KeptDeployment,
+  RunSpec,
+  Source,
+} from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import type { commands, deployments, jobs, packs, sites } from "../../db/schema.ts";
@@ -6,11 +14,14 @@ import { siteAddress } from "../../domain/slug.ts";
 
 type SiteRow = typeof sites.$inferSelect;
 type DeploymentRow = typeof deployments.$inferSelect;
+export type SiteJobKind = Exclude<JobKind, DatabaseJobKind>;
 export type JobMaterial = {
-  job: typeof jobs.$inferSelect;
+  job: typeof jobs.$inferSelect & { kind: SiteJobKind };
   site: SiteRow;
   pack: typeof packs.$inferSelect;
   env: EnvEntry[];
+  /** What its databases add to it. */
+  linkedEnv: EnvEntry[];
   /** The one the job is about. */
   deployment: DeploymentRow | undefined;
   command: typeof commands.$inferSelect | undefined;
@@ -116,7 +127,7 @@ const loginOf = (ctx: Ctx, { id, registryUsername, registryPasswordSealed }: Sit
         password: ctx.secrets.open(registryPasswordSealed, `sites.registry_password:${id}`),
       };
 
-const runOf = (ctx: Ctx, { site, deployment, pack, env, domains }: JobMaterial): RunSpec => ({
+const runOf = (ctx: Ctx, { site, deployment, pack, env, linkedEnv, domains }: JobMaterial): RunSpec => ({
   siteId: site.id,
   accountId: site.accountId,
   hostnames: hostnamesOf(ctx, site, domains),
@@ -128,10 +139,15 @@ const runOf = (ctx: Ctx, { site, deployment, pack, env, domains }: JobMaterial):
   replicas: deployment?.run?.replicas ?? 1,
   volumes: deployment?.run?.volumes ?? [],
   startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
-  env: env.map((entry) =>
-    entry.secret
-      ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
-      : entry,
-  ),
+  env: [
+    ...env
+      .filter(({ key }) => !linkedEnv.some((linked) => linked.key === key))
+      .map((entry) =>
+        entry.secret
+          ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
+          : entry,
+      ),
+    ...linkedEnv,
+  ],
   limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
 });

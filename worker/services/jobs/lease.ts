@@ -1,9 +1,21 @@
+import type { BatchItem } from "drizzle-orm/batch";
 import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import type { Job } from "../../../protocol/agent/jobs.ts";
+import { isDatabaseJob, type Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { commands, deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import {
+  commands,
+  databases,
+  deployments,
+  domains,
+  jobs,
+  packs,
+  siteEnvVersions,
+  sites,
+} from "../../db/schema.ts";
 import { jobTimeoutMs, maxCommandsRunning } from "../../domain/job-rules.ts";
+import { databaseFrameOf } from "../databases/frame.ts";
+import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
@@ -25,8 +37,8 @@ const timeoutOfKind = sql.raw(
 );
 
 /**
- * The oldest job this host may take, its own or that of a site without a host which fits here best: leased in the batch
- * that places the site, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
+ * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
+ * in the batch that places it, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
  * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
  */
 export async function leaseJob(
@@ -40,7 +52,7 @@ export async function leaseJob(
     sql`id = (
     SELECT j.id FROM jobs j
     WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
-      OR j.host_id IS NULL AND (j.kind = 'site.delete' OR ${mayPlace(hostId, ctx.now().getTime())}))
+      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete') OR ${mayPlace(hostId, ctx.now().getTime())}))
       AND ${room.jobs ? sql`(j.kind <> 'site.command' OR ${commandMayRun(room)})` : commandMayRun(room)}
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
@@ -61,15 +73,17 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
+  const siteId = ofTaken("site_id");
+  const databaseId = ofTaken("database_id");
   const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")})`;
-  // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const [, , , , , , [job], [site], [pack], [env], [deployment], kept, names, unplaced, , [command]] =
-    await ctx.db.batch([
-      ctx.statement(sql`
+  const links = offerLinks(ctx, siteId, ofTaken("kind"));
+  const changes = [
+    ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
-        deadline_at = ${now} + ${timeoutOfKind} + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
+        deadline_at = ${now} + ${timeoutOfKind}
+          + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
         mark = ${mark} WHERE ${which}`),
-      ctx.statement(sql`
+    ctx.statement(sql`
       UPDATE jobs SET
         deployment_id = CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
           THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END,
@@ -77,94 +91,131 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
         env_version = CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
           ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END
       WHERE mark = ${mark}`),
-      ctx.statement(sql`
+    ctx.statement(sql`
       UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
         run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
           (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
             'replicas', replicas, 'volumes', json(volumes))
             FROM sites WHERE id = deployments.site_id) END
       WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
-      // A rollback may bring back a volume whose data was removed.
-      ctx.statement(sql`
+    // A rollback may bring back a volume whose data was removed.
+    ctx.statement(sql`
       INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
       SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
       WHERE d.id = ${ofTaken("deployment_id")}`),
-      // Who cleans up behind a site does not get it back.
-      ctx.statement(
-        sql`UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
-      ),
-      // What was asked for while the site had no host is this host's as well.
-      ctx.statement(
-        sql`UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND site_id = ${ofTaken("site_id")} AND ${ofTaken("kind")} <> 'site.evict'`,
-      ),
-      ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
-      ctx.db
-        .select()
-        .from(sites)
-        .where(eq(sites.id, ofTaken("site_id"))),
-      ctx.db
-        .select()
-        .from(packs)
-        .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")})`)),
-      ctx.db
-        .select()
-        .from(siteEnvVersions)
-        .where(
-          and(
-            eq(siteEnvVersions.siteId, ofTaken("site_id")),
-            eq(siteEnvVersions.version, ofTaken("env_version")),
-          ),
-        ),
-      ctx.db
-        .select()
-        .from(deployments)
-        .where(eq(deployments.id, ofTaken("deployment_id"))),
-      ctx.db
-        .select()
-        .from(deployments)
-        .where(
-          and(
-            sql`${deployments.id} IN (SELECT id FROM deployments
-            WHERE site_id = ${ofTaken("site_id")} AND number >= ${oldestKeptNumber(ofTaken("site_id"))}
-            UNION ALL SELECT ${rollbackOf})`,
-            sql`(${imageKept} OR ${deployments.id} = ${rollbackOf})`,
-          ),
-        )
-        .orderBy(desc(deployments.number)),
-      ctx.db
-        .select({ name: domains.name })
-        .from(domains)
-        .where(and(eq(domains.siteId, ofTaken("site_id")), isNotNull(domains.verifiedAt)))
-        .orderBy(asc(domains.id)),
-      ctx.db
-        .select({ id: jobs.id })
-        .from(jobs)
-        .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("site_id"))))
-        .limit(1),
-      ctx.statement(sql`
+    ctx.statement(sql`
       UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${ofTaken("deployment_id")}
       WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`),
-      ctx.db
-        .select()
-        .from(commands)
-        .where(eq(commands.id, ofTaken("command_id"))),
-    ]);
-  if (!job || !site || !pack) return null;
+    // Who cleans up behind a site does not get it back.
+    ctx.statement(sql`
+      UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`),
+    ctx.statement(sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`),
+    // What was asked for while it had no host is this host's as well.
+    ctx.statement(sql`
+      UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
+        AND (site_id = ${siteId} OR database_id = ${databaseId})`),
+    links.change,
+  ];
+  // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
+  const read = await changeThenRead(ctx, changes, {
+    jobs: ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
+    sites: ctx.db.select().from(sites).where(eq(sites.id, siteId)),
+    databases: ctx.db.select().from(databases).where(eq(databases.id, databaseId)),
+    packs: ctx.db
+      .select()
+      .from(packs)
+      .where(
+        eq(
+          packs.id,
+          sql`coalesce((SELECT pack_id FROM sites WHERE id = ${siteId}), (SELECT pack_id FROM databases WHERE id = ${databaseId}))`,
+        ),
+      ),
+    env: ctx.db
+      .select()
+      .from(siteEnvVersions)
+      .where(and(eq(siteEnvVersions.siteId, siteId), eq(siteEnvVersions.version, ofTaken("env_version")))),
+    deployments: ctx.db
+      .select()
+      .from(deployments)
+      .where(eq(deployments.id, ofTaken("deployment_id"))),
+    kept: ctx.db
+      .select()
+      .from(deployments)
+      .where(
+        and(
+          sql`${deployments.id} IN (SELECT id FROM deployments
+            WHERE site_id = ${siteId} AND number >= ${oldestKeptNumber(siteId)}
+            UNION ALL SELECT ${rollbackOf})`,
+          sql`(${imageKept} OR ${deployments.id} = ${rollbackOf})`,
+        ),
+      )
+      .orderBy(desc(deployments.number)),
+    names: ctx.db
+      .select({ name: domains.name })
+      .from(domains)
+      .where(and(eq(domains.siteId, siteId), isNotNull(domains.verifiedAt)))
+      .orderBy(asc(domains.id)),
+    commands: ctx.db
+      .select()
+      .from(commands)
+      .where(eq(commands.id, ofTaken("command_id"))),
+    linked: links.databases,
+    links: links.links,
+    unplaced: ctx.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("lane"))))
+      .limit(1),
+  });
+  const [job] = read.jobs;
+  const [pack] = read.packs;
+  if (!job || !pack) return null;
   // This host has less room now: another may be the best for what waits.
-  if (unplaced.length > 0) ctx.hosts.wake(null);
-  return {
-    job: frameOf(ctx, {
-      job,
+  if (read.unplaced.length > 0) ctx.hosts.wake(null);
+  const framed = frame();
+  return (
+    framed && {
+      job: framed,
+      attempt: job.attempt,
+      timeoutMs: jobTimeoutMs[job.kind] + 1000 * (read.commands[0]?.timeoutSeconds ?? 0),
+      logId: logIdOf(job),
+    }
+  );
+
+  function frame(): Job | null {
+    if (!job || !pack) return null;
+    const { kind } = job;
+    const [site] = read.sites;
+    const [database] = read.databases;
+    if (isDatabaseJob(kind))
+      return database ? databaseFrameOf(ctx, { ...job, kind }, { database, pack }) : null;
+    if (!site) return null;
+    return frameOf(ctx, {
+      job: { ...job, kind },
       site,
       pack,
-      env: env?.entries ?? [],
-      deployment,
-      command,
-      kept,
-      domains: names.map(({ name }) => name),
-    }),
-    attempt: job.attempt,
-    timeoutMs: jobTimeoutMs[job.kind] + 1000 * (command?.timeoutSeconds ?? 0),
-    logId: logIdOf(job),
+      env: read.env[0]?.entries ?? [],
+      linkedEnv: linkedEnvOf(ctx, read.linked, read.links),
+      deployment: read.deployments[0],
+      command: read.commands[0],
+      kept: read.kept,
+      domains: read.names.map(({ name }) => name),
+    });
+  }
+}
+
+type Read = Promise<unknown[]> & BatchItem<"sqlite">;
+
+/** One batch: the changes, then what they left. */
+async function changeThenRead<Reads extends Record<string, Read>>(
+  ctx: Ctx,
+  changes: readonly BatchItem<"sqlite">[],
+  reads: Reads,
+): Promise<{ [Name in keyof Reads]: Awaited<Reads[Name]> }> {
+  const names = Object.keys(reads);
+  const all = [...changes, ...Object.values(reads)] as unknown as [BatchItem<"sqlite">];
+  const answers = (await ctx.db.batch(all)) as unknown[];
+  return Object.fromEntries(names.map((name, index) => [name, answers[changes.length + index]])) as {
+    [Name in keyof Reads]: Awaited<Reads[Name]>;
   };
 }

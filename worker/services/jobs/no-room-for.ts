@@ -5,15 +5,23 @@ import { queueTimeoutMs } from "../../domain/job-rules.ts";
 import { noRoomReason } from "../../domain/placement.ts";
 import { freeMb, takesSites } from "../hosts/placement.ts";
 
-/** Why no host took this job of a site that has none: a sentence that names what was missing. */
+/** Why no host took this job of a site or database that has none: a sentence that names what was missing. */
 export async function noRoomFor(ctx: Ctx, job: typeof jobs.$inferSelect): Promise<string> {
   const [[wanted], hosts] = await Promise.all([
     ctx.db.all<{ memoryMb: number; region: string | null }>(
-      sql`SELECT p.memory_mb AS memoryMb, s.region AS region FROM sites s JOIN packs p ON p.id = s.pack_id WHERE s.id = ${job.siteId}`,
+      sql`SELECT p.memory_mb AS memoryMb, o.region AS region FROM (
+        SELECT region, pack_id FROM sites WHERE id = ${job.siteId}
+        UNION ALL SELECT region, pack_id FROM databases WHERE id = ${job.databaseId}) o
+        JOIN packs p ON p.id = o.pack_id`,
     ),
     ctx.db.all<{ region: string | null; freeMb: number }>(
       sql`SELECT h.region AS region, ${freeMb} AS freeMb FROM hosts h WHERE ${takesSites}`,
     ),
   ]);
-  return noRoomReason(wanted ?? { memoryMb: 0, region: null }, hosts, queueTimeoutMs / 60_000);
+  return noRoomReason(
+    wanted ?? { memoryMb: 0, region: null },
+    hosts,
+    queueTimeoutMs / 60_000,
+    job.databaseId ? "database" : "site",
+  );
 }

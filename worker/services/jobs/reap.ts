@@ -1,16 +1,17 @@
 import { and, eq, inArray, isNull, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
-import { jobs, sites } from "../../db/schema.ts";
+import { databases, jobs, sites } from "../../db/schema.ts";
 import { expiredReason } from "../../domain/job-rules.ts";
+import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { endAsFailed } from "./finish.ts";
 import { noRoomFor } from "./no-room-for.ts";
 
-/** Ends what outlived its deadline, and gives every site that waits for work the work it waits for. */
+/** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const open = ["QUEUED", "LEASED"] as const;
-  const [expired, idle, unplaced] = await ctx.db.batch([
+  const [expired, idle, idleDatabases, unplaced] = await ctx.db.batch([
     ctx.db
       .select()
       .from(jobs)
@@ -23,6 +24,16 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
         and(
           inArray(sites.status, ["DEPLOYING", "DELETING"]),
           sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${sites.id} AND status IN ('QUEUED', 'LEASED'))`,
+        ),
+      )
+      .limit(100),
+    ctx.db
+      .select()
+      .from(databases)
+      .where(
+        and(
+          inArray(databases.status, ["PROVISIONING", "DELETING"]),
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${databases.id} AND status IN ('QUEUED', 'LEASED'))`,
         ),
       )
       .limit(100),
@@ -49,6 +60,11 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
       await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
     else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, { trigger: "payment" })]);
     ctx.hosts.wake(site.hostId);
+  }
+  for (const { id, status, hostId } of idleDatabases) {
+    const kind = status === "DELETING" ? "database.delete" : "database.provision";
+    await queueDatabaseJob(ctx, kind, id, sql`d.status = ${status}`);
+    ctx.hosts.wake(hostId);
   }
   if (unplaced.length > 0) ctx.hosts.wake(null);
 }

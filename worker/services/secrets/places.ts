@@ -24,6 +24,11 @@ function column(place: SealedPlace, table: string, name: string): Place {
   };
 }
 
+/** A database's passwords as they lie in its row: each is sealed for the generation that it is of. */
+type Passwords = { generation: number; current: string; next: string | null; previous: string | null };
+const passwordsText = sql.raw(`json_object('generation', generation, 'current', password_sealed,
+  'next', next_password_sealed, 'previous', previous_password_sealed)`);
+
 const versionOf = (key: string): [siteId: string, version: number] => {
   const [siteId = "", version] = key.split(":");
   return [siteId, Number(version ?? 0)];
@@ -32,6 +37,27 @@ const versionOf = (key: string): [siteId: string, version: number] => {
 export const places: Record<SealedPlace, Place> = {
   "sites.git_token": column("sites.git_token", "sites", "git_token_sealed"),
   "sites.registry_password": column("sites.registry_password", "sites", "registry_password_sealed"),
+  "databases.admin_password": column("databases.admin_password", "databases", "admin_password_sealed"),
+  "databases.password": {
+    rowsAfter: (key, limit) =>
+      sql`SELECT id AS key, ${passwordsText} AS text FROM databases WHERE id > ${key} ORDER BY id LIMIT ${limit}`,
+    replace({ key, text }, by) {
+      const { generation, current, next, previous } = JSON.parse(text) as Passwords;
+      const again = (sealed: string | null, of: number) =>
+        sealed && by(sealed, `databases.password:${key}:${of}`);
+      return JSON.stringify({
+        generation,
+        current: again(current, generation),
+        next: again(next, generation + 1),
+        previous: again(previous, generation - 1),
+      });
+    },
+    update({ key, text }, changed) {
+      const { current, next, previous } = JSON.parse(changed) as Passwords;
+      return sql`UPDATE databases SET password_sealed = ${current}, next_password_sealed = ${next},
+        previous_password_sealed = ${previous} WHERE id = ${key} AND ${passwordsText} = ${text}`;
+    },
+  },
   idempotent_requests: column("idempotent_requests", "idempotent_requests", "response_sealed"),
   site_env: {
     rowsAfter(key, limit) {

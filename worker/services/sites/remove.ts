@@ -3,6 +3,7 @@ import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import {
   commands,
+  databaseLinks,
   deployments,
   domains,
   invoices,
@@ -58,6 +59,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
 export const forgetSite = (ctx: Ctx, siteId: SiteId, guard: ReturnType<typeof sql>) =>
   [
     ctx.db.delete(deployments).where(and(eq(deployments.siteId, siteId), guard)),
+    ctx.db.delete(databaseLinks).where(and(eq(databaseLinks.siteId, siteId), guard)),
     ctx.db.delete(domains).where(and(eq(domains.siteId, siteId), guard)),
     ctx.db.delete(siteVolumes).where(and(eq(siteVolumes.siteId, siteId), guard)),
     ctx.db.delete(commands).where(and(eq(commands.siteId, siteId), guard)),

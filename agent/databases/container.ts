@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import type { ContainerSpec } from "../docker/engine.ts";
+import { hardening, limitsOf, networkName } from "../docker/specs.ts";
+import { engines } from "./index.ts";
+
+export const containerName = (databaseId: string): string => `berth-${databaseId}`;
+export const volumeName = (databaseId: string): string => `berth-${databaseId}-data`;
+
+export const databaseLabels = (agentId: string, databaseId: string, accountId: string) => ({
+  "berth.managed": "true",
+  "berth.agent": agentId,
+  "berth.account": accountId,
+  "berth.database": databaseId,
+});
+
+/** Seconds between the signal and SIGKILL: time to write what is in memory. */
+export const stopGraceSeconds = 60;
+
+/** The one container of a database: as a site's, with a volume, and a name that the account's other containers know. */
+export function databaseContainer(agentId: string, spec: DatabaseSpec): ContainerSpec {
+  const { databaseId, accountId, hostname, image, limits, type } = spec;
+  const engine = engines[type];
+  const network = networkName(accountId);
+  const body = {
+    Image: image,
+    Env: engine.env(spec),
+    Cmd: engine.command(limits),
+    StopSignal: engine.stopSignal,
+    StopTimeout: stopGraceSeconds,
+    HostConfig: {
+      ...hardening,
+      ...limitsOf(limits),
+      NetworkMode: network,
+      // Short of memory, the kernel ends sites first.
+      OomScoreAdj: 100,
+      // PostgreSQL's parallel queries share memory there.
+      ShmSize: Math.max(64, Math.floor(limits.memoryMb / 4)) * 1024 * 1024,
+      Mounts: [{ Type: "volume" as const, Source: volumeName(databaseId), Target: engine.dataPath }],
+    },
+    NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [hostname] } } },
+  };
+  const config = createHash("sha256").update(JSON.stringify(body)).digest("hex").slice(0, 32);
+  return {
+    ...body,
+    name: containerName(databaseId),
+    Labels: { ...databaseLabels(agentId, databaseId, accountId), "berth.config": config },
+  };
+}

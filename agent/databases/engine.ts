@@ -1,0 +1,30 @@
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import type { Program } from "../docker/engine.ts";
+
+/** What differs from one kind of database server to the next. Nothing here touches Docker. */
+export type DatabaseEngine = {
+  /** Where the official image keeps its data. */
+  dataPath: string;
+  /** The official image's variables. */
+  env(spec: DatabaseSpec): string[];
+  /** The server with a configuration that fits its memory; no secrets. */
+  command(limits: DatabaseSpec["limits"]): string[];
+  /** Asks it to end with everything written and connections cut. */
+  stopSignal: string;
+  /** A file for the folder of its data, before the server starts. */
+  file?(spec: DatabaseSpec): { name: string; text: string };
+  /** Succeeds once the server takes connections over the network, which no image's server does while it sets itself up. */
+  ready: { program(spec: DatabaseSpec): Program; says?: string };
+  /** Makes the database, its owner and its logins what the spec says, whatever they were. */
+  arrange(spec: DatabaseSpec, run: Run): Promise<void>;
+  /** The server's own word for its version. */
+  version(spec: DatabaseSpec, run: Run): Promise<string>;
+};
+
+/** Runs a program in the server's container; answers what it printed. @throws when it fails */
+export type Run = (program: Program) => Promise<string>;
+
+/** Megabytes of memory for one connection, and so how many there may be. */
+const connectionMb = 8;
+export const maxConnections = ({ memoryMb }: DatabaseSpec["limits"]): number =>
+  Math.min(400, Math.max(20, Math.floor(memoryMb / connectionMb)));

@@ -1,0 +1,98 @@
+import { randomBytes } from "node:crypto";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import { maxConnections, type DatabaseEngine } from "./engine.ts";
+import { scramVerifier } from "./verifiers.ts";
+
+/** Berth's own superuser: the customer's logins are none. */
+const admin = "berth";
+
+const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** Over the container's own socket, which the image trusts: nobody else has a shell in there. */
+const psql = (database: string, input: string) => ({
+  command: [
+    "psql",
+    "--no-psqlrc",
+    "--quiet",
+    "--tuples-only",
+    "--no-align",
+    "--set=ON_ERROR_STOP=1",
+    `--username=${admin}`,
+    `--dbname=${database}`,
+  ],
+  input,
+});
+
+/**
+ * The role named as the database owns it and everything in it; logins are its members and act as it, so that what one of
+ * them makes stays when the next takes its place. Its members are exactly those that may sign in.
+ */
+function arrangement({ databaseName, logins }: DatabaseSpec): string {
+  const owner = identifier(databaseName);
+  const names = logins.map(({ username }) => literal(username)).join(", ");
+  return `
+SET client_min_messages = warning;
+DO $berth$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(databaseName)}) THEN CREATE ROLE ${owner} NOLOGIN; END IF;
+END $berth$;
+ALTER DATABASE ${owner} OWNER TO ${owner};
+REVOKE ALL ON DATABASE ${owner}, postgres, template1 FROM PUBLIC;
+ALTER SCHEMA public OWNER TO ${owner};
+CREATE EXTENSION IF NOT EXISTS pg_stat_statements;
+${logins
+  .map(
+    ({ username, password }) => `
+DO $berth$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(username)}) THEN CREATE ROLE ${identifier(username)}; END IF;
+END $berth$;
+ALTER ROLE ${identifier(username)} LOGIN INHERIT PASSWORD ${literal(scramVerifier(password, randomBytes(16)))};
+GRANT ${owner} TO ${identifier(username)};
+ALTER ROLE ${identifier(username)} SET role = ${literal(databaseName)};`,
+  )
+  .join("\n")}
+DO $berth$ DECLARE gone name; BEGIN
+  FOR gone IN SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member JOIN pg_roles o ON o.oid = a.roleid
+    WHERE o.rolname = ${literal(databaseName)} AND m.rolname <> ${literal(admin)} AND m.rolname NOT IN (${names})
+  LOOP
+    EXECUTE format('ALTER ROLE %I NOLOGIN', gone);
+    PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = gone;
+    EXECUTE format('REASSIGN OWNED BY %I TO ${owner}', gone);
+    EXECUTE format('DROP OWNED BY %I', gone);
+    EXECUTE format('DROP ROLE %I', gone);
+  END LOOP;
+END $berth$;
+`;
+}
+
+export const postgresql: DatabaseEngine = {
+  dataPath: "/var/lib/postgresql/data",
+  env: ({ databaseName, adminPassword }) => [
+    `POSTGRES_USER=${admin}`,
+    `POSTGRES_PASSWORD=${adminPassword}`,
+    `POSTGRES_DB=${databaseName}`,
+    "POSTGRES_INITDB_ARGS=--data-checksums",
+  ],
+  command(limits) {
+    const { memoryMb } = limits;
+    const connections = maxConnections(limits);
+    const sharedMb = Math.floor(memoryMb / 4);
+    const settings = {
+      shared_buffers: `${sharedMb}MB`,
+      effective_cache_size: `${Math.floor(memoryMb * 0.6)}MB`,
+      // Of what is left, a sort may take one part in two for each connection.
+      work_mem: `${Math.max(1024, Math.floor(((memoryMb - sharedMb) * 1024) / (connections * 2)))}kB`,
+      maintenance_work_mem: `${Math.max(16, Math.floor(memoryMb / 16))}MB`,
+      max_connections: String(connections),
+      max_wal_size: `${Math.min(4096, Math.max(256, memoryMb))}MB`,
+      shared_preload_libraries: "pg_stat_statements",
+      listen_addresses: "*",
+    };
+    return ["postgres", ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+  },
+  // Fast shutdown: no waiting for clients, but a checkpoint.
+  stopSignal: "SIGINT",
+  ready: { program: () => ({ command: ["pg_isready", "--quiet", "--host=127.0.0.1", "--timeout=2"] }) },
+  arrange: async (spec, run) => void (await run(psql(spec.databaseName, arrangement(spec)))),
+  version: ({ databaseName }, run) => run(psql(databaseName, "SHOW server_version")),
+};

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from "node:timers/promises";
+import tar from "tar-stream";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import { networkLabels, networkName } from "../docker/specs.ts";
+import type { Program } from "../docker/engine.ts";
+import { JobError, type Host } from "../host.ts";
+import { bridgeName } from "../isolation/rules.ts";
+import { log } from "../log.ts";
+import {
+  containerName,
+  databaseContainer,
+  databaseLabels,
+  stopGraceSeconds,
+  volumeName,
+} from "./container.ts";
+import { engines } from "./index.ts";
+
+const pauseMs = 250;
+const shownLines = 10;
+
+/** The database's server runs, takes connections, and lets in whom the spec names; whatever of it was there is used. */
+export async function bringUp(
+  host: Host,
+  spec: DatabaseSpec,
+  signal: AbortSignal,
+): Promise<{ version: string }> {
+  const engine = engines[spec.type];
+  const network = networkName(spec.accountId);
+  await host.isolation.demand();
+  await ensureImage(host, spec.image, signal);
+  await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(spec.accountId));
+  await host.engine.ensureVolume(
+    volumeName(spec.databaseId),
+    databaseLabels(host.agentId, spec.databaseId, spec.accountId),
+  );
+  signal.throwIfAborted();
+  const id = await ensureContainer(host, spec);
+  await untilReady(host, id, spec, signal);
+  await arrange(host, spec);
+  const version = await engine.version(spec, (program) => run(host, id, program));
+  return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
+}
+
+/** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
+export async function arrange(host: Host, spec: DatabaseSpec): Promise<void> {
+  const found = await host.engine.inspectContainer(containerName(spec.databaseId));
+  if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
+  try {
+    await engines[spec.type].arrange(spec, (program) => run(host, found.id, program));
+  } catch (error) {
+    throw new JobError("The database's logins could not be set: try again, or restart the database first.", {
+      cause: error,
+    });
+  }
+}
+
+/** Everything written, connections cut. The container goes as well: one that is there is one that is to run. */
+export async function takeDown(host: Host, databaseId: string): Promise<void> {
+  const found = await host.engine.inspectContainer(containerName(databaseId));
+  if (!found) return;
+  await host.engine.stopContainer(found.id, stopGraceSeconds);
+  await host.engine.removeContainer(found.id);
+}
+
+async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
+  if ((await host.engine.imageId(image)) !== null) return;
+  try {
+    await host.engine.pullImage(image, null, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    await host.provideImage?.(image, { signal, log: (line) => log("info", line, { image }) });
+    if ((await host.engine.imageId(image)) !== null) return;
+    throw new JobError(
+      `The host could not get ${image}: try again later, or ask the operator whether its registry can be reached.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Never two on one volume, and none is removed without time to write. */
+async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> {
+  const wanted = databaseContainer(host.agentId, spec);
+  const found = await host.engine.inspectContainer(wanted.name);
+  if (found && found.labels["berth.config"] !== wanted.Labels["berth.config"])
+    await takeDown(host, spec.databaseId);
+  const id = await host.engine.createContainer(wanted);
+  const engine = engines[spec.type];
+  if (engine.file && !found?.running) {
+    const { name, text } = engine.file(spec);
+    const archive = tar.pack();
+    archive.entry({ name, mode: 0o644 }, text);
+    archive.finalize();
+    await host.engine.writeFiles(id, engine.dataPath, archive);
+  }
+  await host.engine.startContainer(id);
+  return id;
+}
+
+/** @throws JobError with the server's last words when it ends instead */
+async function untilReady(host: Host, id: string, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
+  const { ready } = engines[spec.type];
+  const before = (await host.engine.inspectContainer(id))?.restarts;
+  for (;;) {
+    signal.throwIfAborted();
+    const state = await host.engine.inspectContainer(id);
+    if (!state?.running || state.restarts !== before)
+      throw new JobError(await lastWords(host, id, state?.oomKilled === true));
+    // It may end at any moment, and then the program cannot be run.
+    const said = await host.engine.execute(id, ready.program(spec)).catch(() => null);
+    if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
+    await delay(pauseMs, undefined, { signal });
+  }
+}
+
+async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise<string> {
+  if (lackedMemory)
+    return "The database needed more memory than its pack has when it started: choose a larger pack.";
+  const lines = await host.engine.lastLines(id, shownLines);
+  const full = lines.some((line) => /no space left on device/i.test(line))
+    ? " The host's disk is full: ask the operator to make room, then start it again."
+    : "";
+  return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
+}
+
+async function run(host: Host, id: string, program: Program): Promise<string> {
+  const { exitCode, stdout, stderr } = await host.engine.execute(id, program);
+  // Only its first line: a server quotes the statement it refuses.
+  if (exitCode !== 0)
+    throw new Error(`${program.command[0]} ended with ${exitCode}: ${stderr.trim().split("\n")[0]}`);
+  return stdout;
+}

@@ -1,0 +1,24 @@
+import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
+
+// What servers keep of a password: with these, the password itself is in no statement, no file and no log.
+
+/** SCRAM-SHA-256 (RFC 5802 §3, RFC 7677), as PostgreSQL stores it. */
+export function scramVerifier(password: string, salt: Buffer): string {
+  const iterations = 4096;
+  const salted = pbkdf2Sync(password, salt, iterations, 32, "sha256");
+  const hmac = (text: string) => createHmac("sha256", salted).update(text).digest();
+  const storedKey = createHash("sha256").update(hmac("Client Key")).digest("base64");
+  const serverKey = hmac("Server Key").toString("base64");
+  return `SCRAM-SHA-256$${iterations}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
+}
+
+const sha1 = (bytes: string | Buffer) => createHash("sha1").update(bytes).digest();
+
+/** `mysql_native_password`: the one every client knows. */
+export function mysqlVerifier(password: string): string {
+  return `*${sha1(sha1(password)).toString("hex").toUpperCase()}`;
+}
+
+/** As `ACL SETUSER` takes it after `#`. */
+export const redisVerifier = (password: string): string =>
+  createHash("sha256").update(password).digest("hex");

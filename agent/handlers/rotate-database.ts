@@ -1,0 +1,7 @@
+import { arrange } from "../databases/server.ts";
+import type { Handler } from "../host.ts";
+
+export const rotateDatabase: Handler<"database.rotate"> = async (host, { database }) => {
+  await arrange(host, database);
+  return {};
+};

@@ -1,0 +1,7 @@
+import { takeDown } from "../databases/server.ts";
+import type { Handler } from "../host.ts";
+
+export const stopDatabase: Handler<"database.stop"> = async (host, { databaseId }) => {
+  await takeDown(host, databaseId);
+  return {};
+};

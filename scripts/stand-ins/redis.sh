@@ -1,0 +1,9 @@
+#!/bin/sh
+# The contract of the official redis image: options or a configuration file become redis-server's, which is never root.
+set -e
+case "$1" in -* | *.conf) set -- redis-server "$@" ;; esac
+if [ "$1" = redis-server ] && [ "$(id -u)" = 0 ]; then
+  find . ! -user redis -exec chown redis {} +
+  exec setpriv --reuid=redis --regid=redis --init-groups -- "$@"
+fi
+exec "$@"

@@ -1,0 +1,314 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
+import { countServed, socketTables } from "../../agent/docker/listening.ts";
+import { createEngine } from "../../agent/docker/engine.ts";
+import { networkName } from "../../agent/docker/specs.ts";
+import { handle } from "../../agent/handlers/index.ts";
+import { sweep } from "../../agent/handlers/sweep.ts";
+import type { Host, JobRun } from "../../agent/host.ts";
+import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
+import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { databaseEngines } from "../../worker/domain/database-engines.ts";
+
+const engine = createEngine({
+  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+});
+const agentId = randomBytes(8).toString("hex");
+const accountId = `acc_${agentId}`;
+const emptyFolder = mkdtempSync(join(tmpdir(), "berth-databases-"));
+const host = {
+  agentId,
+  engine,
+  workDirectory: emptyFolder,
+  isolation: { demand: async () => undefined, refresh: async () => undefined },
+  buildRoom: { demandDisk: async () => undefined },
+  ingress: { sites: () => [], current: () => null },
+} as unknown as Host;
+const execute = promisify(execFile);
+const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
+
+const specs: DatabaseSpec[] = [];
+const disks: string[] = [];
+type Login = DatabaseSpec["logins"][number];
+const loginOf = (name: string, generation: number): Login => ({
+  username: `${name}_${generation}`,
+  password: randomBytes(12).toString("hex"),
+});
+
+function specOf(type: DatabaseSpec["type"], name: string = type): DatabaseSpec {
+  const databaseName = `${name}_data`;
+  const spec = {
+    databaseId: `db_${name}${agentId}`,
+    accountId,
+    type,
+    image: databaseEngines[type].image,
+    hostname: `${name}.internal`,
+    databaseName,
+    adminPassword: randomBytes(12).toString("hex"),
+    logins: [loginOf(databaseName, 1)],
+    limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
+  } as unknown as DatabaseSpec;
+  specs.push(spec);
+  return spec;
+}
+
+const job: JobRun = {
+  attempt: 1,
+  print: () => true,
+  printedUntil: null,
+  afterwards: () => undefined,
+  jobId: "job_test",
+  signal: new AbortController().signal,
+  log: () => undefined,
+  phase: () => undefined,
+};
+const does = (kind: Job["kind"], spec: DatabaseSpec) =>
+  handle(host, { id: "job_test", kind, args: { ...spec, database: spec } } as unknown as Job, job);
+
+/** What a site of the account could do: the official client, in a container of the account's network. */
+type Client = {
+  command(spec: DatabaseSpec, login: Login, statement: string): string[];
+  write: string;
+  read: string;
+  /** Keeps its connection open for ten seconds. */
+  linger: string;
+  /** What only the server's own user may do. */
+  forbidden: string;
+  tuned: [ask: string, says: RegExp];
+};
+const clients: Record<DatabaseSpec["type"], Client> = {
+  postgresql: {
+    command: ({ hostname, databaseName }, { username, password }, statement) => [
+      "psql",
+      `postgresql://${username}:${password}@${hostname}:5432/${databaseName}`,
+      "-v",
+      "ON_ERROR_STOP=1",
+      "-qAt",
+      "-c",
+      statement,
+    ],
+    write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
+    read: "SELECT count(*) FROM kept",
+    linger: "SELECT pg_sleep(10)",
+    forbidden: "ALTER SYSTEM SET shared_buffers = '1GB'",
+    tuned: [
+      "SELECT current_setting('shared_buffers'), current_setting('max_connections'), count(*) > 0 FROM pg_stat_statements",
+      /^64MB\|32\|t$/,
+    ],
+  },
+  mysql: {
+    command: ({ hostname, databaseName }, { username, password }, statement) => [
+      "mariadb",
+      `--host=${hostname}`,
+      `--user=${username}`,
+      `--password=${password}`,
+      "--batch",
+      "--skip-column-names",
+      databaseName,
+      `--execute=${statement}`,
+    ],
+    write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
+    read: "SELECT count(*) FROM kept",
+    linger: "SELECT SLEEP(10)",
+    forbidden: "SET GLOBAL max_connections = 1",
+    tuned: ["SELECT @@innodb_buffer_pool_size DIV 1048576, @@max_connections", /^1\d\d\t32$/],
+  },
+  redis: {
+    command: ({ hostname }, { username, password }, statement) => [
+      "redis-cli",
+      "-e",
+      "-u",
+      `redis://${username}:${password}@${hostname}:6379/0`,
+      ...statement.split(" "),
+    ],
+    write: "RPUSH kept kept",
+    read: "LLEN kept",
+    linger: "BLPOP nothing 10",
+    forbidden: "CONFIG GET maxmemory",
+    tuned: ["INFO memory", /maxmemory_human:192\.00M[^]*maxmemory_policy:noeviction/],
+  },
+};
+
+async function ask(spec: DatabaseSpec, login: Login, statement: string): Promise<string> {
+  const [program = "", ...args] = clients[spec.type].command(spec, login, statement);
+  const network = ["--network", networkName(accountId), "--label", `berth.test=${agentId}`];
+  return docker("run", "--rm", ...network, "--entrypoint", program, spec.image, ...args);
+}
+const first = (spec: DatabaseSpec) => spec.logins[0]!;
+
+/** A server that starts again takes a moment. */
+async function askUntilUp(spec: DatabaseSpec, statement: string): Promise<string> {
+  for (const end = Date.now() + 60_000; ;) {
+    const answer = await ask(spec, first(spec), statement).catch((error: Error) => error);
+    if (typeof answer === "string") return answer;
+    if (Date.now() > end) throw answer;
+    await delay(200);
+  }
+}
+
+beforeAll(() => ensureImages(databaseImages), 15 * 60_000);
+afterAll(async () => {
+  for (const spec of specs) await does("database.delete", spec);
+  rmdirSync(emptyFolder);
+  for (const folder of disks) {
+    await execute("umount", [folder]);
+    rmdirSync(folder);
+  }
+  const left = await docker("volume", "ls", "--quiet", "--filter", `label=berth.agent=${agentId}`);
+  expect(left).toBe("");
+  expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
+});
+
+/** A file system of its own, so small that it can be filled, as the place of the volume's files. */
+async function smallVolume(spec: DatabaseSpec, megabytes: number): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-disk-"));
+  await execute("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
+  disks.push(folder);
+  const options = ["type=none", "o=bind", `device=${folder}`].flatMap((option) => ["--opt", option]);
+  const labels = Object.entries(databaseLabels(agentId, spec.databaseId, accountId));
+  const labelled = labels.flatMap(([name, value]) => ["--label", `${name}=${value}`]);
+  await docker("volume", "create", ...options, ...labelled, volumeName(spec.databaseId));
+  return folder;
+}
+const leftOf = async ({ databaseId }: DatabaseSpec) =>
+  (await docker("ps", "--all", "--quiet", "--filter", `label=berth.database=${databaseId}`)) +
+  (await docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${databaseId}`));
+
+describe("a disk that is full", () => {
+  it("costs a PostgreSQL database none of the rows it confirmed, and it goes on when there is room again", async () => {
+    const spec = specOf("postgresql", "full");
+    const folder = await smallVolume(spec, 150);
+    await does("database.provision", spec);
+    await ask(spec, first(spec), "CREATE TABLE kept (word text)");
+    await execute("dd", ["if=/dev/zero", `of=${folder}/filler`, "bs=1M"]).catch(() => "full");
+    await execute("truncate", ["--size=-4M", `${folder}/filler`]);
+    let confirmed = 0;
+    const insert = "INSERT INTO kept SELECT string_agg(md5(n::text), '') FROM generate_series(1, 20000) n";
+    const refusal = await (async () => {
+      for (;;) {
+        await ask(spec, first(spec), insert);
+        confirmed++;
+      }
+    })().catch((error: Error) => error.message);
+    expect(refusal).toMatch(/No space left on device|server closed the connection|could not connect/);
+    rmSync(join(folder, "filler"));
+    expect(await askUntilUp(spec, "SELECT count(*) FROM kept")).toBe(String(confirmed));
+    await ask(spec, first(spec), insert);
+    expect(await ask(spec, first(spec), "SELECT count(*) FROM kept")).toBe(String(confirmed + 1));
+  });
+
+  it("ends a provisioning with a reason, and leaves nothing", async () => {
+    const spec = specOf("postgresql", "small");
+    await smallVolume(spec, 8);
+    await expect(does("database.provision", spec)).rejects.toThrow(/disk is full.*No space left on device/s);
+    expect(await leftOf(spec)).toBe("");
+  });
+});
+
+it("an image that cannot be had ends a provisioning with a reason, and leaves nothing", async () => {
+  const spec = { ...specOf("redis", "missing"), image: "berth.invalid/redis:0" };
+  await expect(does("database.provision", spec)).rejects.toThrow(/could not get berth\.invalid\/redis:0/);
+  expect(await leftOf(spec)).toBe("");
+});
+
+describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
+  const spec = specOf(type);
+  const { write, read, linger, forbidden, tuned } = clients[type];
+  const inspect = async () => (await engine.inspectContainer(containerName(spec.databaseId)))!;
+
+  it("is provisioned for a login that owns it and not the server, and tells its version", async () => {
+    const { version } = (await does("database.provision", spec)) as { version: string };
+    expect(version).toMatch(/^\d+\.\d+/);
+    await ask(spec, first(spec), write);
+    expect(await ask(spec, first(spec), read)).toBe("1");
+    await expect(ask(spec, first(spec), forbidden)).rejects.toThrow();
+    const wrong = { ...first(spec), password: "wrong" };
+    await expect(ask(spec, wrong, read)).rejects.toThrow();
+    const [statement, says] = tuned;
+    expect((await ask(spec, first(spec), statement)).replaceAll("\r", "")).toMatch(says);
+    // Done twice is done once.
+    expect(await does("database.provision", spec)).toEqual({ version });
+    expect(await ask(spec, first(spec), read)).toBe("1");
+  });
+
+  it("shows no password in its processes' arguments or in its log, and no port on the host", async () => {
+    const name = containerName(spec.databaseId);
+    const shown = await docker("top", name, "-eo", "pid,args");
+    const { stdout, stderr } = await execute("docker", ["logs", name]);
+    for (const password of [spec.adminPassword, first(spec).password])
+      expect(shown + stdout + stderr).not.toContain(password);
+    expect(await docker("port", name)).toBe("");
+  });
+
+  it("keeps every row it confirmed when it is killed, and starts again by itself", async () => {
+    const { pid } = await inspect();
+    process.kill(pid, "SIGKILL");
+    expect(await askUntilUp(spec, read)).toBe("1");
+    expect((await inspect()).pid).not.toBe(pid);
+    expect(await does("database.start", spec)).toHaveProperty("version");
+  });
+
+  it("keeps its rows over a stop, a start and a restart, and begins to run after a reboot", async () => {
+    await does("database.stop", spec);
+    expect(await engine.inspectContainer(containerName(spec.databaseId))).toBeNull();
+    await expect(ask(spec, first(spec), read)).rejects.toThrow();
+    // One that was stopped stays so.
+    await sweep(host);
+    expect(await engine.inspectContainer(containerName(spec.databaseId))).toBeNull();
+    await does("database.start", spec);
+    expect(await ask(spec, first(spec), read)).toBe("1");
+    await does("database.restart", spec);
+    expect(await ask(spec, first(spec), read)).toBe("1");
+    await docker("stop", containerName(spec.databaseId));
+    await sweep(host);
+    expect(await askUntilUp(spec, read)).toBe("1");
+  });
+
+  /** A connection that the server has, and how it ends. */
+  async function openConnection(login: Login): Promise<{ ended: Promise<"kept" | "cut"> }> {
+    const served = async () => countServed(...(await socketTables((await inspect()).pid)));
+    expect(await served()).toBe(0);
+    const ended = ask(spec, login, linger).then(
+      () => "kept" as const,
+      () => "cut" as const,
+    );
+    await vi.waitUntil(async () => (await served()) > 0, { timeout: 20_000, interval: 20 });
+    return { ended };
+  }
+
+  it("lets both logins in while a rotation is under way, then the new one alone, with all that the old one made", async () => {
+    const old = first(spec);
+    const next = loginOf(spec.databaseName, 2);
+    const established = await openConnection(old);
+    await does("database.rotate", { ...spec, logins: [old, next] });
+    expect(await established.ended).toBe("kept");
+    expect([await ask(spec, old, read), await ask(spec, next, read)]).toEqual(["1", "1"]);
+    await ask(spec, old, write);
+    const left = await openConnection(old);
+    await does("database.rotate", { ...spec, logins: [next] });
+    expect(await left.ended).toBe("cut");
+    await expect(ask(spec, old, read)).rejects.toThrow();
+    await ask(spec, next, write);
+    expect(await ask(spec, next, read)).toBe("3");
+    spec.logins = [next];
+    // What the server learnt outlives it.
+    await does("database.restart", spec);
+    expect(await ask(spec, next, read)).toBe("3");
+    await expect(ask(spec, old, read)).rejects.toThrow();
+  });
+
+  it("is deleted with its data", async () => {
+    await does("database.delete", spec);
+    expect(await docker("volume", "ls", "--quiet", "--filter", `name=${volumeName(spec.databaseId)}`)).toBe(
+      "",
+    );
+    await does("database.delete", spec);
+  });
+});

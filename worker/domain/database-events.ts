@@ -1,0 +1,24 @@
+import type { DatabaseStatus } from "../../protocol/states.ts";
+
+/** As `siteEvents`: `from` guards the UPDATE, `to` is the new status, `wanted` the state asked for. */
+type DatabaseEvent = { from: readonly DatabaseStatus[]; to?: DatabaseStatus; wanted?: "RUNNING" | "STOPPED" };
+
+export const databaseEvents = {
+  invoicePaid: { from: ["PENDING"], to: "PROVISIONING", wanted: "RUNNING" },
+  /** One that was never provisioned begins anew. */
+  provisionRequested: { from: ["FAILED"], to: "PROVISIONING", wanted: "RUNNING" },
+  startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
+  stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
+  restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  deleteRequested: {
+    from: ["PENDING", "PROVISIONING", "RUNNING", "STOPPED", "FAILED", "SUSPENDED"],
+    to: "DELETING",
+  },
+  provisioned: { from: ["PROVISIONING"], to: "RUNNING" },
+  started: { from: ["STOPPED", "FAILED", "RUNNING"], to: "RUNNING" },
+  stopped: { from: ["RUNNING", "FAILED"], to: "STOPPED" },
+  provisionFailed: { from: ["PROVISIONING"], to: "FAILED" },
+  startFailed: { from: ["STOPPED", "FAILED", "RUNNING"], to: "FAILED" },
+} as const satisfies Record<string, DatabaseEvent>;
+export type DatabaseEventName = keyof typeof databaseEvents;

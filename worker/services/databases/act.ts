@@ -1,0 +1,86 @@
+import { and, eq, inArray, isNotNull, isNull, ne, or, sql } from "drizzle-orm";
+import type { DatabaseActionAccepted, DatabasePatch } from "../../../protocol/api/databases.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
+import { queueDatabaseJob } from "./queue.ts";
+import { refuseUnpaid } from "./refuse-unpaid.ts";
+
+/** Start, stop or restart. The status follows when the host reports the effect. */
+export async function actOnDatabase(
+  ctx: Ctx,
+  databaseId: string,
+  { action }: DatabasePatch,
+): Promise<DatabaseActionAccepted> {
+  const database = await databaseOwnedBy(ctx, databaseId);
+  await refuseUnpaid(ctx, database);
+  const mark = ctx.newMark();
+  const [[moved]] = await statements[action](ctx, database, mark);
+  if (!moved) throw conflict(`A ${database.status} database cannot be ${done[action]} now.`);
+  ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+const done = { start: "started", stop: "stopped", restart: "restarted" };
+
+const statements = { start, stop, restart };
+
+/** Also behind a stop that is still under way; one without data is provisioned anew. */
+function start(ctx: Ctx, { id }: DatabaseRow, mark: string) {
+  const { startRequested, provisionRequested } = databaseEvents;
+  const noneQueued = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${id} AND kind = 'database.start' AND status IN ('QUEUED', 'LEASED'))`;
+  return ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({
+        wanted: startRequested.wanted,
+        status: sql`CASE WHEN version IS NULL THEN ${provisionRequested.to} ELSE status END`,
+        mark,
+        updatedAt: ctx.now(),
+      })
+      .where(
+        and(
+          eq(databases.id, id),
+          or(
+            and(isNull(databases.version), inArray(databases.status, [...provisionRequested.from])),
+            and(
+              isNotNull(databases.version),
+              or(
+                and(inArray(databases.status, [...startRequested.from]), noneQueued),
+                and(eq(databases.wanted, "STOPPED"), eq(databases.status, "RUNNING")),
+              ),
+            ),
+          ),
+        ),
+      )
+      .returning(),
+    queueDatabaseJob(ctx, "database.provision", id, sql`d.mark = ${mark} AND d.version IS NULL`),
+    queueDatabaseJob(ctx, "database.start", id, sql`d.mark = ${mark} AND d.version IS NOT NULL`),
+  ]);
+}
+
+function stop(ctx: Ctx, { id }: DatabaseRow, mark: string) {
+  const { from, wanted } = databaseEvents.stopRequested;
+  return ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({ wanted, mark, updatedAt: ctx.now() })
+      .where(and(eq(databases.id, id), inArray(databases.status, [...from]), ne(databases.wanted, wanted)))
+      .returning(),
+    queueDatabaseJob(ctx, "database.stop", id, sql`d.mark = ${mark}`),
+  ]);
+}
+
+function restart(ctx: Ctx, { id }: DatabaseRow, mark: string) {
+  const { from, wanted } = databaseEvents.restartRequested;
+  return ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({ mark, updatedAt: ctx.now() })
+      .where(and(eq(databases.id, id), inArray(databases.status, [...from]), eq(databases.wanted, wanted)))
+      .returning(),
+    queueDatabaseJob(ctx, "database.restart", id, sql`d.mark = ${mark}`),
+  ]);
+}

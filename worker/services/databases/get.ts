@@ -1,0 +1,12 @@
+import { eq } from "drizzle-orm";
+import type { Database } from "../../../protocol/api/databases.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { requireOwned } from "../owned.ts";
+import { databaseIdOf } from "./owned.ts";
+import { databaseView, selectDatabases } from "./view.ts";
+
+export async function getDatabase(ctx: Ctx, databaseId: string): Promise<Database> {
+  const [row] = await selectDatabases(ctx.db).where(eq(databases.id, databaseIdOf(databaseId)));
+  return databaseView(requireOwned(ctx, row));
+}

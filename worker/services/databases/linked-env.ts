@@ -1,0 +1,42 @@
+import { eq, sql, type SQL } from "drizzle-orm";
+import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import type { Ctx } from "../../context.ts";
+import { databaseLinks, databases } from "../../db/schema.ts";
+import { addressOf } from "./logins.ts";
+import type { DatabaseRow } from "./owned.ts";
+
+/** Statements for the batch that leases a job: which of its site's links it follows, and what it needs of them. */
+export const offerLinks = (ctx: Ctx, siteId: SQL, kind: SQL) => ({
+  change: ctx.statement(sql`
+    UPDATE database_links SET offered_generation = (SELECT generation FROM databases WHERE id = database_id)
+    WHERE site_id = ${siteId} AND ${kind} IN ('site.deploy', 'site.start', 'site.restart')`),
+  databases: ctx.db
+    .select()
+    .from(databases)
+    .where(sql`${databases.id} IN (SELECT database_id FROM database_links WHERE site_id = ${siteId})`),
+  links: ctx.db
+    .select()
+    .from(databaseLinks)
+    .where(eq(databaseLinks.siteId, sql`${siteId}`)),
+});
+
+/** Behind the end of a job that made the site's container: it runs with what the lease offered. */
+export const linksFollowed = (ctx: Ctx, siteId: string, ended: SQL) =>
+  ctx.db
+    .update(databaseLinks)
+    .set({ generation: sql`offered_generation` })
+    .where(sql`${databaseLinks.siteId} = ${siteId} AND ${ended}`)
+    .returning({ databaseId: databaseLinks.databaseId });
+
+/** The addresses of a site's databases: at run time only, as builds do not reach them. */
+export const linkedEnvOf = (
+  ctx: Ctx,
+  linked: readonly DatabaseRow[],
+  links: readonly (typeof databaseLinks.$inferSelect)[],
+): EnvEntry[] =>
+  links.flatMap(({ databaseId, variable }): EnvEntry[] => {
+    const database = linked.find(({ id }) => id === databaseId);
+    return database
+      ? [{ key: variable, value: addressOf(ctx, database), scope: "runtime", secret: true }]
+      : [];
+  });

@@ -1,0 +1,23 @@
+import { eq } from "drizzle-orm";
+import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
+
+export type DatabaseRow = typeof databases.$inferSelect;
+
+/** A text that came in as a database's id. @throws AppError not_found */
+export function databaseIdOf(text: string): Id<"database"> {
+  if (!isId("database", text)) throw new AppError("not_found");
+  return text;
+}
+
+/** A database and nothing else: not_found, then forbidden. */
+export async function databaseOwnedBy(ctx: Ctx, databaseId: string): Promise<DatabaseRow> {
+  const [database] = await ctx.db
+    .select()
+    .from(databases)
+    .where(eq(databases.id, databaseIdOf(databaseId)));
+  return requireOwned(ctx, database);
+}

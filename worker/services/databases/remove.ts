@@ -1,0 +1,47 @@
+import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
+import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databaseLinks, databases, invoices } from "../../db/schema.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { databaseOwnedBy } from "./owned.ts";
+import { queueDatabaseJob } from "./queue.ts";
+
+/** DELETING is final: work that waits ends, the host removes container and data, then the record goes. */
+export async function removeDatabase(ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> {
+  const database = await databaseOwnedBy(ctx, databaseId);
+  const { from, to } = databaseEvents.deleteRequested;
+  const mark = ctx.newMark();
+  const deleting = sql`(SELECT mark FROM databases WHERE id = ${database.id}) = ${mark}`;
+  const [[moved]] = await ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({ status: to, mark, updatedAt: ctx.now() })
+      .where(and(eq(databases.id, database.id), inArray(databases.status, [...from])))
+      .returning(),
+    queueDatabaseJob(ctx, "database.delete", database.id, sql`d.mark = ${mark} AND d.host_id IS NOT NULL`),
+    ctx.statement(sql`
+      UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()}
+      WHERE database_id = ${database.id} AND status = 'QUEUED' AND kind <> 'database.delete' AND ${deleting}`),
+    ctx.db
+      .update(invoices)
+      .set({ status: "void" })
+      .where(and(eq(invoices.resourceId, database.id), eq(invoices.status, "unpaid"), deleting)),
+    // Nothing of it ever reached a host: the record goes at once.
+    ...forgetDatabase(
+      ctx,
+      database.id,
+      sql`${deleting} AND (SELECT host_id FROM databases WHERE id = ${database.id}) IS NULL`,
+    ),
+  ]);
+  if (!moved) return { id: database.id, status: to };
+  if (moved.hostId) ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+/** Statements for one batch that delete the record, children first, where `guard` still holds. */
+export const forgetDatabase = (ctx: Ctx, id: Id<"database">, guard: SQL) =>
+  [
+    ctx.db.delete(databaseLinks).where(and(eq(databaseLinks.databaseId, id), guard)),
+    ctx.db.delete(databases).where(and(eq(databases.id, id), guard)),
+  ] as const;

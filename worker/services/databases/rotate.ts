@@ -1,0 +1,72 @@
+import { and, eq, inArray, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
+import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { sealNewPassword } from "./logins.ts";
+import { databaseOwnedBy } from "./owned.ts";
+import { queueDatabaseJob } from "./queue.ts";
+import { refuseUnpaid } from "./refuse-unpaid.ts";
+
+/**
+ * A new user name and password, in steps that repeat: the server learns the next login beside the present one; then it is
+ * the one shown, and linked sites that run are restarted with it; when none runs with the previous one, the server forgets that.
+ */
+export async function rotatePassword(ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> {
+  const database = await databaseOwnedBy(ctx, databaseId);
+  await refuseUnpaid(ctx, database);
+  const { from, wanted } = databaseEvents.rotateRequested;
+  const mark = ctx.newMark();
+  const [[moved]] = await ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({
+        nextPasswordSealed: sealNewPassword(ctx, database, database.generation + 1),
+        error: null,
+        mark,
+        updatedAt: ctx.now(),
+      })
+      .where(
+        and(
+          eq(databases.id, database.id),
+          inArray(databases.status, [...from]),
+          eq(databases.wanted, wanted),
+          eq(databases.generation, database.generation),
+          isNull(databases.nextPasswordSealed),
+          isNull(databases.previousPasswordSealed),
+        ),
+      )
+      .returning(),
+    queueDatabaseJob(ctx, "database.rotate", database.id, sql`d.mark = ${mark}`),
+  ]);
+  if (!moved)
+    throw conflict(
+      database.status === "RUNNING"
+        ? "Its password is being changed already: wait until every linked site runs with the new one, and restart those that do not."
+        : `The password of a ${database.status} database cannot be changed: start it first.`,
+    );
+  ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}
+
+/** Behind the end of a job that made the previous login go. */
+export const passwordRetired = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
+  ctx.db
+    .update(databases)
+    .set({ previousPasswordSealed: null, error: null })
+    .where(and(eq(databases.id, id), isNull(databases.nextPasswordSealed), ended));
+
+/** Behind the end of a job that made the next login known: it is the current one. */
+export const passwordKnown = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
+  ctx.db
+    .update(databases)
+    .set({
+      generation: sql`generation + 1`,
+      previousPasswordSealed: sql`password_sealed`,
+      passwordSealed: sql`next_password_sealed`,
+      nextPasswordSealed: null,
+      updatedAt: ctx.now(),
+    })
+    .where(and(eq(databases.id, id), isNotNull(databases.nextPasswordSealed), ended));

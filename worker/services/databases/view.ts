@@ -1,0 +1,45 @@
+import { getTableColumns, sql } from "drizzle-orm";
+import type { Database } from "../../../protocol/api/databases.ts";
+import type { Db } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
+
+/** Databases with all that their public record shows, in one statement. */
+export const selectDatabases = (db: Db) =>
+  db
+    .select({
+      ...getTableColumns(databases),
+      hostOffline:
+        sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = databases.host_id AND offline_since IS NOT NULL)`.as(
+          "host_offline",
+        ),
+      links: sql<{ siteId: string; variable: string }[]>`
+        (SELECT json_group_array(json_object('siteId', site_id, 'variable', variable))
+        FROM (SELECT * FROM database_links WHERE database_id = databases.id ORDER BY created_at, site_id))`
+        .mapWith((text: string) => JSON.parse(text) as { siteId: string; variable: string }[])
+        .as("links"),
+    })
+    .from(databases);
+
+/** The public record; no password is part of it. */
+export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[number]): Database => ({
+  id: row.id,
+  name: row.name,
+  type: row.type,
+  version: row.version,
+  status: row.status,
+  error: row.error,
+  packId: row.packId,
+  billingTerm: row.billingTerm,
+  host: databaseHostname(row.name),
+  port: databaseEngines[row.type].port,
+  databaseName: row.type === "redis" ? null : row.databaseName,
+  username: usernameOf(row.databaseName, row.generation),
+  rotating: row.nextPasswordSealed !== null || row.previousPasswordSealed !== null,
+  links: row.links,
+  paidUntil: row.paidUntil?.toISOString() ?? null,
+  hostId: row.hostId,
+  hostOffline: row.hostOffline === 1,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+});
