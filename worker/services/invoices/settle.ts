@@ -1,10 +1,8 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { invoices, sites } from "../../db/schema.ts";
-import { addMonths } from "../../domain/pricing.ts";
-import { siteEvents } from "../../domain/site-events.ts";
-import { queueDeployment } from "../deployments/queue.ts";
+import { invoices } from "../../db/schema.ts";
+import { effects } from "./effects/index.ts";
 
 export type Settlement = {
   processor: "test" | "stripe";
@@ -14,18 +12,18 @@ export type Settlement = {
 };
 
 /**
- * One batch: invoice paid, payment recorded, site DEPLOYING, deployment and job queued for the host that fits best; or
- * nothing of it. However often it is reported, the first report settles.
+ * One batch: invoice paid, payment recorded, and what its kind causes; or nothing of it. However often it is reported,
+ * the first report settles.
  * @returns whether this report settled it
  */
 export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Settlement): Promise<boolean> {
   const mark = ctx.newMark();
   const now = ctx.now();
   const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
-  if (!invoice || invoice.kind !== "site") return false;
-  const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
-  const { from, to, wanted } = siteEvents.invoicePaid;
-  const [[settled], , [site]] = await ctx.db.batch([
+  const effectOf = invoice && effects[invoice.kind];
+  if (!effectOf) return false;
+  const effect = effectOf(ctx, invoice, mark, now);
+  const [[settled], , ...answers] = await ctx.db.batch([
     ctx.db
       .update(invoices)
       .set({ status: "paid", paidAt: now, settlementMark: mark })
@@ -42,18 +40,8 @@ export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Se
       INSERT INTO payments (id, invoice_id, processor, reference, amount_cents, currency, created_at)
       SELECT ${ctx.newId("payment")}, id, ${paid.processor}, ${paid.reference}, ${paid.amountCents}, ${paid.currency}, ${now.getTime()}
       FROM invoices WHERE settlement_mark = ${mark}`),
-    ctx.db
-      .update(sites)
-      .set({
-        status: to,
-        wanted,
-        paidUntil: addMonths(now, invoice.termMonths ?? 1),
-        updatedAt: now,
-      })
-      .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
-      .returning({ hostId: sites.hostId }),
-    ...queueDeployment(ctx, siteId, { trigger: "payment" }),
+    ...effect.statements,
   ]);
-  if (site) ctx.hosts.wake(site.hostId);
+  if (settled) effect.hint?.(answers);
   return settled !== undefined;
 }
