@@ -4,6 +4,7 @@ import type { Env } from "./env.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
+import { tendBilling } from "./services/payments/tend.ts";
 
 export { DeploymentLog } from "./objects/deployment-log.ts";
 export { DeviceCode } from "./objects/device-code.ts";
@@ -24,6 +25,6 @@ export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(Promise.all([tend(ctx), forgetOldRequests(ctx)]));
+    execution.waitUntil(Promise.all([tend(ctx), forgetOldRequests(ctx), tendBilling(ctx)]));
   },
 } satisfies ExportedHandler<Env>;

@@ -62,6 +62,9 @@ beforeAll(async () => {
     keys: (await owner.newKey()).id,
     databases: "db_000000000000000000000000000",
     hosts: "host_001m80000000000000000000000",
+    packs: "pack_001k0000000000000000000001",
+    credits: "cpk_001k0000000000000000000001",
+    payments: "flag_001m80000000000000000000000",
   };
 });
 afterAll(removeSites);

@@ -6,7 +6,7 @@ import { deployments, jobs, sites } from "../../db/schema.ts";
 import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
-import { forgetSite } from "../sites/remove.ts";
+import { forgetSite } from "../sites/forget.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
 

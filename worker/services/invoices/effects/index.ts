@@ -2,7 +2,8 @@ import type { BatchItem } from "drizzle-orm/batch";
 import type { InvoiceKind } from "../../../../protocol/states.ts";
 import type { Ctx } from "../../../context.ts";
 import type { InvoiceRow } from "../view.ts";
-import { paidSite } from "./site.ts";
+import { paidCredits } from "./credits.ts";
+import { paidSite, refundedSite, voidedSite } from "./site.ts";
 
 /** What a paid invoice causes. */
 export type Effect = {
@@ -18,4 +19,14 @@ export type EffectOf = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) 
 /** Kind of invoice → what its payment causes. An invoice of a kind that is not here cannot be settled. */
 export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
   site: paidSite,
+  credits: paidCredits,
 };
+
+/** Of a batch that voids or refunds an invoice; each selects by the mark, which is unique to the batch. */
+type Undone = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => BatchItem<"sqlite">[];
+
+/** Kind of invoice → what goes with it when it is void: what was never paid. */
+export const voided: Partial<Record<InvoiceKind, Undone>> = { site: voidedSite };
+
+/** Kind of invoice → what ends when it is refunded; `mark` is the refund's. Credits go back by the refund's own hold. */
+export const refunded: Partial<Record<InvoiceKind, Undone>> = { site: refundedSite };

@@ -4,7 +4,8 @@ import { sites } from "../../../db/schema.ts";
 import { addMonths } from "../../../domain/pricing.ts";
 import { siteEvents } from "../../../domain/site-events.ts";
 import { queueDeployment } from "../../deployments/queue.ts";
-import type { EffectOf } from "./index.ts";
+import { forgetSite } from "../../sites/forget.ts";
+import type { EffectOf, voided } from "./index.ts";
 
 /** The site is DEPLOYING, its deployment and job queued for the host that fits best. */
 export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
@@ -25,3 +26,26 @@ export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
     },
   };
 };
+
+/** A site that nobody ever paid goes with its invoice; nothing of it is on any host. */
+export const voidedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId }, mark) =>
+  resourceId === null
+    ? []
+    : [
+        ...forgetSite(
+          ctx,
+          resourceId as Id<"site">,
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status = 'void')
+            AND (SELECT status FROM sites WHERE id = ${resourceId}) = 'PENDING'`,
+        ),
+      ];
+
+/** What was given back is not paid for; the site itself is its owner's and goes on until its term is looked at. */
+export const refundedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId }, mark, now) => [
+  ctx.db
+    .update(sites)
+    .set({ paidUntil: now, updatedAt: now })
+    .where(
+      and(eq(sites.id, resourceId as Id<"site">), sql`EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`),
+    ),
+];
