@@ -13,7 +13,15 @@ const checkoutsOf = (invoiceId: string) =>
     "SELECT status, number FROM checkouts WHERE invoice_id = ? ORDER BY number",
     invoiceId,
   );
-const shuffled = <T>(list: T[]): T[] => list.toSorted(() => Math.random() - 0.5);
+/** Each of the two events once or twice, in every order that differs. */
+const orders = <T>(a: T, b: T): T[][] => [
+  [a, b],
+  [b, a],
+  [a, b, a, b],
+  [b, a, b, a],
+  [a, a, b, b],
+  [b, b, a, a],
+];
 
 async function bought() {
   const key = await account();
@@ -289,12 +297,12 @@ describe("a delayed payment", () => {
 
   it("ends alike in whatever order and number its events come", async () => {
     for (const isPaid of [true, false])
-      for (let round = 0; round < 5; round++) {
+      for (let order = 0; order < 6; order++) {
         const service = stripeService();
         const of = await bought();
         const session = await service.open(of.invoiceToken);
-        const events = [service.stripe.pay(session, true), service.stripe.end(session, isPaid)];
-        for (const event of shuffled([...events, ...events])) await service.send(event);
+        const [done, ended] = [service.stripe.pay(session, true), service.stripe.end(session, isPaid)];
+        for (const event of orders(done, ended)[order] ?? []) await service.send(event);
         if (isPaid) await expectPaidOnce(service, of);
         else expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
         expect((await checkoutsOf(of.invoiceId)).map(({ status }) => status)).toEqual([
@@ -394,7 +402,7 @@ describe("a refund", () => {
     };
     const created = service.stripe.tell("charge.dispute.created", { ...dispute, status: "needs_response" });
     const closed = service.stripe.tell("charge.dispute.closed", { ...dispute, status: "lost" });
-    for (const event of shuffled([created, closed, created, closed])) await service.send(event);
+    for (const event of [closed, created, closed, created]) await service.send(event);
     expect(await rows("SELECT status FROM disputes WHERE id = ?", dispute.id)).toEqual([{ status: "lost" }]);
     expect(await flagsOf(of.invoiceId)).toEqual(["disputed"]);
   });
