@@ -26,7 +26,7 @@ export async function serveStripe(
           outgoing.writeHead(response.status, Object.fromEntries(response.headers));
           outgoing.end(await response.text());
         },
-        () => incoming.destroy(),
+        () => incoming.socket.destroy(),
       );
     });
   });
