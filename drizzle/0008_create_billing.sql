@@ -91,6 +91,7 @@ CREATE TABLE `payment_flags` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `payment_flags_subject` ON `payment_flags` (`reason`,`reference`);--> statement-breakpoint
+CREATE INDEX `payment_flags_invoice` ON `payment_flags` (`invoice_id`) WHERE resolved_at IS NULL;--> statement-breakpoint
 CREATE TABLE `processor_events` (
 	`id` text PRIMARY KEY NOT NULL,
 	`type` text NOT NULL,

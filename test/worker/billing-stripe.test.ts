@@ -180,6 +180,8 @@ describe("a payment", () => {
     expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
     expect(await flagsOf(of.invoiceId)).toEqual([reason]);
     expect((await credits(of.key)).balance).toBe(0);
+    // Nor does anybody pay twice until an operator has looked.
+    expect((await service.pay(of.invoiceToken)).status).toBe(409);
   });
 
   it("that names no invoice, another one, or two is flagged with its money", async () => {

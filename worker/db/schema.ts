@@ -472,7 +472,12 @@ export const paymentFlags = sqliteTable(
     resolvedBy: text("resolved_by").$type<Id<"account">>(),
     resolution: text(),
   },
-  (t) => [uniqueIndex("payment_flags_subject").on(t.reason, t.reference)],
+  (t) => [
+    uniqueIndex("payment_flags_subject").on(t.reason, t.reference),
+    index("payment_flags_invoice")
+      .on(t.invoiceId)
+      .where(sql`resolved_at IS NULL`), // may it be paid
+  ],
 );
 
 /** Money given back. One per invoice is open or done: an invoice is refunded in full or not at all. */

@@ -1,7 +1,7 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { ProcessorRefused, type Session } from "../../adapters/payments/payments.ts";
 import type { Ctx } from "../../context.ts";
-import { checkouts, invoices } from "../../db/schema.ts";
+import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import type { InvoiceRow } from "../invoices/view.ts";
 import { applySession } from "./apply-session.ts";
@@ -22,17 +22,29 @@ export const onItsWay = () =>
  */
 export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promise<Session | null> {
   for (let round = 0; round < 5; round++) {
-    const [[invoice], [checkout]] = await ctx.db.batch([
+    const [[invoice], [checkout], [flag]] = await ctx.db.batch([
       ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
       ctx.db
         .select()
         .from(checkouts)
         .where(and(eq(checkouts.invoiceId, invoiceId), inArray(checkouts.status, [...active]))),
+      ctx.db
+        .select({ id: paymentFlags.id })
+        .from(paymentFlags)
+        .where(
+          and(
+            eq(paymentFlags.invoiceId, invoiceId),
+            isNull(paymentFlags.resolvedAt),
+            inArray(paymentFlags.reason, ["wrong_amount", "wrong_currency", "wrong_mode"]),
+          ),
+        ),
     ]);
     if (!invoice) throw new AppError("not_found");
     if (invoice.status === "paid") return null;
     if (invoice.status !== "unpaid")
       throw conflict(`This invoice is ${invoice.status} and can no longer be paid.`);
+    if (flag)
+      throw conflict("Money came in for this invoice that does not fit it. The operator will look at it.");
     if (!checkout) {
       await begin(ctx, invoiceId);
       continue;
