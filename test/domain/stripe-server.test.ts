@@ -10,7 +10,7 @@ let close: () => Promise<void>;
 let address: { host: string; port: number };
 beforeAll(async () => {
   const served = await serveStripe(server);
-  close = served.close;
+  close = () => served.close();
   address = { host: served.host, port: served.port };
   stripe = new Stripe("sk_test_local", {
     ...address,

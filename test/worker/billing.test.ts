@@ -268,9 +268,9 @@ describe("packs", () => {
 
 describe("an invoice", () => {
   const invoice = async (token: string) =>
-    (await (await call(`/invoice/${token}`, { headers: { Accept: "application/json" } })).json()) as {
+    (await call(`/invoice/${token}`, { headers: { Accept: "application/json" } })).json<{
       status: string;
-    };
+    }>();
 
   it("that nobody paid is void after 14 days, and the site that nobody ever paid goes with it", async () => {
     const key = await account();

@@ -24,8 +24,7 @@ export function crashingDatabase(database: D1Database, point: CrashPoint): D1Dat
       ...Object.fromEntries(
         (["all", "run", "first", "raw"] as const).map((name) => [
           name,
-          (...args: never[]) =>
-            pass(() => (target[name] as (...args: never[]) => Promise<unknown>).apply(target, args)),
+          (...args: never[]) => pass(() => Reflect.apply(target[name], target, args) as Promise<unknown>),
         ]),
       ),
     } as unknown as D1PreparedStatement;

@@ -11,9 +11,9 @@ const stripeHost = "http://stripe.test:12111";
 export function stripeService(key = "sk_test_local", overrides: Record<string, unknown> = {}) {
   const stripe = new StripeServer({ key, webhookSecret: "whsec_local" });
   vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
-    const request = new Request(input as Request, init as RequestInit);
+    const request = new Request(input, init);
     if (!request.url.startsWith(stripeHost)) throw new Error(`Nobody expected ${request.url}`);
-    return stripe.handle(request as never) as never;
+    return stripe.handle(request);
   });
   const env = {
     ...bindings,
@@ -30,7 +30,7 @@ export function stripeService(key = "sk_test_local", overrides: Record<string, u
     props: {},
   };
   const call = async (path: string, init?: RequestInit) =>
-    app.fetch(new Request(siteUrl + path, init), env, execution as never);
+    app.fetch(new Request(siteUrl + path, init), env, execution);
   const json = { headers: { Accept: "application/json" } };
   return {
     stripe,
@@ -45,11 +45,11 @@ export function stripeService(key = "sk_test_local", overrides: Record<string, u
     },
     pay: (token: string) => call(`/invoice/${token}/pay`, { method: "POST", ...json }),
     invoice: async (token: string, query = "") =>
-      (await (await call(`/invoice/${token}${query}`, json)).json()) as {
+      (await call(`/invoice/${token}${query}`, json)).json<{
         id: string;
         status: string;
         amountCents: number;
-      },
+      }>(),
     async send(event: Event, how: Parameters<StripeServer["signed"]>[1] = {}): Promise<number> {
       const { body, headers } = stripe.signed(event, how);
       return (await call("/webhooks/stripe", { method: "POST", body, headers })).status;

@@ -12,7 +12,7 @@ export type PdfRule = { y: number; from: number; to: number };
 /** A4, in points. */
 export const pageSize = { width: 595, height: 842 };
 
-/** Widths of ASCII from the space on, in thousandths of the size: Helvetica's metrics, which every reader knows. */
+/** Widths of ASCII from the space on, in thousandths of the size: Helvetica's metrics; digits are as wide in bold. */
 const widths =
   "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
     .split(" ")
@@ -42,7 +42,7 @@ export function writePdf(title: string, texts: readonly PdfText[], rules: readon
   const content = [
     ...rules.map(({ y, from, to }) => `${from} ${pageSize.height - y} m ${to} ${pageSize.height - y} l S`),
     ...texts.map(({ text, x, y, size, bold, align }) => {
-      const left = align === "right" ? x - textWidth(text, size) * (bold ? 1.07 : 1) : x;
+      const left = align === "right" ? x - textWidth(text, size) : x;
       return `BT /${bold ? "B" : "R"} ${size} Tf ${left.toFixed(2)} ${pageSize.height - y} Td ${hex(text)} Tj ET`;
     }),
   ].join("\n");

@@ -14,6 +14,11 @@ function fitting(text: string, size: number, width: number): string {
   return `${cut}...`;
 }
 
+function stateOf({ status, paidAt }: Invoice): string {
+  if (paidAt === null) return status;
+  return status === "paid" ? `paid on ${day(paidAt)}` : `${status}, was paid on ${day(paidAt)}`;
+}
+
 /** The invoice as one printable page. */
 export function invoicePdf(invoice: Invoice, isTest: boolean): string {
   const texts: PdfText[] = [
@@ -24,7 +29,7 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     ["Number", invoice.id],
     ["Date", day(invoice.createdAt)],
     ["Due", day(invoice.dueAt)],
-    ["State", invoice.status + (invoice.paidAt ? `, paid on ${day(invoice.paidAt)}` : "")],
+    ["State", stateOf(invoice)],
   ] as const;
   let y = 155;
   for (const [name, value] of facts) {

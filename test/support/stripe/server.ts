@@ -39,7 +39,7 @@ const sessionCreate: RulesOf<Stripe.Checkout.SessionCreateParams> = {
     } satisfies RulesOf<Stripe.Checkout.SessionCreateParams.AdaptivePricing>,
   },
   expires_at: { kind: "integer" },
-  success_url: { ...url, required: true } as Rule,
+  success_url: { ...url, required: true },
   cancel_url: url,
 };
 const expandOnly = { expand: { kind: "list", of: text } } as const;
@@ -228,7 +228,7 @@ export class StripeServer {
   }
 
   private create(form: Tree): Response {
-    check(form, { kind: "object", fields: sessionCreate as Record<string, Rule> }, "");
+    check(form, { kind: "object", fields: sessionCreate }, "");
     const items = Object.values(form["line_items"] as Tree) as {
       quantity: string;
       price_data: { currency: string; unit_amount: string };
@@ -265,7 +265,7 @@ export class StripeServer {
   }
 
   private refund(form: Tree): Response {
-    check(form, { kind: "object", fields: refundCreate as Record<string, Rule> }, "");
+    check(form, { kind: "object", fields: refundCreate }, "");
     const intent = this.intents.get(form["payment_intent"] as string);
     if (!intent) throw new Refusal("payment_intent", "No such payment_intent", "resource_missing", 404);
     if (intent.status !== "succeeded")
