@@ -39,7 +39,9 @@ export const invoicePage = new Hono<AppEnv>()
   })
   .post("/:token/pay", async (c) => {
     const token = c.req.param("token");
-    if (wantsJson(c)) return c.json(await payInvoiceAtOnce(c.var.ctx, token));
+    // A page is for browsers, which name it; any other client wants the answer.
+    if (!c.req.header("Accept")?.includes("text/html"))
+      return c.json(await payInvoiceAtOnce(c.var.ctx, token));
     const checkout = await payInvoice(c.var.ctx, token);
     return c.redirect(checkout?.url ?? `/invoice/${token}`, 303);
   });
