@@ -78,3 +78,25 @@ export type BillingTermMonths = (typeof billingTermsMonths)[number];
 
 export const transactionTypes = ["purchase", "chat", "refund", "grant"] as const;
 export type TransactionType = (typeof transactionTypes)[number];
+
+/** One try to pay an invoice. processing: the customer is done, the money is still on its way. */
+export const checkoutStatuses = ["opening", "open", "processing", "paid", "expired", "failed"] as const;
+export type CheckoutStatus = (typeof checkoutStatuses)[number];
+
+export const refundStatuses = ["pending", "done", "failed"] as const;
+export type RefundStatus = (typeof refundStatuses)[number];
+
+/** Why money, or news of it, waits for an operator. */
+export const flagReasons = [
+  "unknown_invoice",
+  "invoice_void",
+  "paid_twice",
+  "wrong_amount",
+  "wrong_currency",
+  "wrong_mode",
+  "refunded_elsewhere",
+  "refund_failed",
+  "refund_of_spent_credits",
+  "disputed",
+] as const;
+export type FlagReason = (typeof flagReasons)[number];

@@ -9,8 +9,9 @@ import { startEmbeddedService } from "./lib/embedded-service.ts";
 let status = 1;
 let closingLine = "0 passed, 1 failed";
 try {
-  // For the pages in a real browser.
+  // For the pages in a real browser, and the invoices they print.
   if (!existsSync("/usr/bin/chromium")) await installPackages(["chromium"]);
+  if (!existsSync("/usr/bin/pdftotext")) await installPackages(["poppler-utils"]);
   const service = await startEmbeddedService("test", {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",

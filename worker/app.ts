@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { contextStorage } from "hono/context-storage";
 import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
 import type { AppEnv } from "./app-env.ts";
@@ -13,7 +14,7 @@ import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
 import { chat } from "./routes/chat.ts";
 import { commands } from "./routes/commands.ts";
-import { credits, listCreditPackages } from "./routes/credits.ts";
+import { credits } from "./routes/credits.ts";
 import { dashboard } from "./routes/dashboard.tsx";
 import { databases } from "./routes/databases.ts";
 import { deployments } from "./routes/deployments.ts";
@@ -24,13 +25,18 @@ import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { invoices } from "./routes/invoices.ts";
 import { keys } from "./routes/keys.ts";
+import { ledger } from "./routes/ledger.ts";
+import { packs } from "./routes/packs.ts";
+import { payments } from "./routes/payments.ts";
 import { openApi, reference } from "./routes/reference.tsx";
 import { secrets } from "./routes/secrets.ts";
 import { schedules } from "./routes/schedules.ts";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
 import { sites } from "./routes/sites.ts";
+import { testPayments } from "./routes/test-payments.tsx";
 import { webhooks } from "./routes/webhooks.ts";
+import { listCreditPackages } from "./services/credits/list-packages.ts";
 import { listPacks } from "./services/packs/list.ts";
 import { version } from "./version.ts";
 
@@ -38,8 +44,8 @@ const pageHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
     styleSrc: ["'unsafe-inline'"],
-    // Signing in with GitHub begins with a form of ours.
-    formAction: ["'self'", "https://github.com"],
+    // Signing in with GitHub and paying with Stripe begin with a form of ours.
+    formAction: ["'self'", "https://github.com", "https://checkout.stripe.com"],
     frameAncestors: ["'none'"],
     baseUri: ["'none'"],
   },
@@ -51,7 +57,9 @@ const pageHeaders = secureHeaders({
 /** The API under {base_url} = {site_url}/api/v1. */
 const api = new Hono<AppEnv>()
   .route("/", openApi)
-  .get("/credits/packages", limitAddress, listCreditPackages)
+  .get("/credits/packages", limitAddress, actAs("link"), async (c) =>
+    c.json(await listCreditPackages(c.var.ctx)),
+  )
   .get("/packs", limitAddress, actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
   .route("/auth", device)
   .use(authenticate)
@@ -67,7 +75,10 @@ const api = new Hono<AppEnv>()
   .route("/hosts", hosts)
   .route("/invoices", invoices)
   .route("/keys", keys)
-  .route("/secrets", secrets);
+  .route("/secrets", secrets)
+  .route("/ledger", ledger)
+  .route("/packs", packs)
+  .route("/payments", payments);
 
 export const app = new Hono<AppEnv>()
   .use(requestId({ limitLength: 64 }), httpsOnly)
@@ -78,8 +89,9 @@ export const app = new Hono<AppEnv>()
   .route("/install", install)
   .route("/setup", setup)
   .route("/api/auth", auth)
-  .use(pageHeaders)
+  .use(contextStorage(), pageHeaders)
   .route("/invoice", invoicePage)
+  .route("/test-payments", testPayments)
   .route("/device", devicePage)
   .route("/", reference)
   .route("/", signInPages)

@@ -4,6 +4,8 @@ import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 import { resolveTxt } from "./adapters/dns.ts";
+import { paymentsOf } from "./adapters/payments/index.ts";
+import type { Payments } from "./adapters/payments/payments.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 
@@ -37,6 +39,7 @@ export type Ctx = {
   /** What one statement of a batch leaves for the others to find: unique to this batch. */
   newMark(): string;
   secrets: SecretBox;
+  payments: Payments;
   /** The TXT records of a name. @throws when no resolver answers */
   resolveTxt(name: string): Promise<string[]>;
   hosts: HostHints;
@@ -118,6 +121,7 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
     get secrets() {
       return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));
     },
+    payments: paymentsOf(config, env.DB, () => new Date()),
     resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
     hosts: {
       wake: (hostId) =>

@@ -21,11 +21,18 @@ const origin = z.url({ protocol: /^https?$/ }).transform((url) => new URL(url).o
 
 const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
 
-const Config = z.object({
+const Settings = z.object({
   SITE_URL: origin,
   WEBHOOK_HOST: origin,
   SITES_ORIGIN: origin,
-  PAYMENTS: z.literal("test"),
+  /** "test": the embedded test processor, which takes no money. */
+  PAYMENTS: z.enum(["test", "stripe"]).default("test"),
+  STRIPE_SECRET_KEY: z
+    .string()
+    .regex(/^[sr]k_(live|test)_\w+$/, "a secret or restricted key of Stripe")
+    .optional(),
+  STRIPE_WEBHOOK_SECRET: z.string().startsWith("whsec_").optional(),
+  STRIPE_API_HOST: origin.default("https://api.stripe.com"),
   SECRET_KEY: key,
   /** Earlier values of SECRET_KEY, by commas: what was made with them still opens and works. */
   SECRET_KEYS_OLD: z
@@ -53,6 +60,21 @@ const Config = z.object({
   MAIL_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   MAIL_TOKEN: z.string().min(1).optional(),
   MAIL_FROM: z.string().min(3).optional(),
+});
+
+export const isLiveKey = (stripeKey: string): boolean => /^[sr]k_live_/.test(stripeKey);
+
+const Config = Settings.superRefine((config, context) => {
+  const refuse = (path: keyof typeof config, message: string) =>
+    context.addIssue({ code: "custom", path: [path], message });
+  if (config.PAYMENTS === "test" && config.STRIPE_SECRET_KEY && isLiveKey(config.STRIPE_SECRET_KEY))
+    refuse(
+      "PAYMENTS",
+      'STRIPE_SECRET_KEY is live, so nobody may pay with test payments: set PAYMENTS to "stripe"',
+    );
+  if (config.PAYMENTS === "stripe")
+    for (const name of ["STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"] as const)
+      if (config[name] === undefined) refuse(name, 'PAYMENTS is "stripe", which needs it');
 });
 export type Config = z.infer<typeof Config>;
 

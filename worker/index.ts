@@ -9,6 +9,7 @@ import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
+import { tendBilling } from "./services/payments/tend.ts";
 
 export { DeploymentLog } from "./objects/deployment-log.ts";
 export { DeviceCode } from "./objects/device-code.ts";
@@ -45,6 +46,7 @@ export default {
         tendDatabases(ctx),
         tendCommands(ctx),
         forgetOldRequests(ctx),
+        tendBilling(ctx),
         forgetOldJobs(ctx),
       ]),
     );

@@ -7,6 +7,9 @@ export const idOf = <K extends IdKind>(kind: K) =>
 /** ISO 8601, UTC, with `Z`. */
 export const Timestamp = z.iso.datetime();
 
+/** A price. Processors charge no less than 50 cents, and a mistyped price shall not be a fortune. */
+export const AmountCents = z.number().int().min(50).max(99_999_999);
+
 export const ListQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(100).default(50),
   cursor: z.string().min(1).max(200).optional(),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { invoiceKinds, invoiceStatuses } from "../states.ts";
+import { invoiceKinds, invoiceStatuses, refundStatuses } from "../states.ts";
 import { Timestamp } from "./common.ts";
 
 export const Invoice = z
@@ -19,3 +19,18 @@ export const Invoice = z
   })
   .meta({ id: "Invoice" });
 export type Invoice = z.infer<typeof Invoice>;
+
+/** `force`: also where credits that were bought are spent already. */
+export const InvoiceRefund = z.strictObject({ force: z.boolean().default(false) });
+export type InvoiceRefund = z.infer<typeof InvoiceRefund>;
+
+/** pending: the processor has not answered yet, and is asked again. */
+export const InvoiceRefunded = z.object({
+  id: z.string(),
+  invoiceId: z.string(),
+  status: z.enum(refundStatuses),
+  amountCents: z.number().int(),
+  /** Bought credits that were spent and could not be taken back. */
+  missingCredits: z.number().int(),
+});
+export type InvoiceRefunded = z.infer<typeof InvoiceRefunded>;

@@ -3,7 +3,17 @@ import type { ErrorCode } from "../errors.ts";
 import { ChatReply, ChatRequest } from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
 import { ListQuery, listOf } from "./common.ts";
-import { CreditPackage, CreditPurchase, CreditPurchased, Credits } from "./credits.ts";
+import {
+  CreditGrant,
+  CreditPackage,
+  CreditPackageCreate,
+  CreditPackageForOperator,
+  CreditPackagePatch,
+  CreditPurchase,
+  CreditPurchased,
+  Credits,
+  Transaction,
+} from "./credits.ts";
 import {
   Backup,
   Database,
@@ -21,10 +31,11 @@ import {
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { Host, HostCreate, HostCreated, HostPatch, HostRemoved, HostRemoveQuery } from "./hosts.ts";
-import { Invoice } from "./invoices.ts";
+import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
-import { Pack } from "./packs.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
+import { Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
+import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import {
   DomainChanged,
@@ -499,7 +510,6 @@ export const operations = {
     summary: "The balance and the last 20 transactions",
     access: "key",
     answers: [{ status: 200, schema: Credits }],
-    notBuilt: true,
     examples: {
       answer: {
         balance: 500,
@@ -516,7 +526,6 @@ export const operations = {
     summary: "Credit packages that can be bought",
     access: "none",
     answers: [{ status: 200, schema: listOf(CreditPackage) }],
-    notBuilt: true,
   },
   purchaseCredits: {
     method: "post",
@@ -526,8 +535,45 @@ export const operations = {
     access: "key",
     body: CreditPurchase,
     answers: [{ status: 201, schema: CreditPurchased }],
-    notBuilt: true,
-    examples: { body: { packageId: "cpk_001m80000000000000000000000" } },
+    examples: { body: { packageId: "cpk_001k0000000000000000000001" } },
+  },
+  grantCredits: {
+    method: "post",
+    path: "/credits/grants",
+    tag: "Credits",
+    summary: "Give credits to an account",
+    access: "operator",
+    body: CreditGrant,
+    answers: [{ status: 201, schema: Transaction }],
+    examples: { body: { email: "ada@example.com", amount: 100 } },
+  },
+  listAllCreditPackages: {
+    method: "get",
+    path: "/credits/packages/all",
+    tag: "Credits",
+    summary: "All credit packages, inactive ones as well",
+    access: "operator",
+    answers: [{ status: 200, schema: listOf(CreditPackageForOperator) }],
+  },
+  createCreditPackage: {
+    method: "post",
+    path: "/credits/packages",
+    tag: "Credits",
+    summary: "A new credit package",
+    access: "operator",
+    body: CreditPackageCreate,
+    answers: [{ status: 201, schema: CreditPackageForOperator }],
+    examples: { body: { name: "Huge", credits: 20000, amountCents: 15000 } },
+  },
+  patchCreditPackage: {
+    method: "patch",
+    path: "/credits/packages/{id}",
+    tag: "Credits",
+    summary: "Change a credit package for what is bought from now on",
+    access: "operator",
+    body: CreditPackagePatch,
+    answers: [{ status: 200, schema: CreditPackageForOperator }],
+    examples: { body: { active: false } },
   },
   chat: {
     method: "post",
@@ -636,6 +682,103 @@ export const operations = {
     summary: "One invoice",
     access: "key",
     answers: [{ status: 200, schema: Invoice }],
+  },
+  listAllPacks: {
+    method: "get",
+    path: "/packs/all",
+    tag: "Billing",
+    summary: "All packs, inactive ones as well",
+    access: "operator",
+    answers: [{ status: 200, schema: listOf(PackForOperator) }],
+  },
+  createPack: {
+    method: "post",
+    path: "/packs",
+    tag: "Billing",
+    summary: "A new pack",
+    access: "operator",
+    body: PackCreate,
+    answers: [{ status: 201, schema: PackForOperator }],
+    examples: {
+      body: {
+        kind: "site",
+        name: "Large",
+        amountCents: 4900,
+        discounts: { "12": 15 },
+        memoryMb: 4096,
+        cpuMilli: 4000,
+        diskGb: 40,
+      },
+    },
+  },
+  patchPack: {
+    method: "patch",
+    path: "/packs/{id}",
+    tag: "Billing",
+    summary:
+      "Change a pack: prices for what is bought from now on, resources for what is deployed from now on",
+    access: "operator",
+    body: PackPatch,
+    answers: [{ status: 200, schema: PackForOperator }],
+    examples: { body: { active: false } },
+  },
+  voidInvoice: {
+    method: "post",
+    path: "/invoices/{id}/void",
+    tag: "Billing",
+    summary: "Nobody shall pay this invoice; what it would have started and was never paid goes with it",
+    access: "operator",
+    answers: [{ status: 200, schema: Invoice }],
+    refusals: ["conflict"],
+  },
+  refundInvoice: {
+    method: "post",
+    path: "/invoices/{id}/refund",
+    tag: "Billing",
+    summary: "Give the money of a paid invoice back, in full; credits that were bought are taken back",
+    access: "operator",
+    body: InvoiceRefund,
+    answers: [{ status: 200, schema: InvoiceRefunded }],
+    refusals: ["conflict"],
+    examples: { body: { force: false } },
+  },
+  listPaymentFlags: {
+    method: "get",
+    path: "/payments/flagged",
+    tag: "Billing",
+    summary: "What the payment processor told that fits nothing, newest first",
+    access: "operator",
+    query: FlagQuery,
+    answers: [{ status: 200, schema: listOf(PaymentFlag) }],
+  },
+  resolvePaymentFlag: {
+    method: "post",
+    path: "/payments/flagged/{id}/resolve",
+    tag: "Billing",
+    summary: "Say how it was dealt with",
+    access: "operator",
+    body: FlagResolve,
+    answers: [{ status: 200, schema: PaymentFlag }],
+    examples: { body: { resolution: "Refunded by hand." } },
+  },
+  verifyLedger: {
+    method: "get",
+    path: "/ledger/verify",
+    tag: "Billing",
+    summary: "Fold the whole ledger and hold it against balances, invoices and payments",
+    access: "operator",
+    answers: [{ status: 200, schema: LedgerVerified }],
+  },
+  receiveStripeEvent: {
+    method: "post",
+    path: "/webhooks/stripe",
+    at: "site",
+    tag: "Billing",
+    summary: "Events of Stripe, by its signature; each counts once, in whatever order they come",
+    access: "none",
+    anyBody: true,
+    answers: [{ status: 200, schema: z.object({ received: z.literal(true) }) }],
+    refusals: ["invalid_request"],
   },
   listHosts: {
     method: "get",

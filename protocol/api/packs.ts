@@ -1,4 +1,13 @@
 import * as z from "zod";
+import { billingTermsMonths } from "../states.ts";
+import { AmountCents } from "./common.ts";
+
+const term = z.object({
+  months: z.number().int(),
+  discountPercent: z.number().int(),
+  /** Of the whole term. */
+  amountCents: z.number().int(),
+});
 
 export const Pack = z
   .object({
@@ -8,9 +17,49 @@ export const Pack = z
     /** Per month. */
     amountCents: z.number().int(),
     currency: z.string(),
+    /** What each billing term costs. */
+    terms: z.array(term),
     memoryMb: z.number().int(),
     cpuMilli: z.number().int(),
     diskGb: z.number().int(),
   })
   .meta({ id: "Pack" });
 export type Pack = z.infer<typeof Pack>;
+
+export const PackForOperator = Pack.extend({ pids: z.number().int(), active: z.boolean() }).meta({
+  id: "PackForOperator",
+});
+export type PackForOperator = z.infer<typeof PackForOperator>;
+
+const percent = z.number().int().min(0).max(90).optional();
+const fields = {
+  name: z.string().trim().min(1).max(100),
+  /** Per month. */
+  amountCents: AmountCents,
+  /** Months of a term → per cent off it. */
+  discounts: z.strictObject(
+    Object.fromEntries(billingTermsMonths.map((months) => [`${months}`, percent])) as Record<
+      `${(typeof billingTermsMonths)[number]}`,
+      typeof percent
+    >,
+  ),
+  memoryMb: z.number().int().min(64).max(1_048_576),
+  cpuMilli: z.number().int().min(50).max(256_000),
+  pids: z.number().int().min(16).max(65_536),
+  diskGb: z.number().int().min(1).max(65_536),
+};
+
+export const PackCreate = z.strictObject({
+  ...fields,
+  kind: z.enum(["site", "database"]),
+  discounts: fields.discounts.default({}),
+  pids: fields.pids.default(512),
+  active: z.boolean().default(true),
+});
+export type PackCreate = z.infer<typeof PackCreate>;
+
+export const PackPatch = z
+  .strictObject({ ...fields, active: z.boolean() })
+  .partial()
+  .refine((patch) => Object.keys(patch).length > 0, "nothing to change");
+export type PackPatch = z.infer<typeof PackPatch>;

@@ -72,6 +72,9 @@ beforeAll(async () => {
     commands: "cmd_001m80000000000000000000000",
     databases: database.body.databaseId,
     hosts: "host_001m80000000000000000000000",
+    packs: "pack_001k0000000000000000000001",
+    credits: "cpk_001k0000000000000000000001",
+    payments: "flag_001m80000000000000000000000",
   };
 });
 afterAll(async () => {

@@ -45,6 +45,8 @@ describe("sites with volumes", () => {
     expect(lossWarning("host-1", ["shop"], { volumeSiteCount: 1, databaseCount: 0 })).toMatch(
       /data of 1 site with volumes on it \(shop\)/,
     );
-    expect(lossWarning("host-1", names, 12)).toMatch(/site-9 and 2 more\)/);
+    expect(lossWarning("host-1", names, { volumeSiteCount: 12, databaseCount: 0 })).toMatch(
+      /site-9 and 2 more\)/,
+    );
   });
 });

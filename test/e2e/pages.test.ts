@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
@@ -99,11 +100,18 @@ it("an invoice is shown and paid without signing in, and starts the site", async
   const { siteId, invoiceToken } = await createSite({ githubUrl: "git.invalid/owner/repo" });
   const other = await browser.newPage();
   await other.goto(`${local.siteUrl}/invoice/${invoiceToken}`);
-  await other.click("button");
-  await until(
-    () => other.locator("main").innerText(),
-    (text) => /paid/i.test(text),
-  );
+  expect(await other.locator("footer").innerText()).toContain("No money moves");
+  const pdf = await other.request.get(`${local.siteUrl}/invoice/${invoiceToken}/pdf`);
+  const printed = execFileSync("pdftotext", ["-layout", "-", "-"], {
+    input: await pdf.body(),
+    encoding: "utf8",
+  });
+  expect(printed).toMatch(/Invoice[^]*State +unpaid[^]*Site [^]*\$5\.00[^]*Total +\$5\.00/);
+  await other.click('main button:has-text("Pay $5.00")');
+  expect(await other.locator("h1").innerText()).toBe("Test payment");
+  await other.click('main button:has-text("Test payment: pay")');
+  await other.waitForURL(/\/invoice\/.*returned=1/);
+  expect(await other.locator(".badge").innerText()).toBe("Paid");
   await until(
     async () => (await api<{ status: string }>("GET", `/sites/${siteId}`)).body.status,
     (status) => status !== "PENDING",

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
@@ -10,15 +10,20 @@ import {
   commandTriggers,
   databaseStatuses,
   databaseTypes,
+  checkoutStatuses,
   deploymentStatuses,
   deploymentTriggers,
+  flagReasons,
   hostStatuses,
   invoiceKinds,
   invoiceStatuses,
   jobStatuses,
+  refundStatuses,
   siteStatuses,
+  transactionTypes,
 } from "../../protocol/states.ts";
 import { jobKinds } from "../../protocol/agent/jobs.ts";
+import type { Discounts } from "../domain/pricing.ts";
 
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
 
@@ -121,6 +126,8 @@ export const packs = sqliteTable("packs", {
   pids: integer().notNull(),
   diskGb: integer("disk_gb").notNull(),
   active: integer({ mode: "boolean" }).notNull().default(true),
+  /** Months of a term → per cent off it. */
+  discounts: text({ mode: "json" }).$type<Discounts>().notNull().default({}),
 });
 
 export const hosts = sqliteTable(
@@ -543,6 +550,205 @@ export const payments = sqliteTable(
   (t) => [
     uniqueIndex("payments_reference").on(t.processor, t.reference),
     index("payments_invoice").on(t.invoiceId),
+  ],
+);
+
+/** Credits by the package. `priceCents` buys `credits`. */
+export const creditPackages = sqliteTable("credit_packages", {
+  id: text().$type<Id<"creditPackage">>().primaryKey(),
+  name: text().notNull(),
+  credits: integer().notNull(),
+  priceCents: integer("price_cents").notNull(),
+  currency: text().notNull().default("usd"),
+  active: integer({ mode: "boolean" }).notNull().default(true),
+});
+
+/** What a credits invoice buys, as it was when it was asked for. */
+export const creditPurchases = sqliteTable("credit_purchases", {
+  invoiceId: text("invoice_id").$type<Id<"invoice">>().primaryKey(),
+  packageId: text("package_id").$type<Id<"creditPackage">>().notNull(),
+  credits: integer().notNull(),
+});
+
+/** Tries to pay an invoice at the processor: at most one at a time, so that nobody pays twice. */
+export const checkouts = sqliteTable(
+  "checkouts",
+  {
+    id: text().$type<Id<"checkout">>().primaryKey(),
+    invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
+    number: integer().notNull(),
+    processor: text({ enum: ["test", "stripe"] }).notNull(),
+    /** The processor's name for it; null until the processor has answered. */
+    sessionId: text("session_id"),
+    url: text(),
+    status: text({ enum: checkoutStatuses }).notNull(),
+    createdAt: time("created_at").notNull(),
+    /** When the processor closes it. */
+    expiresAt: time("expires_at").notNull(),
+    /** When the processor is asked next. */
+    checkAt: time("check_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("checkouts_number").on(t.invoiceId, t.number),
+    uniqueIndex("checkouts_one_open")
+      .on(t.invoiceId)
+      .where(sql`status IN ('opening', 'open', 'processing')`),
+    uniqueIndex("checkouts_session").on(t.processor, t.sessionId),
+    index("checkouts_check")
+      .on(t.checkAt)
+      .where(sql`status IN ('opening', 'open', 'processing')`), // reconciliation
+  ],
+);
+
+/** Sessions of the embedded test processor: its own memory, read by nothing but its adapter. */
+export const testSessions = sqliteTable("test_sessions", {
+  id: text().primaryKey(),
+  invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
+  amountCents: integer("amount_cents").notNull(),
+  currency: text().notNull(),
+  returnUrl: text("return_url").notNull(),
+  status: text({ enum: ["open", "complete", "expired"] }).notNull(),
+  expiresAt: time("expires_at").notNull(),
+});
+
+/** What the processor sent, once per event, for ever. */
+export const processorEvents = sqliteTable("processor_events", {
+  id: text().primaryKey(),
+  type: text().notNull(),
+  /** As it came. */
+  body: text().notNull(),
+  outcome: text({ enum: ["applied", "known", "ignored", "flagged"] }).notNull(),
+  receivedAt: time("received_at").notNull(),
+});
+
+/** What does not fit, for an operator. Money named here was taken and is not a payment of any invoice. */
+export const paymentFlags = sqliteTable(
+  "payment_flags",
+  {
+    id: text().$type<Id<"flag">>().primaryKey(),
+    reason: text({ enum: flagReasons }).notNull(),
+    /** The processor's name for what it is about; each is flagged once per reason. */
+    reference: text().notNull(),
+    invoiceId: text("invoice_id"),
+    amountCents: integer("amount_cents"),
+    currency: text(),
+    createdAt: time("created_at").notNull(),
+    resolvedAt: time("resolved_at"),
+    resolvedBy: text("resolved_by").$type<Id<"account">>(),
+    resolution: text(),
+  },
+  (t) => [
+    uniqueIndex("payment_flags_subject").on(t.reason, t.reference),
+    index("payment_flags_invoice")
+      .on(t.invoiceId)
+      .where(sql`resolved_at IS NULL`), // may it be paid
+  ],
+);
+
+/** Money given back. One per invoice is open or done: an invoice is refunded in full or not at all. */
+export const refunds = sqliteTable(
+  "refunds",
+  {
+    id: text().$type<Id<"refund">>().primaryKey(),
+    invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
+    /** The payment's reference at the processor. */
+    paymentReference: text("payment_reference").notNull(),
+    /** The processor's name for it; null until the processor has answered. */
+    reference: text(),
+    amountCents: integer("amount_cents").notNull(),
+    status: text({ enum: refundStatuses }).notNull(),
+    /** Credits that go back, held until the processor has answered. */
+    holdId: text("hold_id"),
+    /** Credits that were spent already and cannot go back. */
+    missingCredits: integer("missing_credits").notNull().default(0),
+    error: text(),
+    mark: text(),
+    createdBy: text("created_by").$type<Id<"account">>().notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("refunds_one")
+      .on(t.invoiceId)
+      .where(sql`status <> 'failed'`),
+    index("refunds_pending")
+      .on(t.id)
+      .where(sql`status = 'pending'`), // tried again by the cron
+  ],
+);
+
+/** What customers' banks dispute, as the processor last said. */
+export const disputes = sqliteTable("disputes", {
+  /** The processor's. */
+  id: text().primaryKey(),
+  paymentReference: text("payment_reference").notNull(),
+  amountCents: integer("amount_cents").notNull(),
+  currency: text().notNull(),
+  status: text().notNull(),
+  reason: text().notNull(),
+  /** The processor's time of the news that was last applied. */
+  toldAt: time("told_at").notNull(),
+});
+
+/**
+ * Credits, in double entry. Nothing writes these balances but the triggers of the two tables below, and the CHECK ends
+ * any batch that would take a customer below zero. System accounts (`system:…`) are where credits come from and go to.
+ */
+export const ledgerAccounts = sqliteTable(
+  "ledger_accounts",
+  {
+    id: text().primaryKey(),
+    balance: integer().notNull().default(0),
+    /** Of the balance, what open holds keep. */
+    held: integer().notNull().default(0),
+  },
+  () => [
+    check("ledger_accounts_covered", sql`id LIKE 'system:%' OR (held >= 0 AND balance >= held)`),
+    check("ledger_accounts_integers", sql`typeof(balance) = 'integer' AND typeof(held) = 'integer'`),
+  ],
+);
+
+/** Append-only: triggers refuse UPDATE and DELETE. */
+export const ledgerTransfers = sqliteTable(
+  "ledger_transfers",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    id: text().$type<Id<"transaction">>().notNull().unique(),
+    debitId: text("debit_id").notNull(),
+    creditId: text("credit_id").notNull(),
+    amount: integer().notNull(),
+    type: text({ enum: transactionTypes }).notNull(),
+    /** The invoice, refund, interaction or grant it is for: one transfer each. */
+    reference: text().notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    check("ledger_transfers_amount", sql`typeof(amount) = 'integer' AND amount > 0`),
+    check("ledger_transfers_ends", sql`debit_id <> credit_id`),
+    uniqueIndex("ledger_transfers_reference").on(t.type, t.reference),
+    index("ledger_transfers_debit").on(t.debitId, t.seq), // GET /credits
+    index("ledger_transfers_credit").on(t.creditId, t.seq), // GET /credits
+  ],
+);
+
+/** Credits kept for something under way: posted (spent, or less of it) or voided, once. */
+export const ledgerHolds = sqliteTable(
+  "ledger_holds",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    amount: integer().notNull(),
+    status: text({ enum: ["open", "posted", "voided"] }).notNull(),
+    /** Written by the statement that posts it, read by the statements of the same batch. */
+    mark: text(),
+    createdAt: time("created_at").notNull(),
+    /** Voided by the cron after this; null: never. */
+    expiresAt: time("expires_at"),
+  },
+  (t) => [
+    check("ledger_holds_amount", sql`typeof(amount) = 'integer' AND amount > 0`),
+    index("ledger_holds_expiry")
+      .on(t.expiresAt)
+      .where(sql`status = 'open'`), // the cron
   ],
 );
 

@@ -1,7 +1,17 @@
 import type { BillingTermMonths } from "../../protocol/states.ts";
 
-/** What a term costs, in minor units. */
-export const termPriceCents = (monthCents: number, months: BillingTermMonths): number => monthCents * months;
+/** Months of a term → per cent off it. */
+export type Discounts = { [Months in BillingTermMonths]?: number | undefined };
+
+/** What a term costs, in minor units: integers only, half a cent rounded up. */
+export const termPriceCents = (
+  monthCents: number,
+  months: BillingTermMonths,
+  discounts: Discounts = {},
+): number => Math.floor((monthCents * months * (100 - (discounts[months] ?? 0)) + 50) / 100);
+
+/** Processors charge no less. */
+export const leastCents = 50;
 
 /** Unpaid invoices are void after this. */
 export const invoiceDueDays = 14;

@@ -1,9 +1,6 @@
 import type { Invoice } from "../../protocol/api/invoices.ts";
 import { Layout } from "./layout.tsx";
-
-const money = (cents: number, currency: string) =>
-  new Intl.NumberFormat("en-US", { style: "currency", currency }).format(cents / 100);
-const day = (iso: string) => iso.slice(0, 10);
+import { day, money } from "./money.ts";
 
 const badges = {
   unpaid: <span class="badge warn">Unpaid</span>,
@@ -19,8 +16,15 @@ const starts = {
   renewal: "Your term goes on without a break when this is paid.",
 } as const;
 
+const said = {
+  unpaid: null,
+  paid: "Thank you. What you ordered is on its way.",
+  void: "This invoice is void: it can no longer be paid, and nothing is owed.",
+  refunded: "The money of this invoice was given back.",
+} as const;
+
 /** Opened by its token alone, so that whoever pays needs no account. */
-export const InvoicePage = ({ invoice }: { invoice: Invoice }) => (
+export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnItsWay: boolean }) => (
   <Layout title="Invoice">
     <h1>Invoice</h1>
     <p>
@@ -41,16 +45,26 @@ export const InvoicePage = ({ invoice }: { invoice: Invoice }) => (
         <td>{money(invoice.amountCents, invoice.currency)}</td>
       </tr>
     </table>
-    {invoice.status === "unpaid" && (
-      <>
-        <p>{starts[invoice.kind]}</p>
-        <form method="post" action={`/invoice/${invoice.token}/pay`}>
-          <button type="submit">{`Pay ${money(invoice.amountCents, invoice.currency)}`}</button>
-        </form>
-        <p class="note">Test payments: this installation uses the embedded test processor. No money moves.</p>
-      </>
+    {invoice.status === "unpaid" && isOnItsWay && (
+      <p class="note" role="status">
+        Your payment is on its way. Some banks take days to confirm one; this page shows it when they have.
+      </p>
     )}
-    {invoice.status === "paid" && <p>Thank you. What you ordered is on its way.</p>}
-    <p class="note">{invoice.id}</p>
+    {invoice.status === "unpaid" && !isOnItsWay && (
+      <form class="screen-only" method="post" action={`/invoice/${invoice.token}/pay`}>
+        <p>{starts[invoice.kind]}</p>
+        <button type="submit">{`Pay ${money(invoice.amountCents, invoice.currency)}`}</button>
+      </form>
+    )}
+    {said[invoice.status] !== null && <p>{said[invoice.status]}</p>}
+    <dl>
+      <dt>Invoice</dt>
+      <dd>{invoice.id}</dd>
+      <dt>Date</dt>
+      <dd>{day(invoice.createdAt)}</dd>
+    </dl>
+    <p class="links screen-only">
+      <a href={`/invoice/${invoice.token}/pdf`}>Download as PDF</a>
+    </p>
   </Layout>
 );

@@ -1,4 +1,7 @@
+import { tryGetContext } from "hono/context-storage";
 import type { Child } from "hono/jsx";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../env.ts";
 
 const style = `
 :root { color-scheme: light dark; --ink: #16202c; --soft: #5b6878; --line: #dfe5ec; --paper: #fff; --ground: #f3f6f9; --sea: #0b6e8f; --sea-ink: #fff; --good: #17734a; --warn: #8a5a00; }
@@ -37,8 +40,18 @@ details { border: 1px solid var(--line); border-radius: 9px; margin-top: .5rem; 
 details[open] > summary { margin-bottom: .75rem } h4 { margin-top: 1rem; font-size: .9rem } table.fields { margin: .4rem 0; font-size: .88rem } table.fields td { padding: .35rem 0 } table.fields td:last-child { text-align: left; white-space: normal; padding-left: 1.5rem; width: 60% }
 .method { font: 700 .78rem ui-monospace, monospace; min-width: 4rem; color: var(--sea) } .method.delete { color: var(--warn) } .method.post { color: var(--good) }
 .option { border-left: 3px solid var(--line); padding-left: .9rem; margin: .5rem 0 } .answer { margin: .5rem 0 } .refusal { font-size: .86rem; margin-top: .3rem }
-@media print { body { background: none } main { border: 0 } button, header, footer, .note { display: none } }
+.test-payments { color: var(--warn) }
+@media print {
+  :root { color-scheme: light; --ink: #000; --soft: #333; --line: #bbb; --paper: #fff; --good: #000; --warn: #000 }
+  body { background: none; display: block } main { border: 0; width: 100%; padding: 0 1.5rem } button, header, .note, .screen-only { display: none }
+  footer { visibility: hidden } .test-payments { visibility: visible }
+}
 `;
+
+const takesTestPayments = (): boolean => {
+  const c = tryGetContext<AppEnv>();
+  return c !== undefined && configOf(c.env).PAYMENTS === "test";
+};
 
 /** The frame of every server-rendered page: no script, nothing from elsewhere. */
 export const Layout = ({
@@ -79,7 +92,15 @@ export const Layout = ({
         )}
       </header>
       <main class={wide ? "wide" : ""}>{children}</main>
-      <footer>Hosting that people own.</footer>
+      <footer>
+        {takesTestPayments() && (
+          <p class="test-payments">
+            <strong>Test payments</strong>: this installation uses the embedded test processor. No money
+            moves.
+          </p>
+        )}
+        Hosting that people own.
+      </footer>
     </body>
   </html>
 );

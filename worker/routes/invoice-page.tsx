@@ -6,8 +6,10 @@ import type { AppEnv } from "../app-env.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/invoice.tsx";
-import { getInvoiceByToken } from "../services/invoices/get-by-token.ts";
-import { payInvoice } from "../services/invoices/pay.ts";
+import { invoicePdf } from "../pages/invoice-pdf.ts";
+import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-by-token.ts";
+import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
+import { reconcileInvoice } from "../services/payments/reconcile.ts";
 
 const wantsJson = (c: Context<AppEnv>) =>
   accepts(c, { header: "Accept", supports: ["text/html", "application/json"], default: "text/html" }) ===
@@ -17,11 +19,29 @@ const wantsJson = (c: Context<AppEnv>) =>
 export const invoicePage = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
   .get("/:token", async (c) => {
-    const invoice = await getInvoiceByToken(c.var.ctx, c.req.param("token"));
+    const { ctx } = c.var;
+    let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
+    // The customer comes back from the processor: it is asked, as its event may be late or lost.
+    if (invoice.status === "unpaid" && c.req.query("returned") !== undefined) {
+      await reconcileInvoice(ctx, invoice);
+      invoice = await getInvoiceByToken(ctx, invoice.token);
+    }
     if (wantsJson(c)) return c.json(invoice);
-    return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} />}`);
+    const isOnItsWay = invoice.status === "unpaid" && (await isPaymentOnItsWay(ctx, invoice));
+    return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} isOnItsWay={isOnItsWay} />}`);
+  })
+  .get("/:token/pdf", async (c) => {
+    const invoice = await getInvoiceByToken(c.var.ctx, c.req.param("token"));
+    return c.body(invoicePdf(invoice, c.var.ctx.payments.name === "test"), 200, {
+      "Content-Type": "application/pdf",
+      "Content-Disposition": `inline; filename="${invoice.id}.pdf"`,
+    });
   })
   .post("/:token/pay", async (c) => {
-    const invoice = await payInvoice(c.var.ctx, c.req.param("token"));
-    return wantsJson(c) ? c.json(invoice) : c.redirect(`/invoice/${invoice.token}`, 303);
+    const token = c.req.param("token");
+    // A page is for browsers, which name it; any other client wants the answer.
+    if (!c.req.header("Accept")?.includes("text/html"))
+      return c.json(await payInvoiceAtOnce(c.var.ctx, token));
+    const checkout = await payInvoice(c.var.ctx, token);
+    return c.redirect(checkout?.url ?? `/invoice/${token}`, 303);
   });

@@ -2,17 +2,14 @@ import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { readPushEvent } from "../domain/push-event.ts";
 import { limitBody } from "../middleware/body.ts";
-import { limitAddress } from "../middleware/limit.ts";
+import { clientAddress, limitAddress, takeFrom } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
+import { readEvent, receiveEvent } from "../services/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
 
-/** The address is the credential. */
-export const webhooks = new Hono<AppEnv>().post(
-  "/deploy/:id",
-  limitAddress,
-  actAs("link"),
-  limitBody,
-  async (c) => {
+/** The address is the credential; for Stripe, its signature. */
+export const webhooks = new Hono<AppEnv>()
+  .post("/deploy/:id", limitAddress, actAs("link"), limitBody, async (c) => {
     const event =
       c.req.header("X-GitHub-Event") ??
       c.req.header("X-Gitea-Event") ??
@@ -22,5 +19,17 @@ export const webhooks = new Hono<AppEnv>().post(
     return done.skipped
       ? c.json({ status: done.status, skipped: true }, 200)
       : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);
-  },
-);
+  })
+  .post("/stripe", actAs("link"), limitBody, async (c) => {
+    const body = await c.req.text();
+    let event;
+    try {
+      event = await readEvent(c.var.ctx, body, c.req.header("Stripe-Signature"));
+    } catch (error) {
+      // Stripe itself is not limited: whoever cannot sign is.
+      await takeFrom(c, "address", clientAddress(c));
+      throw error;
+    }
+    await receiveEvent(c.var.ctx, event);
+    return c.json({ received: true });
+  });

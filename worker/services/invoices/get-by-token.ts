@@ -1,16 +1,28 @@
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../context.ts";
-import { invoices } from "../../db/schema.ts";
+import { checkouts, invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { invoiceView } from "./view.ts";
+import { invoiceView, type InvoiceRow } from "./view.ts";
 
 const tokenPattern = /^inv_[0-9a-z][0-9A-Za-z]{43}$/;
 
-/** The token is the credential. */
-export async function getInvoiceByToken(ctx: Ctx, token: string): Promise<Invoice> {
+/** The token is the credential. @throws AppError not_found */
+export async function invoiceByToken(ctx: Ctx, token: string): Promise<InvoiceRow> {
   if (!tokenPattern.test(token)) throw new AppError("not_found");
   const [row] = await ctx.db.select().from(invoices).where(eq(invoices.token, token));
   if (!row) throw new AppError("not_found");
-  return invoiceView(row);
+  return row;
+}
+
+export const getInvoiceByToken = async (ctx: Ctx, token: string): Promise<Invoice> =>
+  invoiceView(await invoiceByToken(ctx, token));
+
+/** The customer is done, and the bank is not. */
+export async function isPaymentOnItsWay(ctx: Ctx, invoice: { id: string }): Promise<boolean> {
+  const [open] = await ctx.db
+    .select({ id: checkouts.id })
+    .from(checkouts)
+    .where(and(eq(checkouts.invoiceId, invoice.id as InvoiceRow["id"]), eq(checkouts.status, "processing")));
+  return open !== undefined;
 }

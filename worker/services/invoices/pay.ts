@@ -1,22 +1,25 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { conflict } from "../../domain/app-error.ts";
-import { getInvoiceByToken } from "./get-by-token.ts";
-import { settleInvoice } from "./settle.ts";
+import { applySession } from "../payments/apply-session.ts";
+import { openCheckout } from "../payments/checkout.ts";
+import { invoiceByToken } from "./get-by-token.ts";
+import { invoiceView } from "./view.ts";
 
-/** Pays with the embedded test processor, which takes no money. Paying a paid invoice changes nothing. */
-export async function payInvoice(ctx: Ctx, token: string): Promise<Invoice> {
-  const invoice = await getInvoiceByToken(ctx, token);
-  if (invoice.status === "paid") return invoice;
-  if (invoice.status !== "unpaid")
-    throw conflict(`This invoice is ${invoice.status} and can no longer be paid.`);
-  const { amountCents, currency } = invoice;
-  await settleInvoice(ctx, invoice.id as Id<"invoice">, {
-    processor: "test",
-    reference: invoice.id,
-    amountCents,
-    currency,
-  });
-  return getInvoiceByToken(ctx, token);
+/** Where the customer pays it; null where it is paid already. Nothing is paid by asking. */
+export async function payInvoice(ctx: Ctx, token: string): Promise<{ url: string } | null> {
+  const { id } = await invoiceByToken(ctx, token);
+  const session = await openCheckout(ctx, id);
+  return session?.url ? { url: session.url } : null;
+}
+
+/** For clients that show no page: the test processor takes the payment at once. Any other processor's page is answered. */
+export async function payInvoiceAtOnce(ctx: Ctx, token: string): Promise<Invoice | { url: string }> {
+  const { id } = await invoiceByToken(ctx, token);
+  const session = await openCheckout(ctx, id);
+  if (session?.url && !ctx.payments.payAtOnce) return { url: session.url };
+  if (session) {
+    await ctx.payments.payAtOnce?.(session.id);
+    await applySession(ctx, await ctx.payments.retrieve(session.id));
+  }
+  return invoiceView(await invoiceByToken(ctx, token));
 }

@@ -1,71 +1,87 @@
-import { and, eq, sql } from "drizzle-orm";
-import type { Id } from "../../../protocol/ids.ts";
+import { and, eq, sql, type SQL } from "drizzle-orm";
+import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { invoices, sites } from "../../db/schema.ts";
-import { addMonths } from "../../domain/pricing.ts";
-import { siteEvents } from "../../domain/site-events.ts";
-import { databasePaid } from "../databases/paid.ts";
-import { queueDeployment } from "../deployments/queue.ts";
+import { invoices, payments } from "../../db/schema.ts";
+import type { PaymentReport } from "../../domain/settlement.ts";
+import { recordEvent, type ReceivedEvent } from "../payments/record-event.ts";
+import { effects } from "./effects/index.ts";
 
-export type Settlement = {
+export type Settlement = PaymentReport & {
   processor: "test" | "stripe";
-  reference: string;
-  amountCents: number;
-  currency: string;
+  sessionId: string;
+  /** The event that told it; none where the processor was asked. */
+  event?: ReceivedEvent | undefined;
 };
+export type Settled = "settled" | "known" | "flagged";
+
+/** `whyNotSettled` as SQL, for an invoice that may be missing. The simulation holds the two together. */
+const reasonOf = ({ amountCents, currency }: PaymentReport): SQL => sql`
+  CASE WHEN i.id IS NULL THEN 'unknown_invoice' WHEN i.currency <> ${currency} THEN 'wrong_currency'
+    WHEN i.amount_cents <> ${amountCents} THEN 'wrong_amount' WHEN i.status = 'void' THEN 'invoice_void'
+    ELSE 'paid_twice' END`;
 
 /**
- * One batch: invoice paid, payment recorded, site DEPLOYING or database PROVISIONING, its job queued for the host that
- * fits best; or nothing of it. However often it is reported, the first report settles.
- * @returns whether this report settled it
+ * The processor has this money. One batch: invoice paid, payment recorded and what its kind causes; or, where it does not
+ * fit, a flag for an operator. However often it is reported, by whomever and in whatever order: once.
  */
-export async function settleInvoice(ctx: Ctx, invoiceId: Id<"invoice">, paid: Settlement): Promise<boolean> {
+export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Settlement): Promise<Settled> {
+  const { processor, reference, amountCents, currency, sessionId, event } = paid;
   const mark = ctx.newMark();
   const now = ctx.now();
-  const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
-  if (!invoice || (invoice.kind !== "site" && invoice.kind !== "database")) return false;
-  const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
-  const { from, to, wanted } = siteEvents.invoicePaid;
-  const settling = [
+  const [invoice] =
+    invoiceId !== null && isId("invoice", invoiceId)
+      ? await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId))
+      : [];
+  const effectOf = invoice && effects[invoice.kind];
+  if (invoice && !effectOf) throw new Error(`Nothing says what a paid ${invoice.kind} invoice causes`);
+  const effect = invoice && effectOf?.(ctx, invoice, mark, now);
+  const isPayment = sql`EXISTS (SELECT 1 FROM payments WHERE processor = ${processor} AND reference = ${reference})`;
+  const isSettledNow = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
+  const [[settled], , , , , [payment], ...rest] = await ctx.db.batch([
     ctx.db
       .update(invoices)
       .set({ status: "paid", paidAt: now, settlementMark: mark })
       .where(
         and(
-          eq(invoices.id, invoiceId),
+          eq(invoices.id, invoice?.id ?? "invoice_none"),
           eq(invoices.status, "unpaid"),
-          eq(invoices.amountCents, paid.amountCents),
-          eq(invoices.currency, paid.currency),
+          eq(invoices.amountCents, amountCents),
+          eq(invoices.currency, currency),
+          sql`NOT ${isPayment}`,
         ),
       )
       .returning({ id: invoices.id }),
     ctx.statement(sql`
       INSERT INTO payments (id, invoice_id, processor, reference, amount_cents, currency, created_at)
-      SELECT ${ctx.newId("payment")}, id, ${paid.processor}, ${paid.reference}, ${paid.amountCents}, ${paid.currency}, ${now.getTime()}
+      SELECT ${ctx.newId("payment")}, id, ${processor}, ${reference}, ${amountCents}, ${currency}, ${now.getTime()}
       FROM invoices WHERE settlement_mark = ${mark}`),
-  ] as const;
-  if (invoice.kind === "database") {
-    const [[settled], , [database]] = await ctx.db.batch([
-      ...settling,
-      ...databasePaid(ctx, invoice, mark, now),
-    ]);
-    if (database) ctx.hosts.wake(database.hostId);
-    return settled !== undefined;
-  }
-  const [[settled], , [site]] = await ctx.db.batch([
-    ...settling,
+    ctx.statement(sql`
+      INSERT INTO payment_flags (id, reason, reference, invoice_id, amount_cents, currency, created_at)
+      SELECT ${ctx.newId("flag")}, ${reasonOf(paid)}, ${reference}, ${invoiceId}, ${amountCents}, ${currency}, ${now.getTime()}
+      FROM (SELECT 1) LEFT JOIN invoices i ON i.id = ${invoice?.id ?? null}
+      WHERE NOT ${isPayment} ON CONFLICT DO NOTHING`),
+    ctx.statement(sql`
+      UPDATE checkouts SET status = 'paid' WHERE processor = ${processor} AND session_id = ${sessionId}`),
+    // News of its refund may have come first.
+    ctx.statement(sql`
+      UPDATE invoices SET status = 'refunded' WHERE settlement_mark = ${mark} AND EXISTS (
+        SELECT 1 FROM payment_flags WHERE reason = 'refunded_elsewhere' AND amount_cents >= ${amountCents}
+          AND reference = ${`${reference}:`} || amount_cents)`),
     ctx.db
-      .update(sites)
-      .set({
-        status: to,
-        wanted,
-        paidUntil: addMonths(now, invoice.termMonths ?? 1),
-        updatedAt: now,
-      })
-      .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
-      .returning({ hostId: sites.hostId }),
-    ...queueDeployment(ctx, siteId, { trigger: "payment" }),
+      .select({ id: payments.id })
+      .from(payments)
+      .where(and(eq(payments.processor, processor), eq(payments.reference, reference))),
+    ...(event
+      ? [
+          recordEvent(
+            ctx,
+            event,
+            sql`CASE WHEN ${isSettledNow} THEN 'applied' WHEN ${isPayment} THEN 'known' ELSE 'flagged' END`,
+          ),
+        ]
+      : []),
+    ...(effect?.statements ?? []),
   ]);
-  if (site) ctx.hosts.wake(site.hostId);
-  return settled !== undefined;
+  if (settled) effect?.hint?.(event ? rest.slice(1) : rest);
+  return settled ? "settled" : payment ? "known" : "flagged";
 }

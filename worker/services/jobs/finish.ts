@@ -10,7 +10,7 @@ import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
-import { forgetSite } from "../sites/remove.ts";
+import { forgetSite } from "../sites/forget.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
 

@@ -1,24 +1,29 @@
 import { asc, eq } from "drizzle-orm";
 import type { Page } from "../../../protocol/api/common.ts";
-import type { Pack } from "../../../protocol/api/packs.ts";
+import type { Pack, PackForOperator } from "../../../protocol/api/packs.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
+import { requireOperator } from "../hosts/require-operator.ts";
+import { packForOperator, packView } from "./view.ts";
+
+const cheapestFirst = [asc(packs.kind), asc(packs.priceCents), asc(packs.id)];
 
 /** What can be bought, cheapest first; few enough for one page. */
 export async function listPacks(ctx: Ctx): Promise<Page<Pack>> {
   const rows = await ctx.db
-    .select({
-      id: packs.id,
-      kind: packs.kind,
-      name: packs.name,
-      amountCents: packs.priceCents,
-      currency: packs.currency,
-      memoryMb: packs.memoryMb,
-      cpuMilli: packs.cpuMilli,
-      diskGb: packs.diskGb,
-    })
+    .select()
     .from(packs)
     .where(eq(packs.active, true))
-    .orderBy(asc(packs.kind), asc(packs.priceCents), asc(packs.id));
-  return { data: rows, nextCursor: null };
+    .orderBy(...cheapestFirst);
+  return { data: rows.map(packView), nextCursor: null };
+}
+
+/** All there are, inactive ones as well. */
+export async function listAllPacks(ctx: Ctx): Promise<Page<PackForOperator>> {
+  requireOperator(ctx);
+  const rows = await ctx.db
+    .select()
+    .from(packs)
+    .orderBy(...cheapestFirst);
+  return { data: rows.map(packForOperator), nextCursor: null };
 }

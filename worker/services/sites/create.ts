@@ -40,7 +40,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
   const siteId = ctx.newId("site");
   const invoiceId = ctx.newId("invoice");
   const invoiceToken = mintToken("inv", ctx.random(32));
-  const amountCents = termPriceCents(pack.priceCents, input.billingTerm);
+  const amountCents = termPriceCents(pack.priceCents, input.billingTerm, pack.discounts);
   const months = `${input.billingTerm} ${input.billingTerm === 1 ? "month" : "months"}`;
   const site: typeof sites.$inferInsert = {
     id: siteId,

@@ -1,21 +1,12 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
-import {
-  commands,
-  databaseLinks,
-  deployments,
-  domains,
-  invoices,
-  schedules,
-  siteEnvVersions,
-  siteVolumes,
-  sites,
-} from "../../db/schema.ts";
+import { invoices, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
+import { forgetSite } from "./forget.ts";
 import { siteOwnedBy } from "./owned.ts";
 
 /** DELETING is final: open work of the site ends, a host cleans up, then the record goes. */
@@ -54,17 +45,3 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
-
-/** Statements for one batch that delete the record, children first, where `guard` still holds. */
-export const forgetSite = (ctx: Ctx, siteId: SiteId, guard: ReturnType<typeof sql>) =>
-  [
-    ctx.db.delete(deployments).where(and(eq(deployments.siteId, siteId), guard)),
-    ctx.db.delete(databaseLinks).where(and(eq(databaseLinks.siteId, siteId), guard)),
-    ctx.db.delete(domains).where(and(eq(domains.siteId, siteId), guard)),
-    ctx.db.delete(siteVolumes).where(and(eq(siteVolumes.siteId, siteId), guard)),
-    ctx.db.delete(commands).where(and(eq(commands.siteId, siteId), guard)),
-    ctx.db.delete(schedules).where(and(eq(schedules.siteId, siteId), guard)),
-    ctx.db.delete(siteEnvVersions).where(and(eq(siteEnvVersions.siteId, siteId), guard)),
-    ctx.db.delete(sites).where(and(eq(sites.id, siteId), guard)),
-  ] as const;
-type SiteId = (typeof sites.$inferSelect)["id"];

@@ -1,0 +1,36 @@
+import * as z from "zod";
+import { flagReasons } from "../states.ts";
+import { ListQuery, Timestamp } from "./common.ts";
+
+/** Something about money that an operator has to look at. */
+export const PaymentFlag = z
+  .object({
+    id: z.string(),
+    reason: z.enum(flagReasons),
+    /** The processor's name for the payment, refund or dispute. */
+    reference: z.string(),
+    invoiceId: z.string().nullable(),
+    amountCents: z.number().int().nullable(),
+    currency: z.string().nullable(),
+    createdAt: Timestamp,
+    resolvedAt: Timestamp.nullable(),
+    resolution: z.string().nullable(),
+  })
+  .meta({ id: "PaymentFlag" });
+export type PaymentFlag = z.infer<typeof PaymentFlag>;
+
+/** Open ones, unless `resolved` asks for all. */
+export const FlagQuery = ListQuery.extend({ resolved: z.enum(["0", "1"]).default("0") });
+export type FlagQuery = z.infer<typeof FlagQuery>;
+
+export const FlagResolve = z.strictObject({ resolution: z.string().trim().min(1).max(1000) });
+export type FlagResolve = z.infer<typeof FlagResolve>;
+
+export const LedgerVerified = z.object({
+  ok: z.boolean(),
+  transfers: z.number().int(),
+  accounts: z.number().int(),
+  /** What does not add up, as sentences; the first hundred. */
+  problems: z.array(z.string()),
+});
+export type LedgerVerified = z.infer<typeof LedgerVerified>;

@@ -1,0 +1,44 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { StripeServer } from "./server.ts";
+
+/** The local Stripe on a port of its own; a connection that breaks is cut. */
+export async function serveStripe(
+  stripe: StripeServer,
+): Promise<{ host: string; port: number; close(): Promise<void> }> {
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const method = incoming.method ?? "GET";
+      const headers = new Headers(
+        Object.entries(incoming.headers).flatMap(([name, value]) =>
+          value === undefined ? [] : [[name, [value].flat().join(", ")] as [string, string]],
+        ),
+      );
+      const request = new Request(new URL(incoming.url ?? "/", "http://127.0.0.1"), {
+        method,
+        headers,
+        ...(method !== "GET" && { body: Buffer.concat(chunks) }),
+      });
+      stripe.handle(request).then(
+        async (response) => {
+          outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+          outgoing.end(await response.text());
+        },
+        () => incoming.socket.destroy(),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    host: "127.0.0.1",
+    port,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}

@@ -1,0 +1,441 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { reconcilePayments } from "../../worker/services/payments/reconcile.ts";
+import { tendBilling } from "../../worker/services/payments/tend.ts";
+import { account, api, bindings, createSite, operator, site } from "./service.ts";
+import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+const hourMs = 3_600_000;
+const paymentsOf = (invoiceId: string) => rows("SELECT * FROM payments WHERE invoice_id = ?", invoiceId);
+const checkoutsOf = (invoiceId: string) =>
+  rows<{ status: string; number: number }>(
+    "SELECT status, number FROM checkouts WHERE invoice_id = ? ORDER BY number",
+    invoiceId,
+  );
+/** Each of the two events once or twice, in every order that differs. */
+const orders = <T>(a: T, b: T): T[][] => [
+  [a, b],
+  [b, a],
+  [a, b, a, b],
+  [b, a, b, a],
+  [a, a, b, b],
+  [b, b, a, a],
+];
+
+async function bought() {
+  const key = await account();
+  return { key, ...(await buyCredits(key)) };
+}
+
+/** Paid once, by one payment, with the credits in the ledger once, and nothing flagged. */
+async function expectPaidOnce(service: StripeService, of: Awaited<ReturnType<typeof bought>>) {
+  expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
+  expect(await paymentsOf(of.invoiceId)).toHaveLength(1);
+  expect(await flagsOf(of.invoiceId)).toEqual([]);
+  expect(await credits(of.key)).toMatchObject({
+    balance: 500,
+    transactions: [{ type: "purchase", amount: 500 }],
+  });
+}
+
+describe("a checkout", () => {
+  it("asks for the amount of the invoice, names it, and pays nothing by itself", async () => {
+    const service = stripeService();
+    const { invoiceId, invoiceToken } = await bought();
+    const form = await service.call(`/invoice/${invoiceToken}/pay`, {
+      method: "POST",
+      headers: { Accept: "text/html" },
+    });
+    expect(form.status).toBe(303);
+    expect(form.headers.get("Location")).toMatch(/^https:\/\/checkout\.stripe\.com\/c\/pay\/cs_test_/);
+    const [session] = service.stripe.sessions.values();
+    expect(session).toMatchObject({
+      amount_total: 500,
+      currency: "usd",
+      client_reference_id: invoiceId,
+      metadata: { invoice: invoiceId },
+    });
+    expect((await service.invoice(invoiceToken)).status).toBe("unpaid");
+  });
+
+  it("is one, however often and by how many at once the button is pressed", async () => {
+    const service = stripeService();
+    const { invoiceId, invoiceToken } = await bought();
+    const sessions = await Promise.all(Array.from({ length: 20 }, () => service.open(invoiceToken)));
+    expect(new Set([...sessions, await service.open(invoiceToken)]).size).toBe(1);
+    expect(service.stripe.sessions.size).toBe(1);
+    expect(await checkoutsOf(invoiceId)).toEqual([{ status: "open", number: 1 }]);
+  });
+
+  it("whose answer was lost after Stripe had acted is the same one when asked for again", async () => {
+    const service = stripeService();
+    const { invoiceToken } = await bought();
+    service.stripe.breakNext({ on: /POST .*sessions$/, acts: true, times: 3 });
+    expect((await service.pay(invoiceToken)).status).toBe(409);
+    expect(service.stripe.sessions.size).toBe(1);
+    await service.open(invoiceToken);
+    expect(service.stripe.sessions.size).toBe(1);
+  });
+
+  it("survives answers of 500 and 429: the SDK asks again, or the next press does", async () => {
+    const service = stripeService();
+    const first = await bought();
+    service.stripe.breakNext({ on: /sessions$/, answer: 500, times: 2 });
+    await service.open(first.invoiceToken);
+    const second = await bought();
+    service.stripe.breakNext({ on: /sessions$/, answer: 429, times: 1 });
+    expect((await service.pay(second.invoiceToken)).status).toBe(409);
+    await service.open(second.invoiceToken);
+    expect(service.stripe.sessions.size).toBe(2);
+  });
+
+  it("that has expired makes room for another, and both cannot be open at once", async () => {
+    const service = stripeService();
+    const { invoiceId, invoiceToken } = await bought();
+    const old = await service.open(invoiceToken);
+    service.stripe.expire(old);
+    const next = await service.open(invoiceToken);
+    expect(next).not.toBe(old);
+    expect(await checkoutsOf(invoiceId)).toEqual([
+      { status: "expired", number: 1 },
+      { status: "open", number: 2 },
+    ]);
+  });
+
+  it("of an invoice that is void or paid is refused, or not needed", async () => {
+    const service = stripeService();
+    const of = await bought();
+    service.stripe.pay(await service.open(of.invoiceToken));
+    // No event came: pressing the button asks Stripe, and does not charge again.
+    expect(await (await service.pay(of.invoiceToken)).json()).toMatchObject({ status: "paid" });
+    await expectPaidOnce(service, of);
+    const other = await bought();
+    await service.asOperator(await operator(), "POST", `/invoices/${other.invoiceId}/void`);
+    expect((await service.pay(other.invoiceToken)).status).toBe(409);
+  });
+});
+
+describe("a payment", () => {
+  it("reported 20 times at once is one", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const event = service.stripe.pay(await service.open(of.invoiceToken));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => service.send(event)));
+    expect(new Set(answers)).toEqual(new Set([200]));
+    await expectPaidOnce(service, of);
+    expect(await rows("SELECT outcome FROM processor_events WHERE id = ?", event.id)).toHaveLength(1);
+  });
+
+  it("starts the site it is for, once", async () => {
+    const service = stripeService();
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    const event = service.stripe.pay(await service.open(invoiceToken));
+    await Promise.all([
+      service.send(event),
+      service.send(event),
+      service.invoice(invoiceToken, "?returned=1"),
+    ]);
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
+    expect(await rows("SELECT id FROM deployments WHERE site_id = ?", siteId)).toHaveLength(1);
+    expect(await rows("SELECT id FROM jobs WHERE site_id = ?", siteId)).toHaveLength(1);
+  });
+
+  it("is heard of when the customer comes back, and by the cron, though no event ever comes", async () => {
+    const service = stripeService();
+    const [back, never] = [await bought(), await bought()];
+    service.stripe.pay(await service.open(back.invoiceToken));
+    expect((await service.invoice(back.invoiceToken)).status).toBe("unpaid");
+    await service.invoice(back.invoiceToken, "?returned=1");
+    await expectPaidOnce(service, back);
+    service.stripe.pay(await service.open(never.invoiceToken));
+    await reconcilePayments(service.ctx(hourMs));
+    await expectPaidOnce(service, never);
+  });
+
+  it("reported three days late, after it was found by asking, changes nothing", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const event = service.stripe.pay(await service.open(of.invoiceToken));
+    await reconcilePayments(service.ctx(hourMs));
+    event.created -= 3 * 86_400;
+    expect(await service.send(event)).toBe(200);
+    await expectPaidOnce(service, of);
+    expect(await rows("SELECT outcome FROM processor_events WHERE id = ?", event.id)).toEqual([
+      { outcome: "known" },
+    ]);
+  });
+
+  it.each([
+    ["another amount", { amount_total: 499 }, "wrong_amount"],
+    ["another currency", { currency: "eur" }, "wrong_currency"],
+    ["no amount", { amount_total: null }, "wrong_currency"],
+  ])("of %s is flagged and credits nothing", async (name, change, reason) => {
+    const service = stripeService();
+    const of = await bought();
+    const event = service.stripe.pay(await service.open(of.invoiceToken));
+    Object.assign(event.data.object, change, name === "no amount" && { currency: null });
+    for (let time = 0; time < 3; time++) expect(await service.send(event)).toBe(200);
+    expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
+    expect(await flagsOf(of.invoiceId)).toEqual([reason]);
+    expect((await credits(of.key)).balance).toBe(0);
+    // Nor does anybody pay twice until an operator has looked.
+    expect((await service.pay(of.invoiceToken)).status).toBe(409);
+  });
+
+  it("that names no invoice, another one, or two is flagged with its money", async () => {
+    const service = stripeService();
+    for (const change of [
+      { client_reference_id: null, metadata: {} },
+      {
+        client_reference_id: "invoice_001m80000000000000000000000",
+        metadata: { invoice: "invoice_001m80000000000000000000000" },
+      },
+      { metadata: { invoice: "invoice_001m80000000000000000000000" } },
+    ]) {
+      const of = await bought();
+      const event = service.stripe.pay(await service.open(of.invoiceToken));
+      Object.assign(event.data.object, change);
+      await service.send(event);
+      expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
+      expect(
+        await rows(
+          "SELECT reason, amount_cents, currency FROM payment_flags WHERE reference = ?",
+          event.data.object["payment_intent"],
+        ),
+      ).toEqual([{ reason: "unknown_invoice", amount_cents: 500, currency: "usd" }]);
+    }
+  });
+
+  it("of a void invoice, and a second one of a paid invoice, is flagged and not lost", async () => {
+    const service = stripeService();
+    const late = await bought();
+    const session = await service.open(late.invoiceToken);
+    await service.asOperator(await operator(), "POST", `/invoices/${late.invoiceId}/void`);
+    await service.send(service.stripe.pay(session));
+    expect([(await service.invoice(late.invoiceToken)).status, await flagsOf(late.invoiceId)]).toEqual([
+      "void",
+      ["invoice_void"],
+    ]);
+    const twice = await bought();
+    const event = service.stripe.pay(await service.open(twice.invoiceToken));
+    await service.send(event);
+    const again = {
+      ...event,
+      id: "evt_second",
+      data: { object: { ...event.data.object, id: "cs_test_other", payment_intent: "pi_other" } },
+    };
+    await service.send(again);
+    expect([await flagsOf(twice.invoiceId), (await credits(twice.key)).balance]).toEqual([
+      ["paid_twice"],
+      500,
+    ]);
+  });
+
+  it("of a test while a live key is set, or live while a test key is, is flagged and credits nothing", async () => {
+    for (const [key, livemode] of [
+      ["sk_live_local", false],
+      ["sk_test_local", true],
+    ] as const) {
+      const service = stripeService(key);
+      const of = await bought();
+      const event = service.stripe.pay(await service.open(of.invoiceToken));
+      event.livemode = livemode;
+      event.data.object["livemode"] = livemode;
+      await service.send(event);
+      expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
+      expect(await flagsOf(of.invoiceId)).toEqual(["wrong_mode"]);
+    }
+  });
+
+  it("with a bad, old or missing signature, or an altered body, is refused and leaves no trace", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const event = service.stripe.pay(await service.open(of.invoiceToken));
+    expect(await service.send(event, { secret: "whsec_other" })).toBe(400);
+    expect(await service.send(event, { ageSeconds: 301 })).toBe(400);
+    const { body, headers } = service.stripe.signed(event);
+    const post = async (sent: string, sentHeaders: Record<string, string>) =>
+      (await service.call("/webhooks/stripe", { method: "POST", body: sent, headers: sentHeaders })).status;
+    expect(await post(body.replace('"amount_total":500', '"amount_total":501'), headers)).toBe(400);
+    expect(await post(`${body} `, headers)).toBe(400);
+    expect(await post(body, {})).toBe(400);
+    expect(await rows("SELECT id FROM processor_events WHERE id = ?", event.id)).toEqual([]);
+    expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
+    expect(await service.send(event)).toBe(200);
+    await expectPaidOnce(service, of);
+  });
+});
+
+describe("a delayed payment", () => {
+  it("waits for the bank, takes no second one meanwhile, and settles when the money is there", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const session = await service.open(of.invoiceToken);
+    await service.send(service.stripe.pay(session, true));
+    expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
+    expect((await service.pay(of.invoiceToken)).status).toBe(409);
+    expect(await (await service.call(`/invoice/${of.invoiceToken}`)).text()).toContain("on its way");
+    // Nobody voids what is being paid.
+    await tendBilling(service.ctx(30 * 24 * hourMs));
+    const refused = await service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/void`);
+    expect(refused.status).toBe(409);
+    await service.send(service.stripe.end(session, true));
+    await expectPaidOnce(service, of);
+  });
+
+  it.each(["by event", "by asking"])("that fails lets the customer pay again (%s)", async (how) => {
+    const service = stripeService();
+    const of = await bought();
+    const session = await service.open(of.invoiceToken);
+    await service.send(service.stripe.pay(session, true));
+    const failed = service.stripe.end(session, false);
+    if (how === "by event") await service.send(failed);
+    service.stripe.pay(await service.open(of.invoiceToken));
+    await service.invoice(of.invoiceToken, "?returned=1");
+    await expectPaidOnce(service, of);
+  });
+
+  it("ends alike in whatever order and number its events come", async () => {
+    for (const isPaid of [true, false])
+      for (let order = 0; order < 6; order++) {
+        const service = stripeService();
+        const of = await bought();
+        const session = await service.open(of.invoiceToken);
+        const [done, ended] = [service.stripe.pay(session, true), service.stripe.end(session, isPaid)];
+        for (const event of orders(done, ended)[order] ?? []) await service.send(event);
+        if (isPaid) await expectPaidOnce(service, of);
+        else expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
+        expect((await checkoutsOf(of.invoiceId)).map(({ status }) => status)).toEqual([
+          isPaid ? "paid" : "failed",
+        ]);
+      }
+  });
+});
+
+describe("a refund", () => {
+  async function paid(service: StripeService) {
+    const of = await bought();
+    await service.send(service.stripe.pay(await service.open(of.invoiceToken)));
+    const [intent] = [...service.stripe.intents.values()].slice(-1);
+    const refund = async (body: object = {}) =>
+      service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/refund`, body);
+    return { ...of, refund, intent: intent?.id ?? "" };
+  }
+
+  it("gives the money back once and takes the credits back, and its own news is no surprise", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    const before = service.stripe.events.length;
+    expect((await of.refund()).body).toMatchObject({ status: "done", amountCents: 500, missingCredits: 0 });
+    expect((await of.refund()).status).toBe(409);
+    for (const event of service.stripe.events.slice(before)) await service.send(event);
+    expect(service.stripe.refunds.size).toBe(1);
+    expect((await service.invoice(of.invoiceToken)).status).toBe("refunded");
+    expect(await credits(of.key)).toMatchObject({
+      balance: 0,
+      transactions: [
+        { type: "refund", amount: -500 },
+        { type: "purchase", amount: 500 },
+      ],
+    });
+    expect(await flagsOf(of.invoiceId)).toEqual([]);
+  });
+
+  it("asked for 10 times at once is one", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    await Promise.all(Array.from({ length: 10 }, () => of.refund()));
+    expect(service.stripe.refunds.size).toBe(1);
+    expect((await credits(of.key)).balance).toBe(0);
+  });
+
+  it("whose answer was lost holds the credits, and is finished by the cron without a second one", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    service.stripe.breakNext({ on: /refunds/, acts: true, times: 3 });
+    expect((await of.refund()).body).toMatchObject({ status: "pending" });
+    expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
+    expect(await rows("SELECT balance - held AS free FROM ledger_accounts WHERE held > 0")).toContainEqual({
+      free: 0,
+    });
+    await reconcilePayments(service.ctx());
+    expect(service.stripe.refunds.size).toBe(1);
+    expect([(await service.invoice(of.invoiceToken)).status, (await credits(of.key)).balance]).toEqual([
+      "refunded",
+      0,
+    ]);
+  });
+
+  it("made by hand at Stripe is recorded and flagged, in part and in full, before or after the payment is heard of", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    await service.send(service.stripe.refundByHand(of.intent, 100));
+    expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
+    await service.send(service.stripe.refundByHand(of.intent, 400));
+    expect((await service.invoice(of.invoiceToken)).status).toBe("refunded");
+    expect(await flagsOf(of.invoiceId)).toEqual(["refunded_elsewhere", "refunded_elsewhere"]);
+    const early = await bought();
+    const event = service.stripe.pay(await service.open(early.invoiceToken));
+    await service.send(service.stripe.refundByHand(String(event.data.object["payment_intent"]), 500));
+    await service.send(event);
+    expect((await service.invoice(early.invoiceToken)).status).toBe("refunded");
+  });
+
+  it("that the bank returns is flagged", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    await of.refund();
+    const [refund] = service.stripe.refunds.values();
+    await service.send(service.stripe.tell("refund.failed", { ...refund, status: "failed" }));
+    expect(await flagsOf(of.invoiceId)).toEqual(["refund_failed"]);
+  });
+
+  it("of a dispute is the bank's: it is recorded and flagged once, and its end is not undone by older news", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    const dispute = {
+      id: `dp_${of.intent}`,
+      payment_intent: of.intent,
+      amount: 500,
+      currency: "usd",
+      reason: "fraudulent",
+    };
+    const created = service.stripe.tell("charge.dispute.created", { ...dispute, status: "needs_response" });
+    const closed = service.stripe.tell("charge.dispute.closed", { ...dispute, status: "lost" });
+    for (const event of [closed, created, closed, created]) await service.send(event);
+    expect(await rows("SELECT status FROM disputes WHERE id = ?", dispute.id)).toEqual([{ status: "lost" }]);
+    expect(await flagsOf(of.invoiceId)).toEqual(["disputed"]);
+  });
+});
+
+it("an event id is kept for ever, and so are payments", async () => {
+  const service = stripeService();
+  const event = service.stripe.tell("customer.created", { id: "cus_1" });
+  expect(await service.send(event)).toBe(200);
+  expect(await rows("SELECT outcome FROM processor_events WHERE id = ?", event.id)).toEqual([
+    { outcome: "ignored" },
+  ]);
+  await expect(bindings.DB.prepare("DELETE FROM processor_events").run()).rejects.toThrow(/for ever/);
+});
+
+it("an operator sees what is flagged and says how it was dealt with", async () => {
+  const service = stripeService();
+  const of = await bought();
+  const event = service.stripe.pay(await service.open(of.invoiceToken));
+  event.data.object["amount_total"] = 1;
+  await service.send(event);
+  const key = await operator();
+  const open = async () =>
+    (await api<{ data: { id: string; invoiceId: string }[] }>(key, "GET", "/payments/flagged?limit=100")).body
+      .data;
+  const flag = (await open()).find(({ invoiceId }) => invoiceId === of.invoiceId);
+  expect(flag).toMatchObject({ reason: "wrong_amount", amountCents: 1, resolvedAt: null });
+  const path = `/payments/flagged/${flag?.id}/resolve`;
+  expect((await api(key, "POST", path, { resolution: "Refunded." })).body).toMatchObject({
+    resolution: "Refunded.",
+    resolvedAt: expect.any(String),
+  });
+  expect((await open()).map(({ id }) => id)).not.toContain(flag?.id);
+});

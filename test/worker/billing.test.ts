@@ -1,0 +1,378 @@
+import { describe, expect, it } from "vitest";
+import { configOf } from "../../worker/env.ts";
+import { contextOf, type Ctx } from "../../worker/context.ts";
+import { holdCredits } from "../../worker/services/credits/hold.ts";
+import { postHold } from "../../worker/services/credits/post-hold.ts";
+import { voidExpiredHolds, voidHold } from "../../worker/services/credits/void-hold.ts";
+import { tendBilling } from "../../worker/services/payments/tend.ts";
+import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
+import { buyCredits, credits, rows, smallPackage } from "./stripe-service.ts";
+
+const dayMs = 86_400_000;
+const later = (ms: number): Ctx => ({
+  ...contextOf(bindings, { type: "system" }, () => undefined),
+  now: () => new Date(Date.now() + ms),
+});
+const ctx = later(0);
+
+/** An account with credits that were granted. */
+async function rich(amount: number) {
+  const key = await account();
+  const [row] = await rows<{ id: `acc_${string}` }>("SELECT id FROM accounts ORDER BY id DESC LIMIT 1");
+  const accountId = row?.id as `acc_${string}`;
+  const granted = await api(await operator(), "POST", "/credits/grants", { accountId, amount });
+  expect(granted.status).toBe(201);
+  const hold = (id: string, held: number) =>
+    holdCredits(ctx, { id, accountId, amount: held, expiresAt: new Date(Date.now() + 60_000) });
+  return { key, accountId, hold };
+}
+const verified = async () => (await api(await operator(), "GET", "/ledger/verify")).body;
+
+describe("credits", () => {
+  it("are bought by the package and are there once the invoice is paid, once", async () => {
+    const key = await account();
+    expect(await credits(key)).toEqual({ balance: 0, transactions: [] });
+    const { invoiceToken, invoiceId } = await buyCredits(key);
+    expect((await credits(key)).balance).toBe(0);
+    const paid = await Promise.all(Array.from({ length: 10 }, () => pay(invoiceToken)));
+    for (const answer of paid)
+      expect(await answer.json()).toMatchObject({ id: invoiceId, status: "paid", kind: "credits" });
+    expect(await credits(key)).toEqual({
+      balance: 500,
+      transactions: [
+        {
+          id: expect.stringMatching(/^tx_/),
+          type: "purchase",
+          amount: 500,
+          createdAt: expect.stringMatching(/Z$/),
+        },
+      ],
+    });
+  });
+
+  it("are as many as the invoice promised, whatever the package has become meanwhile", async () => {
+    const key = await account();
+    const made = await api<{ id: string }>(await operator(), "POST", "/credits/packages", {
+      name: "Trial",
+      credits: 50,
+      amountCents: 100,
+    });
+    const { invoiceToken } = await buyCredits(key, made.body.id);
+    const path = `/credits/packages/${made.body.id}`;
+    const change = { credits: 10, amountCents: 900, active: false };
+    expect((await api(await operator(), "PATCH", path, change)).body).toMatchObject(change);
+    expect(await (await pay(invoiceToken)).json()).toMatchObject({ amountCents: 100 });
+    expect((await credits(key)).balance).toBe(50);
+    expect((await api(key, "POST", "/credits/purchase", { packageId: made.body.id })).status).toBe(400);
+    expect((await api(key, "POST", "/credits/purchase", { packageId: "cpk_none" })).status).toBe(400);
+  });
+
+  it("show the last 20 transactions, newest first", async () => {
+    const { key, hold } = await rich(100);
+    for (let index = 1; index <= 25; index++) {
+      await hold(`many-${index}`, 1);
+      await postHold(ctx, `many-${index}`, 1);
+    }
+    const { balance, transactions } = await credits(key);
+    expect([balance, transactions.length]).toEqual([75, 20]);
+    expect(transactions.every(({ type, amount }) => type === "chat" && amount === -1)).toBe(true);
+    const ids = await rows<{ id: string }>("SELECT id FROM ledger_transfers ORDER BY seq DESC LIMIT 20");
+    expect(transactions.map(({ id }) => id)).toEqual(ids.map(({ id }) => id));
+  });
+
+  it("are granted by operators only, to an account that exists", async () => {
+    const { key, accountId } = await rich(5);
+    expect((await api(key, "POST", "/credits/grants", { accountId, amount: 5 })).status).toBe(403);
+    const key2 = await operator();
+    for (const body of [
+      { amount: 5 },
+      { accountId, amount: 0 },
+      { accountId, amount: 1.5 },
+      { accountId, amount: -5 },
+      { accountId, email: "a@example.com", amount: 5 },
+      { accountId: "acc_none", amount: 5 },
+    ])
+      expect([body, (await api(key2, "POST", "/credits/grants", body)).status]).toEqual([body, 400]);
+    expect((await credits(key)).balance).toBe(5);
+  });
+});
+
+describe("the balance", () => {
+  it("never goes below zero: of 50 at once that want all of it, one gets it", async () => {
+    const { key, hold } = await rich(7);
+    const asked = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, index) => hold(`race-${index}`, 7)),
+    );
+    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const posted = await Promise.all(
+      Array.from({ length: 150 }, (_, index) => postHold(ctx, `race-${index % 50}`, 7)),
+    );
+    expect(posted.filter(Boolean)).toHaveLength(1);
+    expect((await credits(key)).balance).toBe(0);
+  });
+
+  it("takes no more than is used of a hold, once; the rest is free again", async () => {
+    const { key, hold } = await rich(10);
+    await hold("used", 10);
+    await hold("used", 10);
+    await expect(hold("more", 1)).rejects.toMatchObject({ code: "payment_required", extra: { balance: 0 } });
+    expect((await credits(key)).balance).toBe(10);
+    await expect(postHold(ctx, "used", 11)).rejects.toThrow(/keeps 10/);
+    expect([
+      await postHold(ctx, "used", 3),
+      await postHold(ctx, "used", 3),
+      await voidHold(ctx, "used"),
+    ]).toEqual([true, false, false]);
+    expect((await credits(key)).balance).toBe(7);
+    await hold("more", 7);
+    expect([
+      await voidHold(ctx, "more"),
+      await voidHold(ctx, "more"),
+      await postHold(ctx, "more", 7),
+    ]).toEqual([true, false, false]);
+    expect((await credits(key)).balance).toBe(7);
+  });
+
+  it("gets back what a hold kept that nobody ended", async () => {
+    const { hold } = await rich(4);
+    await hold("left", 4);
+    await voidExpiredHolds(ctx);
+    await expect(hold("again", 4)).rejects.toThrow();
+    await tendBilling(later(61_000));
+    await hold("again", 4);
+  });
+
+  it("is guarded by the database itself", async () => {
+    const { accountId } = await rich(3);
+    const run = (query: string, ...values: unknown[]) =>
+      bindings.DB.prepare(query)
+        .bind(...values)
+        .run();
+    const insert =
+      "INSERT INTO ledger_transfers (id, debit_id, credit_id, amount, type, reference, created_at) VALUES (?, ?, ?, ?, 'chat', ?, 0)";
+    await expect(run(insert, "tx_a", accountId, "system:spent", 4, "a")).rejects.toThrow(/covered/);
+    await expect(run(insert, "tx_b", accountId, "system:spent", 0, "b")).rejects.toThrow(/amount/);
+    await expect(run(insert, "tx_c", accountId, "system:spent", 1.5, "c")).rejects.toThrow(/amount/);
+    await expect(run(insert, "tx_d", accountId, accountId, 1, "d")).rejects.toThrow(/ends/);
+    for (const query of [
+      "UPDATE ledger_transfers SET amount = 1",
+      "DELETE FROM ledger_transfers",
+      "DELETE FROM ledger_accounts",
+      "DELETE FROM ledger_holds",
+    ])
+      await expect(run(query)).rejects.toThrow(/append-only/);
+    expect(await verified()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it("is held against its transfers: a verification finds what was tampered with", async () => {
+    const { accountId } = await rich(3);
+    await bindings.DB.prepare("UPDATE ledger_accounts SET balance = 4 WHERE id = ?").bind(accountId).run();
+    expect(await verified()).toMatchObject({
+      ok: false,
+      problems: [`${accountId} holds 4, its transfers sum up to 3`],
+    });
+    await bindings.DB.prepare("UPDATE ledger_accounts SET balance = 3 WHERE id = ?").bind(accountId).run();
+    const key = await account();
+    const { invoiceId, invoiceToken } = await buyCredits(key);
+    await pay(invoiceToken);
+    await bindings.DB.prepare("UPDATE payments SET amount_cents = 499 WHERE invoice_id = ?")
+      .bind(invoiceId)
+      .run();
+    expect(await verified()).toMatchObject({
+      ok: false,
+      problems: [expect.stringContaining(`not what invoice ${invoiceId} asks for`)],
+    });
+    await bindings.DB.prepare("UPDATE payments SET amount_cents = 500 WHERE invoice_id = ?")
+      .bind(invoiceId)
+      .run();
+    expect(await verified()).toMatchObject({ ok: true });
+  });
+});
+
+describe("a refund of credits", () => {
+  it("takes back what is unspent, and is refused where something is spent, unless forced: then it is flagged", async () => {
+    const { key, hold } = await rich(0 + 1);
+    const { invoiceId, invoiceToken } = await buyCredits(key);
+    await pay(invoiceToken);
+    await hold("spent", 101);
+    await postHold(ctx, "spent", 101);
+    const refund = async (body: object) =>
+      api(await operator(), "POST", `/invoices/${invoiceId}/refund`, body);
+    const refused = await refund({});
+    expect([refused.status, refused.body["reason"]]).toEqual([
+      409,
+      expect.stringMatching(/^100 of the 500 credits are spent/),
+    ]);
+    expect((await credits(key)).balance).toBe(400);
+    expect((await refund({ force: true })).body).toMatchObject({ status: "done", missingCredits: 100 });
+    expect((await credits(key)).balance).toBe(0);
+    expect(await rows("SELECT reason FROM payment_flags WHERE invoice_id = ?", invoiceId)).toEqual([
+      { reason: "refund_of_spent_credits" },
+    ]);
+    expect(await verified()).toMatchObject({ ok: true });
+  });
+});
+
+describe("packs", () => {
+  it("are the operator's: prices by term are exact, inactive ones are not sold, and the cheapest is the default", async () => {
+    const key = await operator();
+    const made = await api<{ id: string }>(key, "POST", "/packs", {
+      kind: "site",
+      name: "Tiny",
+      amountCents: 333,
+      discounts: { "3": 10, "12": 33 },
+      memoryMb: 128,
+      cpuMilli: 250,
+      diskGb: 1,
+    });
+    expect(made).toMatchObject({ status: 201, body: { active: true, pids: 512, currency: "usd" } });
+    expect(made.body).toMatchObject({
+      terms: [
+        { months: 1, discountPercent: 0, amountCents: 333 },
+        { months: 3, discountPercent: 10, amountCents: 899 },
+        { months: 6, discountPercent: 0, amountCents: 1998 },
+        { months: 12, discountPercent: 33, amountCents: 2677 },
+        { months: 24, discountPercent: 0, amountCents: 7992 },
+      ],
+    });
+    const owner = await account();
+    const { siteId, invoiceId } = await createSite(owner, { billingTerm: 12 });
+    expect((await site(owner, siteId)).packId).toBe(made.body.id);
+    expect((await api(owner, "GET", `/invoices/${invoiceId}`)).body).toMatchObject({ amountCents: 2677 });
+    const path = `/packs/${made.body.id}`;
+    expect((await api(key, "PATCH", path, { active: false })).body).toMatchObject({ active: false });
+    const listed = async (where: string, credential: string | null) =>
+      (await api<{ data: { id: string }[] }>(credential, "GET", where)).body.data.map(({ id }) => id);
+    expect(await listed("/packs", null)).not.toContain(made.body.id);
+    expect(await listed("/packs/all", key)).toContain(made.body.id);
+    const next = await createSite(owner);
+    expect((await site(owner, next.siteId)).packId).toBe("pack_001k0000000000000000000001");
+    const refused = await api(key, "PATCH", path, { amountCents: 50, discounts: { "3": 90 } });
+    expect(refused).toMatchObject({ status: 400, body: { issues: [{ path: "discounts" }] } });
+    expect((await api(key, "PATCH", path, {})).status).toBe(400);
+    expect((await api(key, "PATCH", "/packs/pack_none", { active: true })).status).toBe(404);
+  });
+
+  it("and credit packages are listed without credentials", async () => {
+    const { status, body } = await api<{ data: { id: string }[] }>(null, "GET", "/credits/packages");
+    expect(status).toBe(200);
+    expect(body.data[0]).toEqual({
+      id: smallPackage,
+      name: "Small",
+      credits: 500,
+      amountCents: 500,
+      currency: "usd",
+    });
+  });
+});
+
+describe("an invoice", () => {
+  const invoice = async (token: string) =>
+    (await call(`/invoice/${token}`, { headers: { Accept: "application/json" } })).json<{
+      status: string;
+    }>();
+
+  it("that nobody paid is void after 14 days, and the site that nobody ever paid goes with it", async () => {
+    const key = await account();
+    const [never, bought] = [await createSite(key), await createSite(key)];
+    await pay(bought.invoiceToken);
+    await tendBilling(later(14 * dayMs - 60_000));
+    expect((await invoice(never.invoiceToken)).status).toBe("unpaid");
+    await tendBilling(later(14 * dayMs + 60_000));
+    expect((await invoice(never.invoiceToken)).status).toBe("void");
+    expect((await api(key, "GET", `/sites/${never.siteId}`)).status).toBe(404);
+    expect((await invoice(bought.invoiceToken)).status).toBe("paid");
+    expect((await api(key, "GET", `/sites/${bought.siteId}`)).status).toBe(200);
+    expect((await pay(never.invoiceToken)).status).toBe(409);
+  });
+
+  it("is void by an operator's hand while it is unpaid, and refunded once it is paid", async () => {
+    const key = await account();
+    const { siteId, invoiceId, invoiceToken } = await createSite(key);
+    expect((await api(key, "POST", `/invoices/${invoiceId}/void`)).status).toBe(403);
+    const as = await operator();
+    expect((await api(as, "POST", `/invoices/${invoiceId}/refund`, {})).status).toBe(409);
+    expect((await api(as, "POST", `/invoices/${invoiceId}/void`)).body).toMatchObject({ status: "void" });
+    expect((await api(as, "POST", `/invoices/${invoiceId}/void`)).status).toBe(200);
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    expect((await invoice(invoiceToken)).status).toBe("void");
+    const other = await createSite(key);
+    await pay(other.invoiceToken);
+    expect((await api(as, "POST", `/invoices/${other.invoiceId}/void`)).status).toBe(409);
+    expect((await api(as, "POST", `/invoices/${other.invoiceId}/refund`, {})).body).toMatchObject({
+      status: "done",
+      amountCents: 500,
+    });
+    expect((await invoice(other.invoiceToken)).status).toBe("refunded");
+    expect(new Date((await site(key, other.siteId)).paidUntil ?? 0).getTime()).toBeLessThanOrEqual(
+      Date.now(),
+    );
+  });
+
+  it("is paid on the test processor's page, which says what it is; every page says so", async () => {
+    const { invoiceToken } = await createSite(await account());
+    const html = { headers: { Accept: "text/html" } };
+    const page = await (await call(`/invoice/${invoiceToken}`, html)).text();
+    expect(page).toContain("Pay $5.00");
+    const pressed = await call(`/invoice/${invoiceToken}/pay`, {
+      method: "POST",
+      redirect: "manual",
+      ...html,
+    });
+    expect(pressed.status).toBe(303);
+    const path = new URL(pressed.headers.get("Location") ?? "").pathname;
+    expect(path).toMatch(/^\/test-payments\/test_chk_/);
+    const shown = await (await call(path, html)).text();
+    expect(shown).toContain("Test payment: pay");
+    const paid = await call(path, { method: "POST", redirect: "manual", ...html });
+    const back = new URL(paid.headers.get("Location") ?? "");
+    expect(back.pathname + back.search).toBe(`/invoice/${invoiceToken}?returned=1`);
+    expect((await invoice(invoiceToken)).status).toBe("unpaid");
+    const after = await (await call(back.pathname + back.search, html)).text();
+    expect(after).toContain("Thank you");
+    for (const text of [
+      page,
+      shown,
+      after,
+      await (await call("/sign-in", html)).text(),
+      await (await call("/nowhere", html)).text(),
+    ])
+      expect(text).toMatch(/Test payments.*No money\s+moves/s);
+  });
+
+  it("is a PDF as well, for whoever has its address", async () => {
+    const { invoiceToken, invoiceId } = await createSite(await account());
+    const response = await call(`/invoice/${invoiceToken}/pdf`);
+    expect([response.status, response.headers.get("Content-Type")]).toEqual([200, "application/pdf"]);
+    const text = await response.text();
+    expect(text.startsWith("%PDF-1.4\n")).toBe(true);
+    expect(text).toContain(Buffer.from(invoiceId).toString("hex"));
+    expect((await call("/invoice/inv_none/pdf")).status).toBe(404);
+  });
+});
+
+describe("the configuration", () => {
+  const parse = (settings: Record<string, string>) => () =>
+    configOf({
+      SITE_URL: "https://a.example",
+      WEBHOOK_HOST: "https://a.example",
+      SITES_ORIGIN: "https://b.example",
+      SECRET_KEY: "A".repeat(43),
+      ...settings,
+    });
+
+  it("refuses test payments beside a live key, and Stripe without its keys", () => {
+    expect(parse({})().PAYMENTS).toBe("test");
+    for (const key of ["sk_live_abc", "rk_live_abc"])
+      expect(parse({ STRIPE_SECRET_KEY: key })).toThrow(/is live, so nobody may pay with test payments/);
+    expect(parse({ STRIPE_SECRET_KEY: "sk_test_abc" })().PAYMENTS).toBe("test");
+    expect(parse({ PAYMENTS: "stripe" })).toThrow(/STRIPE_SECRET_KEY/);
+    expect(parse({ PAYMENTS: "stripe", STRIPE_SECRET_KEY: "sk_test_abc" })).toThrow(/STRIPE_WEBHOOK_SECRET/);
+    const keys = { STRIPE_SECRET_KEY: "sk_live_abc", STRIPE_WEBHOOK_SECRET: "whsec_abc" };
+    expect(parse({ PAYMENTS: "stripe", ...keys })().PAYMENTS).toBe("stripe");
+  });
+
+  it("without Stripe takes no events of it", async () => {
+    expect((await call("/webhooks/stripe", { method: "POST", body: "{}" })).status).toBe(400);
+  });
+});

@@ -1,0 +1,214 @@
+import type { Stripe } from "stripe";
+import { isLiveKey } from "../../env.ts";
+import { BadSignature, ProcessorRefused, type News, type Payments, type Session } from "./payments.ts";
+
+type Settings = { secretKey: string; webhookSecret: string; apiHost: string };
+
+/** 100 kB that few requests need: loaded on first use. */
+const load = () => import("stripe");
+let cryptoProvider: ReturnType<typeof Stripe.createSubtleCryptoProvider> | undefined;
+
+/** Older events are refused: a replay of one that was overheard. */
+const toleranceSeconds = 300;
+
+const idOf = (value: string | { id: string } | null | undefined): string | null =>
+  typeof value === "string" ? value : (value?.id ?? null);
+
+function statusOf(session: Stripe.Checkout.Session): Session["status"] {
+  if (session.payment_status === "paid") return "paid";
+  if (session.status === "expired") return "expired";
+  if (session.status === "open") return "open";
+  const intent = session.payment_intent;
+  const isOver =
+    intent !== null &&
+    typeof intent === "object" &&
+    ["requires_payment_method", "canceled"].includes(intent.status);
+  return isOver ? "failed" : "processing";
+}
+
+function sessionOf(session: Stripe.Checkout.Session): Session {
+  const named = session.metadata?.["invoice"];
+  return {
+    id: session.id,
+    url: session.url,
+    status: statusOf(session),
+    isLive: session.livemode,
+    invoiceId: named !== undefined && named === session.client_reference_id ? named : null,
+    paymentReference: idOf(session.payment_intent),
+    amountCents: session.amount_total,
+    currency: session.currency,
+  };
+}
+
+/** What an event tells. Order and repetition are the services' matter. */
+function newsOf(event: Stripe.Event): News {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- Stripe tells of hundreds of things that are not ours.
+  switch (event.type) {
+    case "checkout.session.completed":
+    case "checkout.session.async_payment_succeeded":
+    case "checkout.session.expired":
+      return { kind: "session", session: sessionOf(event.data.object) };
+    case "checkout.session.async_payment_failed":
+      return { kind: "session", session: { ...sessionOf(event.data.object), status: "failed" } };
+    case "charge.refunded": {
+      const { payment_intent, id, amount_refunded, currency } = event.data.object;
+      return {
+        kind: "refunded",
+        paymentReference: idOf(payment_intent) ?? id,
+        amountCents: amount_refunded,
+        currency,
+      };
+    }
+    case "refund.failed":
+    case "refund.updated":
+    case "charge.refund.updated": {
+      const { id, status, payment_intent, charge, amount, currency } = event.data.object;
+      if (status !== "failed" && status !== "canceled") return { kind: "other" };
+      const paymentReference = idOf(payment_intent) ?? idOf(charge) ?? id;
+      return { kind: "refund_failed", reference: id, paymentReference, amountCents: amount, currency };
+    }
+    case "charge.dispute.created":
+    case "charge.dispute.updated":
+    case "charge.dispute.closed":
+    case "charge.dispute.funds_withdrawn":
+    case "charge.dispute.funds_reinstated": {
+      const { id, payment_intent, charge, amount, currency, status, reason } = event.data.object;
+      const paymentReference = idOf(payment_intent) ?? idOf(charge) ?? id;
+      return { kind: "dispute", id, paymentReference, amountCents: amount, currency, status, reason };
+    }
+    default:
+      return { kind: "other" };
+  }
+}
+
+export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings): Payments {
+  const { hostname, port, protocol } = new URL(apiHost);
+  const isLive = isLiveKey(secretKey);
+  let client: Stripe | undefined;
+  const stripe = async () => {
+    const { Stripe } = await load();
+    return (client ??= new Stripe(secretKey, {
+      // Called through, as workerd's fetch must not be taken off the global.
+      httpClient: Stripe.createFetchHttpClient((...args: Parameters<typeof fetch>) => fetch(...args)),
+      host: hostname,
+      port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
+      protocol: protocol === "https:" ? "https" : "http",
+      maxNetworkRetries: 2,
+      timeout: 10_000,
+      telemetry: false,
+    }));
+  };
+
+  /** @throws ProcessorRefused where Stripe answered that it will not; anything else may or may not have been done */
+  async function refusing<T>(ask: (stripe: Stripe) => Promise<T>): Promise<T> {
+    try {
+      return await ask(await stripe());
+    } catch (error) {
+      const { Stripe } = await load();
+      // 409: the first request with this key still runs. 429: too many. Neither says no.
+      if (
+        error instanceof Stripe.errors.StripeError &&
+        error.statusCode !== undefined &&
+        ![409, 429].includes(error.statusCode)
+      )
+        throw new ProcessorRefused(error.message, { cause: error });
+      throw error;
+    }
+  }
+  const retrieve = (id: string) =>
+    refusing(async (stripe) =>
+      sessionOf(await stripe.checkout.sessions.retrieve(id, { expand: ["payment_intent"] })),
+    );
+
+  return {
+    name: "stripe",
+    isLive,
+    createCheckout: ({ key, id, invoiceId, description, amountCents, currency, expiresAt, returnUrl }) =>
+      refusing(async (stripe) =>
+        sessionOf(
+          await stripe.checkout.sessions.create(
+            {
+              mode: "payment",
+              client_reference_id: invoiceId,
+              metadata: { invoice: invoiceId, checkout: id },
+              payment_intent_data: { metadata: { invoice: invoiceId, checkout: id } },
+              line_items: [
+                {
+                  quantity: 1,
+                  price_data: { currency, unit_amount: amountCents, product_data: { name: description } },
+                },
+              ],
+              // The amount asked for is the amount of the invoice, in its currency.
+              adaptive_pricing: { enabled: false },
+              expires_at: Math.floor(expiresAt.getTime() / 1000),
+              success_url: `${returnUrl}?returned=1`,
+              cancel_url: returnUrl,
+            },
+            { idempotencyKey: key },
+          ),
+        ),
+      ),
+    retrieve,
+    async expire(id) {
+      try {
+        return await refusing(async (stripe) => sessionOf(await stripe.checkout.sessions.expire(id)));
+      } catch (error) {
+        if (error instanceof ProcessorRefused) return retrieve(id);
+        throw error;
+      }
+    },
+    async refund({ id, invoiceId, paymentReference, amountCents }) {
+      try {
+        const refund = await (
+          await stripe()
+        ).refunds.create(
+          {
+            payment_intent: paymentReference,
+            amount: amountCents,
+            metadata: { invoice: invoiceId, refund: id },
+          },
+          { idempotencyKey: id },
+        );
+        if (refund.status === "failed" || refund.status === "canceled")
+          return {
+            reference: refund.id,
+            status: "failed",
+            error: refund.failure_reason ?? "Stripe could not refund it",
+          };
+        return { reference: refund.id, status: "done", error: null };
+      } catch (error) {
+        const { Stripe } = await load();
+        if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+        // Its answer to our own first try may have been lost.
+        if (error.code === "charge_already_refunded") return { reference: null, status: "done", error: null };
+        return { reference: null, status: "failed", error: error.message };
+      }
+    },
+    async readEvent(body, signature) {
+      const { Stripe } = await load();
+      cryptoProvider ??= Stripe.createSubtleCryptoProvider();
+      let event: Stripe.Event;
+      try {
+        event = await (
+          await stripe()
+        ).webhooks.constructEventAsync(
+          body,
+          signature ?? "",
+          webhookSecret,
+          toleranceSeconds,
+          cryptoProvider,
+        );
+      } catch (error) {
+        throw new BadSignature("The signature does not fit the event, or is too old", { cause: error });
+      }
+      return {
+        id: event.id,
+        type: event.type,
+        isLive: event.livemode,
+        createdAt: new Date(event.created * 1000),
+        news: newsOf(event),
+        body,
+      };
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import { Hono } from "hono";
+import { html } from "hono/html";
+import type { AppEnv } from "../app-env.ts";
+import { actAs } from "../middleware/context.ts";
+import { limitAddress } from "../middleware/limit.ts";
+import { TestPaymentPage } from "../pages/test-payment.tsx";
+import { getTestPayment, payTestPayment } from "../services/payments/test-payment.ts";
+
+/** The embedded test processor's own pages: its address is the credential, as a processor's checkout is. */
+export const testPayments = new Hono<AppEnv>()
+  .use(limitAddress, actAs("link"))
+  .get("/:id", async (c) => {
+    const shown = await getTestPayment(c.var.ctx, c.req.param("id"));
+    return c.html(html`<!doctype html>${<TestPaymentPage {...shown} />}`);
+  })
+  .post("/:id", async (c) => {
+    const { returnUrl } = await payTestPayment(c.var.ctx, c.req.param("id"));
+    return c.redirect(`${returnUrl}?returned=1`, 303);
+  });

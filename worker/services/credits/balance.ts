@@ -1,0 +1,10 @@
+import { eq } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { ledgerAccounts } from "../../db/schema.ts";
+
+/** What may be spent now: the balance less what is held. */
+export async function availableCredits(ctx: Ctx, accountId: Id<"account">): Promise<number> {
+  const [account] = await ctx.db.select().from(ledgerAccounts).where(eq(ledgerAccounts.id, accountId));
+  return account ? account.balance - account.held : 0;
+}

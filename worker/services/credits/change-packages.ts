@@ -1,0 +1,42 @@
+import { eq } from "drizzle-orm";
+import type {
+  CreditPackageCreate,
+  CreditPackageForOperator,
+  CreditPackagePatch,
+} from "../../../protocol/api/credits.ts";
+import { isId } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { creditPackages } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { requireOperator } from "../hosts/require-operator.ts";
+import { creditPackageView } from "./list-packages.ts";
+
+export async function createCreditPackage(
+  ctx: Ctx,
+  { amountCents, ...input }: CreditPackageCreate,
+): Promise<CreditPackageForOperator> {
+  requireOperator(ctx);
+  const [made] = await ctx.db
+    .insert(creditPackages)
+    .values({ id: ctx.newId("creditPackage"), priceCents: amountCents, ...input })
+    .returning();
+  if (!made) throw new Error("The credit package was not written");
+  return creditPackageView(made);
+}
+
+/** For what is bought from now on: invoices keep what they promised. */
+export async function changeCreditPackage(
+  ctx: Ctx,
+  packageId: string,
+  { amountCents, ...patch }: CreditPackagePatch,
+): Promise<CreditPackageForOperator> {
+  requireOperator(ctx);
+  if (!isId("creditPackage", packageId)) throw new AppError("not_found");
+  const [changed] = await ctx.db
+    .update(creditPackages)
+    .set({ ...patch, ...(amountCents !== undefined && { priceCents: amountCents }) })
+    .where(eq(creditPackages.id, packageId))
+    .returning();
+  if (!changed) throw new AppError("not_found");
+  return creditPackageView(changed);
+}

@@ -1,0 +1,29 @@
+import { desc, eq, or } from "drizzle-orm";
+import type { Credits } from "../../../protocol/api/credits.ts";
+import { accountOf, type Ctx } from "../../context.ts";
+import { ledgerAccounts, ledgerTransfers } from "../../db/schema.ts";
+
+const shown = 20;
+
+/** The balance and the last transactions, newest first. What is held counts until it is spent. */
+export async function getCredits(ctx: Ctx): Promise<Credits> {
+  const accountId = accountOf(ctx);
+  const [[account], transfers] = await ctx.db.batch([
+    ctx.db.select().from(ledgerAccounts).where(eq(ledgerAccounts.id, accountId)),
+    ctx.db
+      .select()
+      .from(ledgerTransfers)
+      .where(or(eq(ledgerTransfers.creditId, accountId), eq(ledgerTransfers.debitId, accountId)))
+      .orderBy(desc(ledgerTransfers.seq))
+      .limit(shown),
+  ]);
+  return {
+    balance: account?.balance ?? 0,
+    transactions: transfers.map(({ id, type, amount, creditId, createdAt }) => ({
+      id,
+      type,
+      amount: creditId === accountId ? amount : -amount,
+      createdAt: createdAt.toISOString(),
+    })),
+  };
+}

@@ -1,0 +1,41 @@
+import { asc, eq } from "drizzle-orm";
+import type { Page } from "../../../protocol/api/common.ts";
+import type { CreditPackage, CreditPackageForOperator } from "../../../protocol/api/credits.ts";
+import type { Ctx } from "../../context.ts";
+import { creditPackages } from "../../db/schema.ts";
+import { requireOperator } from "../hosts/require-operator.ts";
+
+export const creditPackageView = (row: typeof creditPackages.$inferSelect): CreditPackageForOperator => ({
+  id: row.id,
+  name: row.name,
+  credits: row.credits,
+  amountCents: row.priceCents,
+  currency: row.currency,
+  active: row.active,
+});
+
+/** What can be bought, cheapest first; few enough for one page. */
+export async function listCreditPackages(ctx: Ctx): Promise<Page<CreditPackage>> {
+  const rows = await ctx.db
+    .select()
+    .from(creditPackages)
+    .where(eq(creditPackages.active, true))
+    .orderBy(asc(creditPackages.priceCents), asc(creditPackages.id));
+  return {
+    data: rows.map((row) => {
+      const { active: _, ...shown } = creditPackageView(row);
+      return shown;
+    }),
+    nextCursor: null,
+  };
+}
+
+/** All there are, inactive ones as well. */
+export async function listAllCreditPackages(ctx: Ctx): Promise<Page<CreditPackageForOperator>> {
+  requireOperator(ctx);
+  const rows = await ctx.db
+    .select()
+    .from(creditPackages)
+    .orderBy(asc(creditPackages.priceCents), asc(creditPackages.id));
+  return { data: rows.map(creditPackageView), nextCursor: null };
+}

@@ -1,0 +1,26 @@
+import { and, eq, gte, sql } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { ledgerHolds } from "../../db/schema.ts";
+import { systemAccounts } from "../../domain/ledger.ts";
+
+/**
+ * Spends what was held, or less of it: once, however often it is asked for. Nothing of it costs nothing: void it instead.
+ * @returns whether this call spent it
+ */
+export async function postHold(ctx: Ctx, holdId: string, amount: number): Promise<boolean> {
+  const mark = ctx.newMark();
+  const [posted, , [hold]] = await ctx.db.batch([
+    ctx.db
+      .update(ledgerHolds)
+      .set({ status: "posted", mark })
+      .where(and(eq(ledgerHolds.id, holdId), eq(ledgerHolds.status, "open"), gte(ledgerHolds.amount, amount)))
+      .returning({ id: ledgerHolds.id }),
+    ctx.statement(sql`
+      INSERT INTO ledger_transfers (id, debit_id, credit_id, amount, type, reference, created_at)
+      SELECT ${ctx.newId("transaction")}, account_id, ${systemAccounts.spent}, ${amount}, 'chat', id, ${ctx.now().getTime()}
+      FROM ledger_holds WHERE mark = ${mark}`),
+    ctx.db.select().from(ledgerHolds).where(eq(ledgerHolds.id, holdId)),
+  ]);
+  if (hold && hold.amount < amount) throw new Error(`Hold ${holdId} keeps ${hold.amount}, not ${amount}`);
+  return posted.length > 0;
+}

@@ -1,0 +1,37 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { CreditPurchase, CreditPurchased } from "../../../protocol/api/credits.ts";
+import { accountOf, type Ctx } from "../../context.ts";
+import { creditPackages, creditPurchases, invoices } from "../../db/schema.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { addDays, invoiceDueDays } from "../../domain/pricing.ts";
+import { mintToken } from "../../domain/tokens.ts";
+
+/** An unpaid invoice for a package, at its price and with its credits of now. */
+export async function purchaseCredits(ctx: Ctx, { packageId }: CreditPurchase): Promise<CreditPurchased> {
+  const [found] = await ctx.db
+    .select()
+    .from(creditPackages)
+    .where(and(sql`${creditPackages.id} = ${packageId}`, eq(creditPackages.active, true)));
+  if (!found) throw invalid("packageId", "no active credit package has this id");
+  const now = ctx.now();
+  const invoiceId = ctx.newId("invoice");
+  const invoiceToken = mintToken("inv", ctx.random(32));
+  const description = `${found.credits} credits: ${found.name}`;
+  await ctx.db.batch([
+    ctx.db.insert(invoices).values({
+      id: invoiceId,
+      token: invoiceToken,
+      accountId: accountOf(ctx),
+      kind: "credits",
+      status: "unpaid",
+      amountCents: found.priceCents,
+      currency: found.currency,
+      lines: [{ description, amountCents: found.priceCents }],
+      resourceId: found.id,
+      createdAt: now,
+      dueAt: addDays(now, invoiceDueDays),
+    }),
+    ctx.db.insert(creditPurchases).values({ invoiceId, packageId: found.id, credits: found.credits }),
+  ]);
+  return { invoiceToken, invoiceId };
+}

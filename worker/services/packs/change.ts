@@ -1,0 +1,42 @@
+import { eq } from "drizzle-orm";
+import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
+import { isId } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { packs } from "../../db/schema.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
+import { leastCents } from "../../domain/pricing.ts";
+import { requireOperator } from "../hosts/require-operator.ts";
+import { packForOperator, packView, type PackRow } from "./view.ts";
+
+/** @throws AppError invalid_request where a discount makes a term too cheap to be charged */
+function requireChargeable(row: PackRow): void {
+  const term = packView(row).terms.find(({ amountCents }) => amountCents < leastCents);
+  if (term) throw invalid("discounts", `${term.months} months would cost less than ${leastCents} cents`);
+}
+
+export async function createPack(ctx: Ctx, { amountCents, ...input }: PackCreate): Promise<PackForOperator> {
+  requireOperator(ctx);
+  const row = { id: ctx.newId("pack"), priceCents: amountCents, currency: "usd", ...input };
+  requireChargeable(row);
+  await ctx.db.insert(packs).values(row);
+  return packForOperator(row);
+}
+
+/** Prices are for what is bought from now on, resources for what is deployed from now on. */
+export async function changePack(
+  ctx: Ctx,
+  packId: string,
+  { amountCents, ...patch }: PackPatch,
+): Promise<PackForOperator> {
+  requireOperator(ctx);
+  if (!isId("pack", packId)) throw new AppError("not_found");
+  const [row] = await ctx.db.select().from(packs).where(eq(packs.id, packId));
+  if (!row) throw new AppError("not_found");
+  const given = Object.entries({ ...patch, priceCents: amountCents }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const change = Object.fromEntries(given) as Partial<PackRow>;
+  requireChargeable({ ...row, ...change });
+  const [changed] = await ctx.db.update(packs).set(change).where(eq(packs.id, packId)).returning();
+  return packForOperator(changed ?? row);
+}

@@ -1,0 +1,55 @@
+import { and, desc, eq, isNull } from "drizzle-orm";
+import type { Page } from "../../../protocol/api/common.ts";
+import type { FlagQuery, FlagResolve, PaymentFlag } from "../../../protocol/api/payments.ts";
+import { isId } from "../../../protocol/ids.ts";
+import { accountOf, type Ctx } from "../../context.ts";
+import { paymentFlags } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { requireOperator } from "../hosts/require-operator.ts";
+import { before, page } from "../page.ts";
+
+const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({
+  id: row.id,
+  reason: row.reason,
+  reference: row.reference,
+  invoiceId: row.invoiceId,
+  amountCents: row.amountCents,
+  currency: row.currency,
+  createdAt: row.createdAt.toISOString(),
+  resolvedAt: row.resolvedAt?.toISOString() ?? null,
+  resolution: row.resolution,
+});
+
+/** What waits for an operator, newest first. */
+export async function listFlags(ctx: Ctx, query: FlagQuery): Promise<Page<PaymentFlag>> {
+  requireOperator(ctx);
+  const rows = await ctx.db
+    .select()
+    .from(paymentFlags)
+    .where(
+      and(
+        query.resolved === "1" ? undefined : isNull(paymentFlags.resolvedAt),
+        before(paymentFlags.id, query),
+      ),
+    )
+    .orderBy(desc(paymentFlags.id))
+    .limit(query.limit + 1);
+  return page(rows, query, flagView);
+}
+
+/** An operator has dealt with it and says how. The first resolution stays. */
+export async function resolveFlag(
+  ctx: Ctx,
+  flagId: string,
+  { resolution }: FlagResolve,
+): Promise<PaymentFlag> {
+  requireOperator(ctx);
+  if (!isId("flag", flagId)) throw new AppError("not_found");
+  await ctx.db
+    .update(paymentFlags)
+    .set({ resolvedAt: ctx.now(), resolvedBy: accountOf(ctx), resolution })
+    .where(and(eq(paymentFlags.id, flagId), isNull(paymentFlags.resolvedAt)));
+  const [row] = await ctx.db.select().from(paymentFlags).where(eq(paymentFlags.id, flagId));
+  if (!row) throw new AppError("not_found");
+  return flagView(row);
+}

@@ -1,0 +1,12 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { ProcessorEvent } from "../../adapters/payments/payments.ts";
+import type { Ctx } from "../../context.ts";
+
+export type ReceivedEvent = Pick<ProcessorEvent, "id" | "type" | "body">;
+export type EventOutcome = "applied" | "known" | "ignored" | "flagged";
+
+/** For the batch that does what the event tells: its id is kept for ever, and with it what came of it. */
+export const recordEvent = (ctx: Ctx, { id, type, body }: ReceivedEvent, outcome: EventOutcome | SQL) =>
+  ctx.statement(sql`
+    INSERT INTO processor_events (id, type, body, outcome, received_at)
+    SELECT ${id}, ${type}, ${body}, ${outcome}, ${ctx.now().getTime()} WHERE true ON CONFLICT (id) DO NOTHING`);
