@@ -91,7 +91,16 @@ async function credentialOf(row: Row, who: Person): Promise<Credential> {
   if (row.access === "none") return null;
   // The assistant has limits of its own, per account.
   if (row.path.startsWith("/chat")) return { key: (await (await person()).newKey()).key };
-  return row.access === "session" ? who.session : { key: (await who.newKey()).key };
+  return row.access === "session" ? who.session : { key: await keyOf(who) };
+}
+
+/** Keys in use, and how often: one may make sixty requests a minute, and its owner not many more than that many keys. */
+const keysInUse = new Map<Person, { key: string; uses: number }>();
+async function keyOf(who: Person): Promise<string> {
+  let one = keysInUse.get(who);
+  if (!one || one.uses >= 50) keysInUse.set(who, (one = { key: (await who.newKey()).key, uses: 0 }));
+  one.uses++;
+  return one.key;
 }
 
 function expectError(answer: Answer, status: number, error: string) {

@@ -96,9 +96,10 @@ export async function person(): Promise<Person> {
     email,
     session,
     async newKey() {
-      const { body } = await send<{ key: string; id: string }>(session, "POST", "/keys", {
+      const { status, body } = await send<{ key: string; id: string }>(session, "POST", "/keys", {
         body: { name: uniqueName("key") },
       });
+      if (status !== 201) throw new Error(`POST /keys answered ${status}: ${JSON.stringify(body)}`);
       return { key: body.key, id: body.id };
     },
   };
