@@ -1,5 +1,6 @@
 import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
+import type { BackupStore } from "./backups/store.ts";
 import type { Engine } from "./docker/engine.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
 import type { Isolation } from "./isolation/isolation.ts";
@@ -42,6 +43,8 @@ export type Host = {
   ingress: Ingress;
   isolation: Isolation;
   buildRoom: BuildRoom;
+  /** Where backups go to and come from. */
+  backups: BackupStore;
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;

@@ -3,6 +3,7 @@ import { mkdirSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { handle } from "./handlers/index.ts";
@@ -40,6 +41,7 @@ const host: Host = {
   engine,
   isolation,
   buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
+  backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
   workDirectory,
   settings: config.settings,
   imageRepository: config.imageRepository,

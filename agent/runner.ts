@@ -1,4 +1,4 @@
-import type { Job } from "../protocol/agent/jobs.ts";
+import { isLongJob, type Job } from "../protocol/agent/jobs.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
 import type { Host, JobRun } from "./host.ts";
@@ -16,6 +16,7 @@ type Running = Lease & {
   /** What the control plane heard last of its progress; said again after a reconnect. */
   phase?: Extract<FromAgent, { type: "phase" }>;
   began: PhaseStart[];
+  isLong: boolean;
 };
 
 /** A report that is not acknowledged by then is sent again: the control plane may have failed to record it. */
@@ -119,15 +120,28 @@ export class Runner {
     const subject = subjectOf(job);
     const before = this.lastOf.get(subject) ?? Promise.resolve();
     const abort = new AbortController();
-    const running: Running = { ...lease, abort, outcome: "report", began: [], ended: Promise.resolve() };
-    running.ended = before.then(() => this.inSlot(() => this.work(offer, running)));
+    const running: Running = {
+      ...lease,
+      abort,
+      outcome: "report",
+      began: [],
+      ended: Promise.resolve(),
+      isLong: isLongJob(job.kind),
+    };
+    running.ended = before.then(() => this.inRoom(offer, () => this.work(offer, running)));
     this.running.set(job.id, running);
     this.lastOf.set(subject, running.ended);
+    if (running.isLong) this.sayReady();
     void running.ended.then(() => {
       if (this.lastOf.get(subject) === running.ended) this.lastOf.delete(subject);
       if (this.running.get(job.id) === running) this.running.delete(job.id);
       this.sayReady();
     });
+  }
+
+  /** Long ones have room of their own: the control plane sees to it that they are few. */
+  private inRoom({ job }: Offer, work: () => Promise<void>): Promise<void> {
+    return isLongJob(job.kind) ? work() : this.inSlot(work);
   }
 
   private async inSlot(work: () => Promise<void>): Promise<void> {
@@ -220,7 +234,11 @@ export class Runner {
   }
 
   private sayReady(): void {
-    if (!this.stopping) this.send({ type: "ready", free: Math.max(0, this.slots - this.running.size) });
+    if (!this.stopping)
+      this.send({
+        type: "ready",
+        free: Math.max(0, this.slots - [...this.running.values()].filter(({ isLong }) => !isLong).length),
+      });
   }
 }
 
@@ -230,12 +248,14 @@ const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
 
 /** The site or database it is about. */
 function subjectOf({ args }: Job): string {
+  if ("like" in args) return args.backup.backupId;
   if ("database" in args) return args.database.databaseId;
   if ("databaseId" in args) return args.databaseId;
   return "run" in args ? args.run.siteId : args.siteId;
 }
 
 function secretsOf(job: Job): string[] {
+  if ("like" in job.args) return [job.args.like.adminPassword];
   if ("database" in job.args) {
     const { adminPassword, logins } = job.args.database;
     return [adminPassword, ...logins.map(({ password }) => password)];

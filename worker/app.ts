@@ -11,6 +11,7 @@ import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
+import { backupFiles, backups } from "./routes/backups.ts";
 import { chat } from "./routes/chat.ts";
 import { credits, listCreditPackages } from "./routes/credits.ts";
 import { dashboard } from "./routes/dashboard.tsx";
@@ -56,6 +57,7 @@ const api = new Hono<AppEnv>()
   .on(["POST", "PATCH", "DELETE"], "*", limitBody, requireJson, idempotency)
   .route("/sites", sites)
   .route("/databases", databases)
+  .route("/backups", backups)
   .route("/credits", credits)
   .route("/chat", chat)
   .route("/deployments", deployments)
@@ -69,6 +71,7 @@ export const app = new Hono<AppEnv>()
   .route("/api/v1", api)
   .route("/webhooks", webhooks)
   .route("/agent", agent)
+  .route("/backups", backupFiles)
   .route("/install", install)
   .route("/setup", setup)
   .route("/api/auth", auth)

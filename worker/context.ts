@@ -4,6 +4,7 @@ import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 import { resolveTxt } from "./adapters/dns.ts";
+import { backupStore, type BackupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 
@@ -39,6 +40,7 @@ export type Ctx = {
   secrets: SecretBox;
   /** The TXT records of a name. @throws when no resolver answers */
   resolveTxt(name: string): Promise<string[]>;
+  backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;
   guards: KeyGuards;
@@ -118,6 +120,7 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
       return (box ??= secretBox(config.SECRET_KEY, random));
     },
     resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
+    backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>
         defer(

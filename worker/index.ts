@@ -1,6 +1,7 @@
 import { app } from "./app.ts";
 import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
+import { tendBackups } from "./services/backups/tend.ts";
 import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
@@ -25,6 +26,8 @@ export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(Promise.all([tend(ctx), tendDatabases(ctx), forgetOldRequests(ctx)]));
+    execution.waitUntil(
+      Promise.all([tend(ctx), tendDatabases(ctx), tendBackups(ctx), forgetOldRequests(ctx)]),
+    );
   },
 } satisfies ExportedHandler<Env>;

@@ -10,6 +10,7 @@ import {
   databaseContainer,
   databaseLabels,
   stopGraceSeconds,
+  volumeLabels,
   volumeName,
 } from "./container.ts";
 import { engines } from "./index.ts";
@@ -29,7 +30,7 @@ export async function bringUp(
   await ensureImage(host, spec.image, signal);
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(spec.accountId));
   await host.engine.ensureVolume(
-    volumeName(spec.databaseId),
+    volumeName(spec.databaseId, spec.volume),
     databaseLabels(host.agentId, spec.databaseId, spec.accountId),
   );
   signal.throwIfAborted();
@@ -38,6 +39,16 @@ export async function bringUp(
   await arrange(host, spec);
   const version = await engine.version(spec, (program) => run(host, id, program));
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
+}
+
+/** The volume that the control plane's record names is in use: what restores left beside it goes. */
+export const removeOtherVolumes = (host: Host, { databaseId, volume }: DatabaseSpec): Promise<void> =>
+  removeVolumes(host, databaseId, volumeName(databaseId, volume));
+
+/** All of the database's data, but for this volume. */
+export async function removeVolumes(host: Host, databaseId: string, kept?: string): Promise<void> {
+  for (const name of await host.engine.listVolumes(volumeLabels(host.agentId, databaseId)))
+    if (name !== kept) await host.engine.removeVolume(name);
 }
 
 /** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
@@ -61,7 +72,7 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
   await host.engine.removeContainer(found.id);
 }
 
-async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
+export async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
   if ((await host.engine.imageId(image)) !== null) return;
   try {
     await host.engine.pullImage(image, null, signal);
@@ -94,7 +105,12 @@ async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> 
 }
 
 /** @throws JobError with the server's last words when it ends instead */
-async function untilReady(host: Host, id: string, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
+export async function untilReady(
+  host: Host,
+  id: string,
+  spec: DatabaseSpec,
+  signal: AbortSignal,
+): Promise<void> {
   const { ready } = engines[spec.type];
   const before = (await host.engine.inspectContainer(id))?.restarts;
   for (;;) {
@@ -119,7 +135,7 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
 }
 
-async function run(host: Host, id: string, program: Program): Promise<string> {
+export async function run(host: Host, id: string, program: Program): Promise<string> {
   const { exitCode, stdout, stderr } = await host.engine.execute(id, program);
   // Only its first line: a server quotes the statement it refuses.
   if (exitCode !== 0)

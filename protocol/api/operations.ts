@@ -3,8 +3,8 @@ import type { ErrorCode } from "../errors.ts";
 import { ChatReply, ChatRequest } from "./chat.ts";
 import { ListQuery, listOf } from "./common.ts";
 import { CreditPackage, CreditPurchase, CreditPurchased, Credits } from "./credits.ts";
+import { Backup, BackupLink, BackupListQuery } from "./backups.ts";
 import {
-  Backup,
   Database,
   DatabaseActionAccepted,
   DatabaseCreate,
@@ -286,10 +286,13 @@ export const operations = {
     method: "patch",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Start, stop or restart",
+    summary: "Start, stop or restart, or change when it is backed up",
     access: "key",
     body: DatabasePatch,
-    answers: [{ status: 202, schema: DatabaseActionAccepted }],
+    answers: [
+      { status: 200, schema: Database, when: "A change" },
+      { status: 202, schema: DatabaseActionAccepted, when: "An action" },
+    ],
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "restart" }, answer: { id: exampleDatabaseId, status: "RUNNING" } },
   },
@@ -297,7 +300,7 @@ export const operations = {
     method: "delete",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Delete the database for good, with all its data",
+    summary: "Back it up once more, then delete it for good; its backups stay for 30 days",
     access: "key",
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     examples: { answer: { id: exampleDatabaseId, status: "DELETING" } },
@@ -358,7 +361,6 @@ export const operations = {
     access: "key",
     query: ListQuery,
     answers: [{ status: 200, schema: listOf(Backup) }],
-    notBuilt: true,
   },
   createBackup: {
     method: "post",
@@ -367,8 +369,7 @@ export const operations = {
     summary: "Back up now",
     access: "key",
     answers: [{ status: 202, schema: Backup }],
-    refusals: ["conflict"],
-    notBuilt: true,
+    refusals: ["payment_required", "conflict"],
   },
   restoreDatabase: {
     method: "post",
@@ -378,9 +379,34 @@ export const operations = {
     access: "key",
     body: DatabaseRestore,
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
-    refusals: ["conflict"],
-    notBuilt: true,
+    refusals: ["payment_required", "conflict"],
     examples: { body: { backupId: "bak_001m80000000000000000000000" } },
+  },
+  listAllBackups: {
+    method: "get",
+    path: "/backups",
+    tag: "Databases",
+    summary: "All the caller's backups, newest first; those of deleted databases too",
+    access: "key",
+    query: BackupListQuery,
+    answers: [{ status: 200, schema: listOf(Backup) }],
+  },
+  getBackup: {
+    method: "get",
+    path: "/backups/{id}",
+    tag: "Databases",
+    summary: "One backup",
+    access: "key",
+    answers: [{ status: 200, schema: Backup }],
+  },
+  linkBackup: {
+    method: "post",
+    path: "/backups/{id}/link",
+    tag: "Databases",
+    summary: "An address to download the backup from, good for ten minutes",
+    access: "key",
+    answers: [{ status: 200, schema: BackupLink }],
+    refusals: ["conflict"],
   },
   getCredits: {
     method: "get",

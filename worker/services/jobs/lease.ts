@@ -1,16 +1,33 @@
 import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import { isDatabaseJob, type Job } from "../../../protocol/agent/jobs.ts";
+import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { databases, deployments, domains, jobs, packs, siteEnvVersions, sites } from "../../db/schema.ts";
+import {
+  backups,
+  databases,
+  deployments,
+  domains,
+  jobs,
+  packs,
+  siteEnvVersions,
+  sites,
+} from "../../db/schema.ts";
 import { jobTimeoutMs } from "../../domain/job-rules.ts";
-import { databaseFrameOf } from "../databases/frame.ts";
+import { backupFrameOf } from "../backups/frame.ts";
+import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept } from "../deployments/kept.ts";
 import { mayPlace } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; deploymentId: Id<"deployment"> | null };
+
+const longKinds = sql.raw(
+  `(${jobKinds
+    .filter(isLongJob)
+    .map((kind) => `'${kind}'`)
+    .join(", ")})`,
+);
 
 const timeoutOfKind = sql.raw(
   `CASE kind ${Object.entries(jobTimeoutMs)
@@ -30,7 +47,10 @@ export async function leaseJob(ctx: Ctx, hostId: Id<"host">): Promise<Offer | nu
     sql`id = (
     SELECT j.id FROM jobs j
     WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
-      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete') OR ${mayPlace(hostId, ctx.now().getTime())}))
+      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, ctx.now().getTime())}))
+      -- A restore is waited for; of what nobody waits for, one at a time.
+      AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
+        SELECT 1 FROM jobs o WHERE o.host_id = ${hostId} AND o.status = 'LEASED' AND o.kind IN ${longKinds}))
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
   );
@@ -64,6 +84,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     ,
     linked,
     links,
+    [backup],
   ] = await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
@@ -109,7 +130,8 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
         eq(
           packs.id,
           sql`coalesce((SELECT pack_id FROM sites WHERE id = ${ofTaken("site_id")}),
-            (SELECT pack_id FROM databases WHERE id = ${ofTaken("database_id")}))`,
+            (SELECT pack_id FROM databases WHERE id = ${ofTaken("database_id")}),
+            (SELECT pack_id FROM backups WHERE id = ${ofTaken("backup_id")}))`,
         ),
       ),
     ctx.db
@@ -146,12 +168,26 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("lane"))))
       .limit(1),
     ...offerLinks(ctx, ofTaken("site_id"), ofTaken("kind")),
+    ctx.db
+      .select()
+      .from(backups)
+      .where(eq(backups.id, ofTaken("backup_id"))),
   ]);
   if (!job || !pack) return null;
   // This host has less room now: another may be the best for what waits.
   if (unplaced.length > 0) ctx.hosts.wake(null);
   const frame = (): Job | null => {
     const { kind } = job;
+    if (kind === "database.backup" || kind === "database.verify" || kind === "database.restore")
+      return backup
+        ? backupFrameOf(ctx, {
+            job: { ...job, kind },
+            backup,
+            pack,
+            database: database ? specOf(ctx, { database, pack }) : null,
+            serving: database?.status === "RUNNING",
+          })
+        : null;
     if (isDatabaseJob(kind))
       return database ? databaseFrameOf(ctx, { ...job, kind }, { database, pack }) : null;
     if (!site) return null;
