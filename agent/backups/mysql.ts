@@ -3,6 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
+import type { Piped } from "../docker/engine.ts";
 import type { Copier, Server } from "./copier.ts";
 import { demandSuccess, feed, UnfitError } from "./copier.ts";
 import { Session } from "./session.ts";
@@ -72,13 +73,15 @@ async function readTables(
 const pauseMs = 50;
 const triesMax = 600;
 
-/** Once another transaction of root than this session's own is there, the dump has its view of the data. */
-async function untilDumpSees(session: Session): Promise<void> {
-  for (let tries = 0; tries < triesMax; tries++) {
+/** Once another transaction of root than this session's own is there, the dump has its view of the data; or it is over. */
+async function untilDumpSees(session: Session, dump: Piped): Promise<void> {
+  for (let tries = 0, seen = 0; tries < triesMax; tries++) {
+    if (!(await dump.isRunning())) return;
     const [count] = await session.ask(
       "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE p.user = 'root' AND p.id <> CONNECTION_ID();",
     );
-    if (Number(count) > 0) return;
+    // Twice, as it is listed a moment before it has its view.
+    if (Number(count) > 0 && ++seen > 1) return;
     await delay(pauseMs);
   }
   throw new Error("mariadb-dump did not begin");
@@ -117,7 +120,7 @@ export const mysql: Copier = {
       const dumped = Promise.all([take(gzip), compressed]).then(() => demandSuccess("mariadb-dump", dump));
       dumped.catch(() => undefined);
       try {
-        await untilDumpSees(session);
+        await untilDumpSees(session, dump);
         await session.ask("UNLOCK TABLES;");
         const [tables] = await Promise.all([readTables(session, spec.databaseName, columns), dumped]);
         await session.end();

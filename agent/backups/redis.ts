@@ -37,7 +37,7 @@ const keyspaceOf = (info: string): Fingerprint => ({
 
 export const redis: Copier = {
   /**
-   * The server's process forks in the same transaction that tells how many keys there are. Contents are the fork's, whose
+   * Nothing is written between the moment that tells how many keys there are and the fork of the server's process. Contents are the fork's, whose
    * CRC-64 in the file is checked by the server that loads it.
    */
   async copy(server, take) {
@@ -116,7 +116,7 @@ export const redis: Copier = {
 async function fork(server: Server): Promise<Fingerprint> {
   for (;;) {
     server.signal.throwIfAborted();
-    const said = await ask(server, "MULTI\nINFO keyspace\nBGSAVE\nEXEC\n");
+    const said = await ask(server, "CLIENT PAUSE 5000 WRITE\nINFO keyspace\nBGSAVE\nCLIENT UNPAUSE\n");
     if (said.includes("Background saving started")) return keyspaceOf(said);
     // Another child of the server writes its log anew.
     await delay(pauseMs * 4, undefined, { signal: server.signal });

@@ -29,6 +29,7 @@ export type Program = { command: readonly string[]; env?: readonly string[]; inp
 export type Piped = {
   input: Writable;
   output: AsyncIterable<Buffer>;
+  isRunning(): Promise<boolean>;
   /** After the end of its output. */
   ended(): Promise<{ exitCode: number; stderr: string }>;
   /** Cuts the connection to it; the program itself may run on. */
@@ -288,6 +289,7 @@ export function createEngine(options: { socketPath: string }): Engine {
       return {
         input: stream,
         output: outputOf(stream, (text) => (stderr = (stderr + text).slice(-keptErrorBytes))),
+        isRunning: async () => (await exec.inspect()).Running,
         async ended() {
           for (;;) {
             const { Running, ExitCode } = await exec.inspect();

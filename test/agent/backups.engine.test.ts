@@ -194,7 +194,7 @@ async function ask(spec: DatabaseSpec, statements: string): Promise<string> {
   return stdout.trim();
 }
 
-const processesOf = (spec: DatabaseSpec) => docker("top", containerName(spec.databaseId), "-eo", "args");
+const processesOf = (spec: DatabaseSpec) => docker("top", containerName(spec.databaseId), "-eo", "pid,args");
 const copies = () =>
   docker(
     "ps",

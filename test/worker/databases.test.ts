@@ -195,6 +195,8 @@ describe("a database", () => {
       status: "DELETING",
     });
     expect((await act(key, databaseId, "start")).status).toBe(409);
+    const last = await take(on, "database.backup");
+    await fail(on, last.job, last.attempt);
     const removal = await take(on, "database.delete");
     await fail(on, removal.job, removal.attempt);
     // The reaper asks again.
