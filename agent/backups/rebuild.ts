@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
-import type { StoredBackup } from "../../protocol/agent/backups.ts";
+import { partBytes, type StoredBackup } from "../../protocol/agent/backups.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { stopGraceSeconds } from "../databases/container.ts";
 import { engines } from "../databases/index.ts";
@@ -146,26 +147,24 @@ async function putFile(
 ): Promise<void> {
   const archive = tar.pack();
   const put = host.engine.putFiles(id, engines[spec.type].dataPath, archive);
-  put.catch(() => undefined);
+  const entry = archive.entry({ name, size, mode: 0o644 });
+  const write = async (chunk: Buffer) => {
+    written += chunk.length;
+    if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), put]);
+  };
+  let written = 0;
+  let failure: unknown;
   try {
-    await new Promise<void>((resolve, reject) => {
-      const entry = archive.entry({ name, size, mode: 0o644 }, (error) =>
-        error ? reject(error) : resolve(),
-      );
-      const write = async () => {
-        for await (const chunk of bytes)
-          if (!entry.write(chunk)) await new Promise<void>((drained) => void entry.once("drain", drained));
-        entry.end();
-      };
-      write().catch(reject);
-    });
+    for await (const chunk of bytes) await write(chunk);
   } catch (error) {
-    archive.destroy();
-    await put.catch(() => undefined);
-    throw error;
+    failure = error;
+    // The engine waits for as much as was announced, whatever it is.
+    while (written < size) await write(Buffer.alloc(Math.min(partBytes, size - written)));
   }
+  entry.end();
   archive.finalize();
   await put;
+  if (failure !== undefined) throw failure;
 }
 
 /** It answers once it has loaded the file. @throws UnfitError when it ends instead */

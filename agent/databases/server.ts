@@ -89,11 +89,11 @@ export async function ensureImage(host: Host, image: string, signal: AbortSignal
 async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> {
   const wanted = databaseContainer(host.agentId, spec);
   const found = await host.engine.inspectContainer(wanted.name);
-  if (found && found.labels["berth.config"] !== wanted.Labels["berth.config"])
-    await takeDown(host, spec.databaseId);
+  const isKept = found?.labels["berth.config"] === wanted.Labels["berth.config"];
+  if (!isKept) await takeDown(host, spec.databaseId);
   const id = await host.engine.createContainer(wanted);
   const engine = engines[spec.type];
-  if (engine.file && !found?.running) {
+  if (engine.file && !(isKept && found?.running)) {
     const { name, text } = engine.file(spec);
     const archive = tar.pack();
     archive.entry({ name, mode: 0o644 }, text);

@@ -360,9 +360,10 @@ describe("a backup", () => {
         },
       },
     );
-    await reached;
+    const exited = new Promise<never>((_, reject) => child.once("exit", () => reject(new Error("it ended"))));
+    await Promise.race([reached, exited]);
     child.kill("SIGKILL");
-    await new Promise((resolve) => child.once("exit", resolve));
+    await expect(exited).rejects.toThrow("it ended");
     server.disturb = () => false;
     expect(server.kept.has(backupId)).toBe(false);
     await sweep(host);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { difference } from "../../agent/backups/compare.ts";
+import type { Fingerprint } from "../../protocol/agent/backups.ts";
 import { backupStatuses } from "../../protocol/states.ts";
 import { nextBackupAt, surplusBackups } from "../../worker/domain/backup-rules.ts";
 
@@ -110,7 +111,7 @@ describe("a restored copy differs", () => {
       [{ ...same, counters: [] }, /ids is missing/],
       [{ ...same, counters: at("9") }, /ids is at 9/],
       [{ ...same, counters: at("21") }, /ids is at 21/],
-    ] as const;
+    ] satisfies [Fingerprint, RegExp][];
     for (const [found, says] of others) expect(difference(held, found)).toMatch(says);
   });
 });
