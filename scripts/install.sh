@@ -4,7 +4,7 @@
 # Run again it brings both up to date and leaves sites alone. Options (after `sh -s --`):
 #   --no-service   only install, and say how to run it
 #   --uninstall    remove agent and services; sites' containers stay
-#   --purge        with --uninstall: sites' containers, images and networks go as well
+#   --purge        with --uninstall: sites' containers, images and networks, and databases with their data, go as well
 # Environment: BERTH_TOKEN (first time), NODE=/path/of/node, BERTH_BASE=where the bundles come from.
 set -eu
 
@@ -201,6 +201,7 @@ uninstall_host() {
     done
     docker images --quiet --filter label=berth.managed=true | sort -u | xargs -r docker rmi --force >/dev/null || true
     docker network ls --quiet --filter label=berth.managed=true | xargs -r docker network rm >/dev/null || true
+    docker volume ls --quiet --filter label=berth.database | xargs -r docker volume rm >/dev/null || true
   fi
   if [ "$purge" = yes ]; then rm -rf "$STATE"; fi
   rm -rf "$LIB" "$ETC"

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
+import { log } from "../log.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -20,7 +21,10 @@ export async function sweep(host: Host): Promise<void> {
     }
     if (labels["berth.database"] !== undefined && running) await endStrays(host.engine, id);
     // A stopped database has no container.
-    if (labels["berth.database"] !== undefined && !running) await host.engine.startContainer(id);
+    if (labels["berth.database"] !== undefined && !running)
+      await host.engine
+        .startContainer(id)
+        .catch((error) => log("error", "A database was not started", { id, error }));
     const siteId = labels["berth.site"];
     if (siteId === undefined) continue;
     const routed = host.ingress.current(siteId);

@@ -11,10 +11,13 @@ const lines = async (...args: string[]): Promise<string[]> =>
 
 const sitesOf = (hostToken: string) => `label=berth.agent=${agentIdOf(hostToken)}`;
 
-/** Sites stop, and keep their containers for the next start. */
+/** Sites and databases stop, and keep their containers for the next start. */
 export async function stopSites(hostToken: string): Promise<void> {
-  const ids = await lines("ps", "--quiet", "--filter", sitesOf(hostToken));
+  const ids = await lines("ps", "--quiet", "--filter", sitesOf(hostToken), "--filter", "label=berth.site");
   if (ids.length > 0) await run("docker", ["stop", "--time", "5", ...ids]);
+  // Last, and each with the time it needs to write everything.
+  const others = await lines("ps", "--quiet", "--filter", sitesOf(hostToken));
+  if (others.length > 0) await run("docker", ["stop", ...others]);
 }
 
 /** Caddy is made anew at every start. */
@@ -35,7 +38,7 @@ export async function removeIsolation(hostToken: string): Promise<void> {
   await removeFirewall(agentIdOf(hostToken));
 }
 
-/** Containers, networks and images of this host's sites. */
+/** Containers, networks and images of this host's sites, and its databases with their data. */
 export async function removeSites(hostToken: string): Promise<void> {
   const found = await lines(
     "ps",
@@ -47,7 +50,17 @@ export async function removeSites(hostToken: string): Promise<void> {
   );
   const ids = found.map((line) => line.split(" ")[0] ?? "");
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
-  for (const account of new Set(found.map((line) => line.split(" ")[1] ?? "")))
+  const ofDatabases = ["--filter", sitesOf(hostToken), "--filter", "label=berth.database"];
+  // A stopped database has nothing else.
+  const volumes = await lines(
+    "volume",
+    "ls",
+    ...ofDatabases,
+    "--format",
+    '{{.Name}} {{.Label "berth.account"}}',
+  );
+  for (const line of volumes) await run("docker", ["volume", "rm", line.split(" ")[0] ?? ""]);
+  for (const account of new Set([...found, ...volumes].map((line) => line.split(" ")[1] ?? "")))
     await succeeds("docker", ["network", "rm", `berth-${account}`]);
   // An image's label names its site, and only this host's token makes the repository's name of it.
   const images = await lines(

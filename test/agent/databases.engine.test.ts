@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmdirSync } from "node:fs";
+import { mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName, volumeName } from "../../agent/databases/container.ts";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
+import { countServed, socketTables } from "../../agent/docker/listening.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
@@ -34,6 +35,7 @@ const execute = promisify(execFile);
 const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
 
 const specs: DatabaseSpec[] = [];
+const disks: string[] = [];
 type Login = DatabaseSpec["logins"][number];
 const loginOf = (name: string, generation: number): Login => ({
   username: `${name}_${generation}`,
@@ -71,7 +73,9 @@ type Client = {
   command(spec: DatabaseSpec, login: Login, statement: string): string[];
   write: string;
   read: string;
-  /** What makes an open connection tell that it is still open, and what it says then. */
+  /** Keeps its connection open for ten seconds. */
+  linger: string;
+  /** What only the server's own user may do. */
   forbidden: string;
   tuned: [ask: string, says: RegExp];
 };
@@ -88,6 +92,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
     read: "SELECT count(*) FROM kept",
+    linger: "SELECT pg_sleep(10)",
     forbidden: "ALTER SYSTEM SET shared_buffers = '1GB'",
     tuned: [
       "SELECT current_setting('shared_buffers'), current_setting('max_connections'), count(*) > 0 FROM pg_stat_statements",
@@ -107,6 +112,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
     read: "SELECT count(*) FROM kept",
+    linger: "SELECT SLEEP(10)",
     forbidden: "SET GLOBAL max_connections = 1",
     tuned: ["SELECT @@innodb_buffer_pool_size DIV 1048576, @@max_connections", /^1\d\d\t32$/],
   },
@@ -120,6 +126,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     write: "RPUSH kept kept",
     read: "LLEN kept",
+    linger: "BLPOP nothing 10",
     forbidden: "CONFIG GET maxmemory",
     tuned: ["INFO memory", /maxmemory_human:192\.00M[^]*maxmemory_policy:noeviction/],
   },
@@ -146,14 +153,70 @@ beforeAll(() => ensureImages(databaseImages), 15 * 60_000);
 afterAll(async () => {
   for (const spec of specs) await does("database.delete", spec);
   rmdirSync(emptyFolder);
+  for (const folder of disks) {
+    await execute("umount", [folder]);
+    rmdirSync(folder);
+  }
   const left = await docker("volume", "ls", "--quiet", "--filter", `label=berth.agent=${agentId}`);
   expect(left).toBe("");
   expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
 });
 
+/** A file system of its own, so small that it can be filled, as the place of the volume's files. */
+async function smallVolume(spec: DatabaseSpec, megabytes: number): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-disk-"));
+  await execute("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
+  disks.push(folder);
+  const options = ["type=none", "o=bind", `device=${folder}`].flatMap((option) => ["--opt", option]);
+  const labels = Object.entries(databaseLabels(agentId, spec.databaseId, accountId));
+  const labelled = labels.flatMap(([name, value]) => ["--label", `${name}=${value}`]);
+  await docker("volume", "create", ...options, ...labelled, volumeName(spec.databaseId));
+  return folder;
+}
+const leftOf = async ({ databaseId }: DatabaseSpec) =>
+  (await docker("ps", "--all", "--quiet", "--filter", `label=berth.database=${databaseId}`)) +
+  (await docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${databaseId}`));
+
+describe("a disk that is full", () => {
+  it("costs a PostgreSQL database none of the rows it confirmed, and it goes on when there is room again", async () => {
+    const spec = specOf("postgresql", "full");
+    const folder = await smallVolume(spec, 150);
+    await does("database.provision", spec);
+    await ask(spec, first(spec), "CREATE TABLE kept (word text)");
+    await execute("dd", ["if=/dev/zero", `of=${folder}/filler`, "bs=1M"]).catch(() => "full");
+    await execute("truncate", ["--size=-4M", `${folder}/filler`]);
+    let confirmed = 0;
+    const insert = "INSERT INTO kept SELECT string_agg(md5(n::text), '') FROM generate_series(1, 20000) n";
+    const refusal = await (async () => {
+      for (;;) {
+        await ask(spec, first(spec), insert);
+        confirmed++;
+      }
+    })().catch((error: Error) => error.message);
+    expect(refusal).toMatch(/No space left on device|server closed the connection|could not connect/);
+    rmSync(join(folder, "filler"));
+    expect(await askUntilUp(spec, "SELECT count(*) FROM kept")).toBe(String(confirmed));
+    await ask(spec, first(spec), insert);
+    expect(await ask(spec, first(spec), "SELECT count(*) FROM kept")).toBe(String(confirmed + 1));
+  });
+
+  it("ends a provisioning with a reason, and leaves nothing", async () => {
+    const spec = specOf("postgresql", "small");
+    await smallVolume(spec, 8);
+    await expect(does("database.provision", spec)).rejects.toThrow(/disk is full.*No space left on device/s);
+    expect(await leftOf(spec)).toBe("");
+  });
+});
+
+it("an image that cannot be had ends a provisioning with a reason, and leaves nothing", async () => {
+  const spec = { ...specOf("redis", "missing"), image: "berth.invalid/redis:0" };
+  await expect(does("database.provision", spec)).rejects.toThrow(/could not get berth\.invalid\/redis:0/);
+  expect(await leftOf(spec)).toBe("");
+});
+
 describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
   const spec = specOf(type);
-  const { write, read, forbidden, tuned } = clients[type];
+  const { write, read, linger, forbidden, tuned } = clients[type];
   const inspect = async () => (await engine.inspectContainer(containerName(spec.databaseId)))!;
 
   it("is provisioned for a login that owns it and not the server, and tells its version", async () => {
@@ -204,13 +267,29 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
     expect(await askUntilUp(spec, read)).toBe("1");
   });
 
+  /** A connection that the server has, and how it ends. */
+  async function openConnection(login: Login): Promise<{ ended: Promise<"kept" | "cut"> }> {
+    const served = async () => countServed(...(await socketTables((await inspect()).pid)));
+    expect(await served()).toBe(0);
+    const ended = ask(spec, login, linger).then(
+      () => "kept" as const,
+      () => "cut" as const,
+    );
+    await vi.waitUntil(async () => (await served()) > 0, { timeout: 20_000, interval: 20 });
+    return { ended };
+  }
+
   it("lets both logins in while a rotation is under way, then the new one alone, with all that the old one made", async () => {
     const old = first(spec);
     const next = loginOf(spec.databaseName, 2);
+    const established = await openConnection(old);
     await does("database.rotate", { ...spec, logins: [old, next] });
+    expect(await established.ended).toBe("kept");
     expect([await ask(spec, old, read), await ask(spec, next, read)]).toEqual(["1", "1"]);
     await ask(spec, old, write);
+    const left = await openConnection(old);
     await does("database.rotate", { ...spec, logins: [next] });
+    expect(await left.ended).toBe("cut");
     await expect(ask(spec, old, read)).rejects.toThrow();
     await ask(spec, next, write);
     expect(await ask(spec, next, read)).toBe("3");

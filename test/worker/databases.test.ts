@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
@@ -12,6 +12,7 @@ import {
   createSite,
   fail,
   finish,
+  operator,
   runningSite,
   pay,
   readyAgent,
@@ -219,6 +220,56 @@ describe("a database", () => {
   });
 });
 
+describe("a host", () => {
+  it("that carries a database is not removed; removed by force when it is dead, the database says that its data is lost", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { databaseId } = await running(key, on);
+    const operatorKey = await operator();
+    await api(operatorKey, "PATCH", `/hosts/${on.hostId}`, { action: "drain" });
+    const refused = await api<{ reason: string }>(operatorKey, "DELETE", `/hosts/${on.hostId}`);
+    expect([refused.status, refused.body.reason]).toEqual([409, expect.stringContaining("databases")]);
+    await api(key, "POST", `/databases/${databaseId}/rotate`);
+    on.close();
+    await vi.waitUntil(
+      async () => (await api(operatorKey, "DELETE", `/hosts/${on.hostId}?force=1`)).status === 200,
+    );
+    expect(await read(key, databaseId)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringContaining("with it the data"),
+      version: null,
+      hostId: null,
+      rotating: false,
+    });
+    const other = await readyAgent();
+    expect((await act(key, databaseId, "start")).body).toMatchObject({ status: "PROVISIONING" });
+    await take(other, "database.provision");
+  });
+
+  it("is given no more databases than its memory holds", async () => {
+    const key = await account();
+    const first = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
+    const second = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
+    const operatorKey = await operator();
+    const { body } = await api<{ id: string; token: string }>(operatorKey, "POST", "/hosts", {
+      name: uniqueName("small"),
+      region: "small",
+    });
+    const facts = { cpuCount: 2, memoryMb: 6000, diskFreeMb: 10_000 };
+    const on = await readyAgent(10, body, facts);
+    await pay(first.invoiceToken);
+    const { job, attempt } = await take(on, "database.provision");
+    await pay(second.invoiceToken);
+    await finish(on, job, attempt, { version: "17.2" });
+    await reapJobs(ctx());
+    expect(await read(key, second.databaseId)).toMatchObject({ status: "PROVISIONING", hostId: null });
+    await api(key, "DELETE", `/databases/${first.databaseId}`);
+    const removal = await take(on, "database.delete");
+    await finish(on, removal.job, removal.attempt);
+    await take(on, "database.provision");
+  });
+});
+
 describe("a link", () => {
   it("gives the site the address as a secret of its own, for run time only", async () => {
     const key = await account();
@@ -269,6 +320,16 @@ describe("a link", () => {
     const { siteId: second } = await runningSite(key, on);
     const apart = await link({ siteId: second });
     expect([apart.status, apart.body.reason]).toEqual([409, expect.stringContaining("different hosts")]);
+  });
+
+  it("goes with its site", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const { databaseId } = await createDatabase(key);
+    await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
+    expect((await read(key, databaseId)).links).toHaveLength(1);
+    await api(key, "DELETE", `/sites/${siteId}`);
+    expect((await read(key, databaseId)).links).toEqual([]);
   });
 
   it("made before anything is placed puts the database on its site's host", async () => {

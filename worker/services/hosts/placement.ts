@@ -3,11 +3,11 @@ import type { Id } from "../../../protocol/ids.ts";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
 
 /** Memory of host `h`'s databases, and of its sites: those placed there, on their way there, and not yet gone from there. */
-export const placedMb = sql.raw(`coalesce((
+export const placedMb = sql.raw(`(coalesce((
   SELECT sum(used.memory_mb) FROM sites placed JOIN packs used ON used.id = placed.pack_id
   WHERE placed.host_id = h.id OR placed.move_host_id = h.id OR placed.leaving_host_id = h.id), 0)
   + coalesce((SELECT sum(used.memory_mb) FROM databases placed JOIN packs used ON used.id = placed.pack_id
-  WHERE placed.host_id = h.id), 0)`);
+  WHERE placed.host_id = h.id), 0))`);
 
 /** The same arithmetic as `freeMemoryMb`, where a reservation is made in one statement. */
 export const freeMb = sql`(h.memory_mb - max(${sql.raw(String(minReserveMb))}, h.memory_mb / ${sql.raw(String(reserveParts))}) - ${placedMb})`;

@@ -75,6 +75,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
     // Their data is lost with the host: started again, they are new ones, of the same address and password.
     ctx.statement(sql`
       UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
+        next_password_sealed = NULL, previous_password_sealed = NULL,
         status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
       WHERE ${gone} AND host_id = ${id}`),
     ctx.statement(sql`

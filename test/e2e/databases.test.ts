@@ -1,0 +1,225 @@
+import { execFile, execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database, DatabaseCreated, DatabaseCredentials } from "../../protocol/api/databases.ts";
+import type { Site } from "../../protocol/api/sites.ts";
+import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { api, pay, remove, Repository, request, stateDirectory, until } from "./service.ts";
+
+const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
+const execute = promisify(execFile);
+const made: string[] = [];
+const sites: string[] = [];
+
+const read = async (id: string) => (await api<Database>("GET", `/databases/${id}`)).body;
+const settled = (id: string, wanted: string) =>
+  until(
+    () => read(id),
+    ({ status }) => status === wanted || status === "FAILED",
+  );
+const credentials = async (id: string) =>
+  (await api<DatabaseCredentials>("GET", `/databases/${id}/credentials`)).body;
+
+async function launchDatabase(type: string, name: string = type): Promise<Database> {
+  const { status, body } = await api<DatabaseCreated>("POST", "/databases", {
+    name: `e2e-${name}-${process.pid}`,
+    type,
+  });
+  expect(status).toBe(201);
+  made.push(body.databaseId);
+  expect(await read(body.databaseId)).toMatchObject({ status: "PENDING", version: null });
+  await pay(body.invoiceToken);
+  return settled(body.databaseId, "RUNNING");
+}
+
+const containerOf = (id: string) =>
+  docker("ps", "--quiet", "--no-trunc", "--filter", `label=berth.database=${id}`);
+const accountOf = (id: string) =>
+  docker("inspect", "--format", '{{index .Config.Labels "berth.account"}}', containerOf(id));
+
+/** What the engine's own client says, from a container in the account's network, of the address that was revealed. */
+async function ask(id: string, statement: string): Promise<string> {
+  const { connectionString } = await credentials(id);
+  const { hostname, username, password, pathname, protocol } = new URL(connectionString);
+  const programs: Record<string, string[]> = {
+    "postgresql:": [
+      "postgres:17",
+      "psql",
+      connectionString,
+      "-qAt",
+      "-v",
+      "ON_ERROR_STOP=1",
+      "-c",
+      statement,
+    ],
+    "mysql:": [
+      "mariadb:11.4",
+      "mariadb",
+      `--host=${hostname}`,
+      `--user=${username}`,
+      `--password=${password}`,
+      "--batch",
+      "--skip-column-names",
+      pathname.slice(1),
+      `--execute=${statement}`,
+    ],
+    "redis:": [
+      "redis:7.2",
+      "redis-cli",
+      "-e",
+      "--no-auth-warning",
+      "-u",
+      connectionString,
+      ...statement.split(" "),
+    ],
+  };
+  const [image = "", program = "", ...args] = programs[protocol] ?? [];
+  const network = `berth-${accountOf(id)}`;
+  const { stdout } = await execute("docker", [
+    "run",
+    "--rm",
+    "--network",
+    network,
+    "--entrypoint",
+    program,
+    image,
+    ...args,
+  ]);
+  return stdout.trim();
+}
+
+beforeAll(() => ensureImages(databaseImages), 15 * 60_000);
+afterAll(async () => {
+  for (const id of sites) await remove(id);
+  for (const id of made) {
+    await api("DELETE", `/databases/${id}`);
+    await until(
+      async () => (await api("GET", `/databases/${id}`)).status,
+      (status) => status === 404,
+    );
+    expect(docker("ps", "--all", "--quiet", "--filter", `label=berth.database=${id}`)).toBe("");
+    expect(docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${id}`)).toBe("");
+  }
+});
+
+const rows = "SELECT word FROM kept";
+describe.each([
+  ["postgresql", "CREATE TABLE kept (word text); INSERT INTO kept VALUES ('kept')", rows],
+  ["mysql", "CREATE TABLE kept (word text); INSERT INTO kept VALUES ('kept')", rows],
+  ["redis", "SET word kept", "GET word"],
+])("a %s database", (type, write, query) => {
+  it("is paid, provisioned, reached at the address that is revealed, and keeps its rows when it and the agent are killed", async () => {
+    const database = await launchDatabase(type);
+    expect(database).toMatchObject({
+      status: "RUNNING",
+      error: null,
+      version: expect.stringMatching(/^\d+\.\d+/),
+    });
+    await ask(database.id, write);
+    const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+      string,
+      number
+    >;
+    process.kill(processes["agent"] ?? 0, "SIGKILL");
+    process.kill(
+      Number(docker("inspect", "--format", "{{.State.Pid}}", containerOf(database.id))),
+      "SIGKILL",
+    );
+    expect(
+      await until(
+        () => ask(database.id, query).catch(String),
+        (answer) => answer === "kept",
+      ),
+    ).toBe("kept");
+    // The agent that took over works for it.
+    await api("PATCH", `/databases/${database.id}`, { action: "stop" });
+    await settled(database.id, "STOPPED");
+    await api("PATCH", `/databases/${database.id}`, { action: "start" });
+    await settled(database.id, "RUNNING");
+    expect(await ask(database.id, query)).toBe("kept");
+  });
+});
+
+/** Answers the user it signed in with, over one connection that it made when it started and one made for the request. */
+const app = `
+const net = require("node:net");
+const { hostname, port, username, password } = new URL(process.env.REDIS_URL);
+const ask = (socket, line) => new Promise((resolve, reject) => {
+  socket.once("data", (data) => resolve(String(data).trim())).once("error", reject).write(line + "\\r\\n");
+});
+async function connect() {
+  const socket = net.connect(Number(port), hostname);
+  socket.on("error", () => {});
+  const answer = await ask(socket, "AUTH " + username + " " + password);
+  if (answer !== "+OK") throw new Error(answer);
+  return socket;
+}
+connect().then((first) => require("node:http").createServer(async (q, s) => {
+  try {
+    const fresh = await connect();
+    s.end([username, await ask(first, "PING"), await ask(fresh, "PING")].join(" "));
+    fresh.destroy();
+  } catch (error) {
+    s.writeHead(500).end(String(error));
+  }
+}).listen(process.env.PORT));
+`;
+
+it("a linked site keeps its database through a change of the password, without one failed request", async () => {
+  const database = await launchDatabase("redis", "linked");
+  const repository = new Repository({
+    Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`,
+    "server.js": app,
+  });
+  const created = await api<{ siteId: string; invoiceToken: string }>("POST", "/sites", {
+    name: `e2e-linked-${process.pid}`,
+    deployType: "github",
+    githubUrl: repository.address,
+    port: 3000,
+  });
+  sites.push(created.body.siteId);
+  const linked = await api("POST", `/databases/${database.id}/links`, { siteId: created.body.siteId });
+  expect([linked.status, linked.body["variable"]]).toEqual([201, "REDIS_URL"]);
+  await pay(created.body.invoiceToken);
+  const site = await until(
+    async () => (await api<Site>("GET", `/sites/${created.body.siteId}`)).body,
+    ({ status }) => status === "RUNNING" || status === "FAILED",
+  );
+  expect(site.latestDeployment).toMatchObject({ status: "LIVE" });
+  const old = await credentials(database.id);
+  expect((await request(site.url)).text).toBe(`${old.username} +PONG +PONG`);
+
+  const failures: string[] = [];
+  const asking = new AbortController();
+  const load = (async () => {
+    while (!asking.signal.aborted) {
+      const { status, text } = await request(site.url);
+      if (status !== 200) failures.push(`${status} ${text}`);
+    }
+  })();
+  expect((await api("POST", `/databases/${database.id}/rotate`)).status).toBe(202);
+  await until(
+    () => read(database.id),
+    ({ rotating, username }) => !rotating && username !== old.username,
+  );
+  asking.abort();
+  await load;
+  expect(failures).toEqual([]);
+  const { username } = await credentials(database.id);
+  expect((await request(site.url)).text).toBe(`${username} +PONG +PONG`);
+  const refused = await execute("docker", [
+    "run",
+    "--rm",
+    "--network",
+    `berth-${accountOf(database.id)}`,
+    "--entrypoint",
+    "redis-cli",
+    "redis:7.2",
+    "-u",
+    old.connectionString,
+    "PING",
+  ]);
+  expect(refused.stdout + refused.stderr).toMatch(/WRONGPASS/);
+});
