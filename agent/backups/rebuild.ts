@@ -159,7 +159,8 @@ async function putFile(
   } catch (error) {
     failure = error;
     // The engine waits for as much as was announced, whatever it is.
-    while (written < size) await write(Buffer.alloc(Math.min(partBytes, size - written)));
+    for (let missing = size - written; missing > 0; missing = size - written)
+      await write(Buffer.alloc(Math.min(partBytes, missing)));
   }
   entry.end();
   archive.finalize();

@@ -60,6 +60,13 @@ export async function persist<T>(work: () => Promise<T>, signal: AbortSignal): P
   }
 }
 
+async function answer(response: http.IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  if (response.statusCode !== 200) throw new StoreError(response.statusCode ?? 0, text);
+  return JSON.parse(text);
+}
+
 export function createStore({ url, token }: { url: string; token: string }): BackupStore {
   const { request, Agent } = url.startsWith("https:") ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
@@ -96,13 +103,6 @@ export function createStore({ url, token }: { url: string; token: string }): Bac
       outgoing.on("timeout", () => outgoing.destroy(new Error("The store is silent")));
       outgoing.end(body?.bytes);
     });
-  }
-
-  async function answer(response: http.IncomingMessage): Promise<unknown> {
-    let text = "";
-    for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
-    if (response.statusCode !== 200) throw new StoreError(response.statusCode ?? 0, text);
-    return JSON.parse(text);
   }
 
   return {

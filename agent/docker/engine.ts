@@ -1,6 +1,6 @@
 import Docker from "dockerode";
 import { once } from "node:events";
-import type { Duplex, Readable, Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
 
@@ -284,7 +284,7 @@ export function createEngine(options: { socketPath: string }): Engine {
         AttachStdout: true,
         AttachStderr: true,
       });
-      const stream = (await exec.start({ hijack: true, stdin: true })) as Duplex;
+      const stream = await exec.start({ hijack: true, stdin: true });
       let stderr = "";
       return {
         input: stream,

@@ -19,7 +19,10 @@ export async function sweep(host: Host): Promise<void> {
       await host.engine.removeContainer(id);
       continue;
     }
-    if (labels["berth.database"] !== undefined && running) await endStrays(host.engine, id);
+    if (labels["berth.database"] !== undefined && running)
+      await endStrays(host.engine, id).catch((error) =>
+        log("warn", "A backup's remains stay", { id, error }),
+      );
     // A stopped database has no container.
     if (labels["berth.database"] !== undefined && !running)
       await host.engine

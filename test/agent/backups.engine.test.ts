@@ -185,9 +185,9 @@ break" VALUES (1), (1), (NULL);
 };
 
 async function ask(spec: DatabaseSpec, statements: string): Promise<string> {
-  const { command } = clients[spec.type];
+  const client = clients[spec.type];
   const { exitCode, stdout, stderr } = await engine.execute(containerName(spec.databaseId), {
-    command: command(spec),
+    command: client.command(spec),
     input: `${statements}\n`,
   });
   if (exitCode !== 0) throw new Error(stderr);
@@ -381,9 +381,7 @@ describe("a backup", () => {
     const job = newId("job");
     const args = { database: spec, backup: server.stored(id, spec.databaseName), serving: true };
     const run: JobRun = { jobId: job, signal: neverAborted, log: () => undefined, phase: () => undefined };
-    await expect(handle(full, { id: job, kind: "database.restore", args } as Job, run)).rejects.toThrow(
-      /disk/,
-    );
+    await expect(handle(full, { id: job, kind: "database.restore", args }, run)).rejects.toThrow(/disk/);
     expect(await ask(spec, "SELECT count(*) FROM big")).toBe("600000");
     expect((await volumesOf(spec)).length).toBe(1);
   });

@@ -63,7 +63,9 @@ export class PartServer {
 
   private async answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const [, , , backupId = "", what = "", part] = (request.url ?? "").split("/");
-    this.requests.push(`${request.method} ${what} ${request.headers[leaseHeaders.attempt.toLowerCase()]}`);
+    this.requests.push(
+      `${request.method} ${what} ${String(request.headers[leaseHeaders.attempt.toLowerCase()])}`,
+    );
     if (request.headers.authorization !== `Bearer ${this.token}`) return void response.writeHead(401).end();
     if (this.disturb(request, response)) return;
     const json = (body: unknown) => void response.end(JSON.stringify(body));

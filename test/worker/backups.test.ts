@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
-import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
+import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import { contextOf } from "../../worker/context.ts";
@@ -248,7 +248,7 @@ describe("a backup", () => {
       [await call(`/agent/backups/${backupId}/data`, { headers: from(on, taken) }), 404],
     ] as const;
     expect(refusals.map(([{ status }]) => status)).toEqual(refusals.map(([, status]) => status));
-    await Promise.all(refusals.map(([response]) => response.body?.cancel()));
+    for (const [response] of refusals) await response.body?.cancel();
     await upload(on, taken, "a dump");
     await finish(on, taken.job, taken.attempt);
     expect((await putPart(on, taken, "late")).status).toBe(409);
@@ -524,7 +524,7 @@ describe("a database that is deleted", () => {
     const safety = await take(on, "database.backup");
     await fail(on, safety.job, safety.attempt);
     const { job, attempt } = await take(on, "database.restore");
-    expect(job.args.backup.databaseName).toBe((last.job.args.database as DatabaseSpec).databaseName);
+    expect(job.args.backup.databaseName).toBe(last.job.args.database.databaseName);
     const later = { ...ctx(), now: () => new Date(Date.now() + keptAfterDeletionMs) };
     // Not while a job reads it.
     await tendBackups(later);

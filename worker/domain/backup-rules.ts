@@ -25,8 +25,8 @@ export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: D
   if (schedule === "weekly")
     next.setTime(next.getTime() + ((minuteOf(id.slice(0, -1)) - next.getUTCDay() + 70) % 7) * day);
   const periodMs = schedule === "weekly" ? 7 * day : day;
-  while (next <= now) next.setTime(next.getTime() + periodMs);
-  return next;
+  const behindMs = now.getTime() - next.getTime();
+  return behindMs < 0 ? next : new Date(next.getTime() + (Math.floor(behindMs / periodMs) + 1) * periodMs);
 }
 
 type Kept = { id: string; status: BackupStatus; createdAt: Date };
