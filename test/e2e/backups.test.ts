@@ -70,11 +70,11 @@ it("a database is backed up, proven, downloaded, brought back after a loss, and 
   const database = await launchDatabase("backups");
   ask(
     database,
-    `SET ROLE ${database.databaseName}; CREATE TABLE kept AS SELECT md5(random()::text) AS word FROM generate_series(1, 400000)`,
+    `SET ROLE ${database.databaseName}; CREATE TABLE kept AS SELECT md5(random()::text) AS word FROM generate_series(1, 600000)`,
   );
   const before = ask(database, rows);
   const backup = await backUp(database);
-  expect(backup).toMatchObject({ status: "VERIFIED", error: null, rows: 400_000 });
+  expect(backup).toMatchObject({ status: "VERIFIED", error: null, rows: 600_000 });
   // More than one part.
   expect(backup.sizeBytes).toBeGreaterThan(8 * 1024 * 1024);
 
@@ -129,5 +129,5 @@ it("a database is backed up, proven, downloaded, brought back after a loss, and 
   );
   const [last] = await list(database.id);
   expect(last).toMatchObject({ trigger: "final", expiresAt: expect.any(String) });
-  expect(await ended(last?.id ?? "")).toMatchObject({ status: "VERIFIED", rows: 400_000 });
+  expect(await ended(last?.id ?? "")).toMatchObject({ status: "VERIFIED", rows: 600_000 });
 });
