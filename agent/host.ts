@@ -1,6 +1,7 @@
 import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
 import type { ImageProvider } from "./build/image-provider.ts";
+import type { BackupStore } from "./backups/store.ts";
 import type { Engine } from "./docker/engine.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
 import type { Isolation } from "./isolation/isolation.ts";
@@ -58,6 +59,8 @@ export type Host = {
   buildRoom: BuildRoom;
   /** Left out: what no registry gives is missing. */
   provideImage?: ImageProvider | undefined;
+  /** Where backups go to and come from. */
+  backups: BackupStore;
   /** Fresh work directories are made below it, one per job, removed with the job. */
   workDirectory: string;
   settings: HostSettings;

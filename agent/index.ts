@@ -4,6 +4,7 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { openImageProvider } from "./build/image-provider.ts";
+import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
@@ -47,6 +48,7 @@ const host: Host = {
   isolation,
   buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
   ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
+  backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
   workDirectory,
   settings: config.settings,
   imageRepository: config.imageRepository,

@@ -1,4 +1,4 @@
-import type { Job } from "../protocol/agent/jobs.ts";
+import { isLongJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
@@ -10,10 +10,12 @@ import { printable, redactor } from "./redact.ts";
 import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
+/** Which slots a job takes. Long ones wait for nobody: the control plane sees to it that they are few. */
+type Room = "job" | "command" | "long";
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
 /** A job as it is worked on, whether it was offered or is gone on with. */
 type Task = Lease & {
-  isCommand: boolean;
+  room: Room;
   /** One at a time. */
   lane: string;
   timeoutMs: number;
@@ -30,7 +32,7 @@ export type Adopted = Lease & {
   handle: (run: JobRun) => Promise<unknown>;
 };
 type Running = Lease & {
-  isCommand: boolean;
+  room: Room;
   abort: AbortController;
   ended: Promise<void>;
   outcome: "report" | "forget";
@@ -127,7 +129,7 @@ export class Runner {
     this.send({ type: "ready", free: 0, freeCommands: 0 });
     this.stopping = true;
     // Commands go on without this agent.
-    const jobs = () => [...this.running.values()].filter(({ isCommand }) => !isCommand);
+    const jobs = () => [...this.running.values()].filter(({ room }) => room !== "command");
     while (jobs().length > 0) await Promise.all(jobs().map(({ ended }) => ended));
   }
 
@@ -149,7 +151,7 @@ export class Runner {
     const lateReason = lateCommand;
     this.begin({
       ...lease,
-      isCommand: true,
+      room: "command",
       lane: commandId,
       timeoutMs,
       lateReason,
@@ -165,15 +167,16 @@ export class Runner {
     if (!this.journal.accept(lease, job.kind)) return;
     const known = this.running.get(job.id);
     if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
-    const isCommand = job.kind === "site.command";
+    const room = roomOf(job);
     this.begin({
       ...lease,
-      isCommand,
+      room,
       lane: laneOf(job),
       timeoutMs,
-      lateReason: isCommand
-        ? lateCommand
-        : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
+      lateReason:
+        room === "command"
+          ? lateCommand
+          : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
       secrets: secretsOf(job),
       logId: logIdOf(job),
       handle: (run) => this.handle(this.host, job, run),
@@ -181,22 +184,24 @@ export class Runner {
   }
 
   private begin(task: Task): void {
-    const { jobId, attempt, lane, isCommand } = task;
+    const { jobId, attempt, lane, room } = task;
     const before = this.lastOfLane.get(lane) ?? Promise.resolve();
     const abort = new AbortController();
     const running: Running = {
       jobId,
       attempt,
-      isCommand,
+      room,
       abort,
       outcome: "report",
       began: [],
       ended: Promise.resolve(),
     };
-    const slots = isCommand ? this.commandSlots : this.slots;
+    const slots = { job: this.slots, command: this.commandSlots, long: longSlots }[room];
     running.ended = before.then(() => slots.use(() => this.work(task, running)));
     this.running.set(jobId, running);
     this.lastOfLane.set(lane, running.ended);
+    // It was offered for a slot that it does not take.
+    if (room === "long") this.sayReady();
     void running.ended.then(() => {
       if (this.lastOfLane.get(lane) === running.ended) this.lastOfLane.delete(lane);
       if (this.running.get(jobId) === running) this.running.delete(jobId);
@@ -242,7 +247,7 @@ export class Runner {
       running.abort.signal.throwIfAborted();
       const result = await task.handle(run);
       // What it printed cannot be read again once its end is known.
-      if (task.isCommand) await outbox?.delivered(running.abort.signal);
+      if (task.room === "command") await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
     } catch (error) {
       report = failureReport(running, error, redact);
@@ -270,10 +275,10 @@ export class Runner {
     running.abort.abort(reason);
   }
 
-  private outboxFor({ jobId, attempt, isCommand, logId }: Task): LogOutbox | undefined {
+  private outboxFor({ jobId, attempt, room, logId }: Task): LogOutbox | undefined {
     if (logId === null) return undefined;
     const source = { jobId, attempt, deploymentId: logId };
-    const from = isCommand ? this.journal.deliveredUntil(jobId) : null;
+    const from = room === "command" ? this.journal.deliveredUntil(jobId) : null;
     const outbox = new LogOutbox(source, (frame) => this.send(frame), from);
     this.outboxes.set(keyOf(source), outbox);
     return outbox;
@@ -282,7 +287,7 @@ export class Runner {
   private logDelivered(lease: Lease, lastSeq: number): void {
     const outbox = this.outboxes.get(keyOf(lease));
     outbox?.acknowledge(lastSeq);
-    if (outbox && this.running.get(lease.jobId)?.isCommand)
+    if (outbox && this.running.get(lease.jobId)?.room === "command")
       this.journal.delivered(lease.jobId, outbox.position);
   }
 
@@ -297,9 +302,9 @@ export class Runner {
 
   private sayReady(): void {
     if (this.stopping) return;
-    const commands = [...this.running.values()].filter(({ isCommand }) => isCommand).length;
-    const free = this.slots.less(this.running.size - commands);
-    this.send({ type: "ready", free, freeCommands: this.commandSlots.less(commands) });
+    const used = (room: Room) => [...this.running.values()].filter((one) => one.room === room).length;
+    const [free, freeCommands] = [this.slots.less(used("job")), this.commandSlots.less(used("command"))];
+    this.send({ type: "ready", free, freeCommands });
   }
 }
 
@@ -340,9 +345,17 @@ const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 
 const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
 
-/** Commands wait for nothing of their site. */
+const longSlots = new Slots(Number.POSITIVE_INFINITY);
+
+function roomOf({ kind }: Job): Room {
+  if (kind === "site.command") return "command";
+  return isLongJob(kind) ? "long" : "job";
+}
+
+/** Commands wait for nothing of their site, verifications for nothing of their database. */
 function laneOf({ kind, args }: Job): string {
   if (kind === "site.command") return args.commandId;
+  if ("like" in args) return args.backup.backupId;
   if ("database" in args) return args.database.databaseId;
   if ("databaseId" in args) return args.databaseId;
   return "run" in args ? args.run.siteId : args.siteId;
@@ -354,6 +367,7 @@ const logIdOf = ({ kind, args }: Job): Task["logId"] => {
 };
 
 function secretsOf(job: Job): string[] {
+  if ("like" in job.args) return [job.args.like.adminPassword];
   if ("database" in job.args) {
     const { adminPassword, logins } = job.args.database;
     return [adminPassword, ...logins.map(({ password }) => password)];

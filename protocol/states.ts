@@ -58,6 +58,14 @@ export const databaseStatuses = [
 ] as const;
 export type DatabaseStatus = (typeof databaseStatuses)[number];
 
+/** STORED: complete, not yet proven by a restore. */
+export const backupStatuses = ["RUNNING", "STORED", "VERIFIED", "FAILED"] as const;
+export type BackupStatus = (typeof backupStatuses)[number];
+
+/** final: before the database is deleted. */
+export const backupTriggers = ["api", "schedule", "before-restore", "final"] as const;
+export type BackupTrigger = (typeof backupTriggers)[number];
+
 export const invoiceKinds = ["site", "database", "credits", "renewal"] as const;
 export type InvoiceKind = (typeof invoiceKinds)[number];
 

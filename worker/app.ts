@@ -12,6 +12,7 @@ import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
+import { backupFiles, backups } from "./routes/backups.ts";
 import { chat } from "./routes/chat.ts";
 import { commands } from "./routes/commands.ts";
 import { credits } from "./routes/credits.ts";
@@ -67,6 +68,7 @@ const api = new Hono<AppEnv>()
   .on(["POST", "PATCH", "DELETE"], "*", limitBody, requireJson, idempotency)
   .route("/sites", sites)
   .route("/databases", databases)
+  .route("/backups", backups)
   .route("/credits", credits)
   .route("/chat", chat)
   .route("/deployments", deployments)
@@ -86,6 +88,7 @@ export const app = new Hono<AppEnv>()
   .route("/api/v1", api)
   .route("/webhooks", webhooks)
   .route("/agent", agent)
+  .route("/backups", backupFiles)
   .route("/install", install)
   .route("/setup", setup)
   .route("/api/auth", auth)

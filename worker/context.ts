@@ -6,6 +6,7 @@ import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 import { resolveTxt } from "./adapters/dns.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
+import { backupStore, type BackupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 
@@ -42,6 +43,7 @@ export type Ctx = {
   payments: Payments;
   /** The TXT records of a name. @throws when no resolver answers */
   resolveTxt(name: string): Promise<string[]>;
+  backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;
   guards: KeyGuards;
@@ -123,6 +125,7 @@ export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>
     },
     payments: paymentsOf(config, env.DB, () => new Date()),
     resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
+    backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>
         defer(

@@ -8,6 +8,8 @@ import type { RateLimit } from "./objects/rate-limit.ts";
 /** Bindings as wrangler.toml names them. */
 export type Env = {
   DB: D1Database;
+  /** Backups of databases; worker/adapters/storage.ts. */
+  BACKUPS: R2Bucket;
   /** Files beside the Worker; scripts/lib/bundle.ts makes them. */
   ASSETS: Fetcher;
   HOST_LINK: DurableObjectNamespace<HostLink>;

@@ -3,6 +3,7 @@ import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
 import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
 import { forgetOldCommands } from "./services/commands/forget-old.ts";
+import { tendBackups } from "./services/backups/tend.ts";
 import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
@@ -44,6 +45,7 @@ export default {
       Promise.all([
         tend(ctx),
         tendDatabases(ctx),
+        tendBackups(ctx),
         tendCommands(ctx),
         forgetOldRequests(ctx),
         tendBilling(ctx),

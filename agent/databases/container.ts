@@ -5,12 +5,20 @@ import { hardening, limitsOf, networkName } from "../docker/specs.ts";
 import { engines } from "./index.ts";
 
 export const containerName = (databaseId: string): string => `berth-${databaseId}`;
-export const volumeName = (databaseId: string): string => `berth-${databaseId}-data`;
+/** Each restore makes another volume, named after its job. */
+export const volumeName = (databaseId: string, volume?: string): string =>
+  `berth-${databaseId}-data${volume === undefined ? "" : `-${volume}`}`;
 
 export const databaseLabels = (agentId: string, databaseId: string, accountId: string) => ({
   "berth.managed": "true",
   "berth.agent": agentId,
   "berth.account": accountId,
+  "berth.database": databaseId,
+});
+
+/** By which a database's volumes are found, of whatever restore. */
+export const volumeLabels = (agentId: string, databaseId: string) => ({
+  "berth.agent": agentId,
   "berth.database": databaseId,
 });
 
@@ -36,7 +44,9 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec): Containe
       OomScoreAdj: 100,
       // PostgreSQL's parallel queries share memory there.
       ShmSize: Math.max(64, Math.floor(limits.memoryMb / 4)) * 1024 * 1024,
-      Mounts: [{ Type: "volume" as const, Source: volumeName(databaseId), Target: engine.dataPath }],
+      Mounts: [
+        { Type: "volume" as const, Source: volumeName(databaseId, spec.volume), Target: engine.dataPath },
+      ],
     },
     NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [hostname] } } },
   };
@@ -44,6 +54,10 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec): Containe
   return {
     ...body,
     name: containerName(databaseId),
-    Labels: { ...databaseLabels(agentId, databaseId, accountId), "berth.config": config },
+    Labels: {
+      ...databaseLabels(agentId, databaseId, accountId),
+      "berth.config": config,
+      "berth.volume": volumeName(databaseId, spec.volume),
+    },
   };
 }

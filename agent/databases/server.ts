@@ -11,6 +11,7 @@ import {
   databaseContainer,
   databaseLabels,
   stopGraceSeconds,
+  volumeLabels,
   volumeName,
 } from "./container.ts";
 import { engines } from "./index.ts";
@@ -30,7 +31,7 @@ export async function bringUp(
   await ensureImage(host, spec.image, signal);
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(spec.accountId));
   await host.engine.ensureVolume(
-    volumeName(spec.databaseId),
+    volumeName(spec.databaseId, spec.volume),
     databaseLabels(host.agentId, spec.databaseId, spec.accountId),
   );
   signal.throwIfAborted();
@@ -39,6 +40,16 @@ export async function bringUp(
   await arrange(host, spec);
   const version = await engine.version(spec, (program) => run(host, id, program));
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
+}
+
+/** The volume that the control plane's record names is in use: what restores left beside it goes. */
+export const removeOtherVolumes = (host: Host, { databaseId, volume }: DatabaseSpec): Promise<void> =>
+  removeVolumes(host, databaseId, volumeName(databaseId, volume));
+
+/** All of the database's data, but for this volume. */
+export async function removeVolumes(host: Host, databaseId: string, kept?: string): Promise<void> {
+  for (const { name } of await host.engine.volumes(volumeLabels(host.agentId, databaseId)))
+    if (name !== kept) await host.engine.removeVolume(name);
 }
 
 /** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
@@ -62,7 +73,7 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
   await host.engine.removeContainer(found.id);
 }
 
-async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
+export async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
   if ((await host.engine.imageId(image)) !== null) return;
   try {
     await host.engine.pullImage(image, null, signal);
@@ -81,11 +92,11 @@ async function ensureImage(host: Host, image: string, signal: AbortSignal): Prom
 async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> {
   const wanted = databaseContainer(host.agentId, spec);
   const found = await host.engine.inspectContainer(wanted.name);
-  if (found && found.labels["berth.config"] !== wanted.Labels["berth.config"])
-    await takeDown(host, spec.databaseId);
+  const isKept = found?.labels["berth.config"] === wanted.Labels["berth.config"];
+  if (!isKept) await takeDown(host, spec.databaseId);
   const id = await host.engine.createContainer(wanted);
   const engine = engines[spec.type];
-  if (engine.file && !found?.running) {
+  if (engine.file && !(isKept && found?.running)) {
     const { name, text } = engine.file(spec);
     const archive = tar.pack();
     archive.entry({ name, mode: 0o644 }, text);
@@ -97,7 +108,12 @@ async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> 
 }
 
 /** @throws JobError with the server's last words when it ends instead */
-async function untilReady(host: Host, id: string, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
+export async function untilReady(
+  host: Host,
+  id: string,
+  spec: DatabaseSpec,
+  signal: AbortSignal,
+): Promise<void> {
   const { ready } = engines[spec.type];
   const before = (await host.engine.inspectContainer(id))?.restarts;
   for (;;) {
@@ -122,7 +138,7 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
 }
 
-async function run(host: Host, id: string, program: Program): Promise<string> {
+export async function run(host: Host, id: string, program: Program): Promise<string> {
   const { exitCode, stdout, stderr } = await host.engine.execute(id, program);
   // Only its first line: a server quotes the statement it refuses.
   if (exitCode !== 0)

@@ -1,6 +1,6 @@
 import Docker from "dockerode";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
 
@@ -33,6 +33,16 @@ export type ContainerSummary = { id: string; name: string; labels: Record<string
 export type VolumeSummary = { name: string; labels: Record<string, string>; folder: string };
 /** Secrets travel in `env` or `input`, never in `command`, which every process of the host can read. */
 export type Program = { command: readonly string[]; env?: readonly string[]; input?: string };
+/** A program that runs. Its output must be read to the end; reading slowly holds it up. */
+export type Piped = {
+  input: Writable;
+  output: AsyncIterable<Buffer>;
+  isRunning(): Promise<boolean>;
+  /** After the end of its output. */
+  ended(): Promise<{ exitCode: number; stderr: string }>;
+  /** Cuts the connection to it; the program itself may run on. */
+  close(): void;
+};
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
@@ -84,6 +94,8 @@ export type Engine = {
   writeFiles(id: string, folder: string, tar: Buffer | Readable): Promise<void>;
   /** Runs a program in the container, with this as its input, and resolves when it ends. */
   execute(id: string, program: Program): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+  /** The same with streams; nothing of them is kept in memory. */
+  pipe(id: string, program: Omit<Program, "input">): Promise<Piped>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   lastLines(id: string, count: number): Promise<string[]>;
@@ -310,6 +322,31 @@ export function createEngine(options: { socketPath: string }): Engine {
       return { exitCode: ExitCode ?? 1, stdout: demultiplex(raw, 1), stderr: demultiplex(raw, 2) };
     },
 
+    async pipe(id, { command, env = [] }) {
+      const exec = await docker.getContainer(id).exec({
+        Cmd: [...command],
+        Env: [...env],
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+      });
+      const stream = await exec.start({ hijack: true, stdin: true });
+      let stderr = "";
+      return {
+        input: stream,
+        output: outputOf(stream, (text) => (stderr = (stderr + text).slice(-keptErrorBytes))),
+        isRunning: async () => (await exec.inspect()).Running,
+        async ended() {
+          for (;;) {
+            const { Running, ExitCode } = await exec.inspect();
+            if (!Running) return { exitCode: ExitCode ?? 1, stderr };
+            await delay(10);
+          }
+        },
+        close: () => void stream.on("error", () => undefined).destroy(),
+      };
+    },
+
     async waitForExit(id, signal) {
       const { StatusCode } = (await docker.getContainer(id).wait({ abortSignal: signal })) as {
         StatusCode: number;
@@ -448,6 +485,33 @@ function containerEvent(line: string): ContainerEvent {
     labels: Actor.Attributes,
     exitCode: Action === "die" ? Number(Actor.Attributes["exitCode"]) : null,
   };
+}
+
+const keptErrorBytes = 8192;
+
+/** The same frames as below, as they come. */
+async function* outputOf(stream: Readable, onError: (text: string) => void): AsyncGenerator<Buffer> {
+  const header = Buffer.alloc(8);
+  let headerBytes = 0;
+  let payloadBytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    for (let at = 0; at < chunk.length;) {
+      if (payloadBytes === 0) {
+        const taken = chunk.copy(header, headerBytes, at, at + 8 - headerBytes);
+        at += taken;
+        headerBytes += taken;
+        if (headerBytes < 8) continue;
+        headerBytes = 0;
+        payloadBytes = header.readUInt32BE(4);
+        continue;
+      }
+      const part = chunk.subarray(at, at + payloadBytes);
+      at += part.length;
+      payloadBytes -= part.length;
+      if (header[0] === 2) onError(part.toString());
+      else yield part;
+    }
+  }
 }
 
 /** Container output comes in frames of an 8-byte header and a payload (Docker API: Attach to a container, Stream format). */

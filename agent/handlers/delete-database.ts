@@ -1,12 +1,11 @@
-import { volumeName } from "../databases/container.ts";
-import { takeDown } from "../databases/server.ts";
+import { removeVolumes, takeDown } from "../databases/server.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Handler } from "../host.ts";
 
 /** Container, data, and the account's network when nothing uses it. */
 export const deleteDatabase: Handler<"database.delete"> = async (host, { databaseId, accountId }) => {
   await takeDown(host, databaseId);
-  await host.engine.removeVolume(volumeName(databaseId));
+  await removeVolumes(host, databaseId);
   await host.engine.removeNetwork(networkName(accountId));
   return {};
 };

@@ -1,9 +1,11 @@
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Handlers, Host, JobRun } from "../host.ts";
+import { backupDatabase } from "./backup-database.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { deleteSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
 import { provisionDatabase } from "./provision-database.ts";
+import { restoreDatabase } from "./restore-database.ts";
 import { restartDatabase } from "./restart-database.ts";
 import { restartSite } from "./restart-site.ts";
 import { rotateDatabase } from "./rotate-database.ts";
@@ -13,6 +15,7 @@ import { startDatabase } from "./start-database.ts";
 import { startSite } from "./start-site.ts";
 import { stopDatabase } from "./stop-database.ts";
 import { stopSite } from "./stop-site.ts";
+import { verifyBackup } from "./verify-backup.ts";
 
 /** A kind without a handler does not compile. */
 export const handlers: Handlers = {
@@ -28,6 +31,9 @@ export const handlers: Handlers = {
   "database.stop": stopDatabase,
   "database.rotate": rotateDatabase,
   "database.delete": deleteDatabase,
+  "database.backup": backupDatabase,
+  "database.verify": verifyBackup,
+  "database.restore": restoreDatabase,
   "site.evict": (host, args, run) => deleteSite(host, { ...args, hostnames: [] }, run),
   "site.command": runCommand,
 };

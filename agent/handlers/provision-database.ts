@@ -1,5 +1,4 @@
-import { volumeName } from "../databases/container.ts";
-import { bringUp, takeDown } from "../databases/server.ts";
+import { bringUp, removeVolumes, takeDown } from "../databases/server.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Handler } from "../host.ts";
 
@@ -10,7 +9,7 @@ export const provisionDatabase: Handler<"database.provision"> = async (host, { d
     return await bringUp(host, database, job.signal);
   } catch (error) {
     await takeDown(host, database.databaseId);
-    await host.engine.removeVolume(volumeName(database.databaseId));
+    await removeVolumes(host, database.databaseId);
     await host.engine.removeNetwork(networkName(database.accountId));
     throw error;
   }

@@ -1,5 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { endStrays } from "../backups/strays.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host, Target } from "../host.ts";
 import { log } from "../log.ts";
@@ -13,6 +14,15 @@ export async function sweep(host: Host): Promise<void> {
     await rm(join(host.workDirectory, name), { recursive: true, force: true });
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
   for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
+    // What made or proved a backup ended with the agent that watched over it.
+    if (labels["berth.copy"] !== undefined) {
+      await host.engine.removeContainer(id);
+      continue;
+    }
+    if (labels["berth.database"] !== undefined && running)
+      await endStrays(host.engine, id).catch((error) =>
+        log("warn", "A backup's remains stay", { id, error }),
+      );
     // A stopped database has no container.
     if (labels["berth.database"] !== undefined && !running)
       await host.engine

@@ -3,6 +3,7 @@ import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
 import { Replicas, Volumes } from "../api/volumes.ts";
 import { databaseTypes } from "../states.ts";
+import { StoredBackup } from "./backups.ts";
 import { GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
 
 const SiteId = idOf("site");
@@ -80,6 +81,11 @@ export const DatabaseSpec = z.object({
   image: ImageReference,
   /** Its address inside the account's network. */
   hostname: z.string(),
+  /** Set once a restore has given it another volume than its first. */
+  volume: z
+    .string()
+    .regex(/^job_[0-9a-z]+$/)
+    .optional(),
   /** Lower-case letters, digits and `_`. Also the role that owns it, where the engine knows roles. */
   databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
   /** Of the user that Berth keeps to itself. */
@@ -158,9 +164,27 @@ export const jobArgs = {
   "database.rotate": z.object({ database: DatabaseSpec }),
   /** With all its data. */
   "database.delete": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
+  /** Dump, fingerprint and upload, of one moment. */
+  "database.backup": z.object({
+    database: DatabaseSpec,
+    backupId: idOf("backup"),
+    attempt: z.number().int().positive(),
+  }),
+  /** Restores it into a throw-away server like `like`, and compares. */
+  "database.verify": z.object({ like: DatabaseSpec, backup: StoredBackup }),
+  /** A volume of the backup's data beside the present one; the switch comes when it is proven. */
+  "database.restore": z.object({
+    database: DatabaseSpec,
+    backup: StoredBackup,
+    /** It is to serve until then. */
+    serving: z.boolean(),
+  }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
 export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
+/** What takes as long as there is data: one at a time on a host, beside its other work. */
+export const isLongJob = (kind: JobKind): boolean =>
+  kind === "database.backup" || kind === "database.verify" || kind === "database.restore";
 export const isDatabaseJob = (kind: JobKind): kind is DatabaseJobKind => kind.startsWith("database.");
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
 export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;
@@ -175,6 +199,8 @@ export const Durations = z.object({
 export type Durations = z.infer<typeof Durations>;
 
 const nothing = z.object({});
+/** `damage`: what is wrong with the backup itself; a host that could not find out fails the job instead. */
+const Judged = z.object({ damage: z.string().max(2000).nullable() });
 /** As the server itself says it. */
 const DatabaseUp = z.object({ version: z.string().min(1).max(50) });
 export const jobResults = {
@@ -193,6 +219,12 @@ export const jobResults = {
   "database.stop": nothing,
   "database.rotate": nothing,
   "database.delete": nothing,
+  "database.backup": nothing,
+  "database.verify": Judged,
+  "database.restore": z.union([
+    DatabaseUp.extend({ damage: z.null(), volume: z.string() }),
+    Judged.extend({ damage: z.string().max(2000) }),
+  ]),
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
 

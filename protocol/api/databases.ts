@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
+import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { EnvKey, SiteName } from "./sites.ts";
 
@@ -19,7 +20,10 @@ export const DatabaseCreated = z
   .meta({ id: "DatabaseCreated" });
 export type DatabaseCreated = z.infer<typeof DatabaseCreated>;
 
-export const DatabasePatch = z.strictObject({ action: z.enum(["start", "stop", "restart"]) });
+export const DatabasePatch = z.union([
+  z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
+  z.strictObject({ backups: BackupSettingsPatch }),
+]);
 export type DatabasePatch = z.infer<typeof DatabasePatch>;
 
 export const DatabaseActionAccepted = z.object({ id: z.string(), status: z.enum(databaseStatuses) });
@@ -46,6 +50,7 @@ export const Database = z
     /** A new password takes the place of another, which some site may still run with. */
     rotating: z.boolean(),
     links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
+    backups: BackupSettings.extend({ nextAt: Timestamp.nullable() }),
     paidUntil: Timestamp.nullable(),
     hostId: z.string().nullable(),
     hostOffline: z.boolean(),
@@ -88,14 +93,5 @@ export type DatabaseUnlinkQuery = z.infer<typeof DatabaseUnlinkQuery>;
 export const DatabaseUnlinked = z.object({ id: z.string(), unlinked: z.array(z.string()) });
 export type DatabaseUnlinked = z.infer<typeof DatabaseUnlinked>;
 
-export const Backup = z
-  .object({
-    id: z.string(),
-    databaseId: z.string(),
-    status: z.enum(["RUNNING", "STORED", "VERIFIED", "FAILED"]),
-    sizeBytes: z.number().int().nullable(),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "Backup" });
-
 export const DatabaseRestore = z.strictObject({ backupId: z.string().min(1).max(100) });
+export type DatabaseRestore = z.infer<typeof DatabaseRestore>;

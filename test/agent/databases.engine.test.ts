@@ -12,10 +12,11 @@ import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/handlers/sweep.ts";
-import type { Host, JobRun } from "../../agent/host.ts";
+import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
+import { jobRun } from "../support/job-run.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -59,16 +60,7 @@ function specOf(type: DatabaseSpec["type"], name: string = type): DatabaseSpec {
   return spec;
 }
 
-const job: JobRun = {
-  attempt: 1,
-  print: () => true,
-  printedUntil: null,
-  afterwards: () => undefined,
-  jobId: "job_test",
-  signal: new AbortController().signal,
-  log: () => undefined,
-  phase: () => undefined,
-};
+const job = jobRun();
 const does = (kind: Job["kind"], spec: DatabaseSpec) =>
   handle(host, { id: "job_test", kind, args: { ...spec, database: spec } } as unknown as Job, job);
 

@@ -7,6 +7,7 @@ import {
   removeSites,
   send,
   uniqueName,
+  until,
   type Answer,
   type Credential,
   type Person,
@@ -55,9 +56,21 @@ beforeAll(async () => {
   [owner, stranger] = await Promise.all([person(), person()]);
   const site = await createSite(owner.session);
   await pay(site.invoiceToken);
-  const database = await send<{ databaseId: string }>(owner.session, "POST", "/databases", {
-    body: { name: "matrix", type: "postgresql" },
-  });
+  const database = await send<{ databaseId: string; invoiceToken: string }>(
+    owner.session,
+    "POST",
+    "/databases",
+    {
+      body: { name: "matrix", type: "postgresql" },
+    },
+  );
+  await pay(database.body.invoiceToken);
+  const path = `/databases/${database.body.databaseId}`;
+  await until(
+    async () => (await send<{ status: string }>(owner.session, "GET", path)).body.status,
+    (status) => status === "RUNNING",
+  );
+  const backup = await send<{ id: string }>(owner.session, "POST", `${path}/backups`);
   const { body } = await send<Site>(owner.session, "GET", `/sites/${site.siteId}`);
   owned = {
     sites: site.siteId,
@@ -71,6 +84,7 @@ beforeAll(async () => {
     ).body.id,
     commands: "cmd_001m80000000000000000000000",
     databases: database.body.databaseId,
+    backups: backup.body.id,
     hosts: "host_001m80000000000000000000000",
     packs: "pack_001k0000000000000000000001",
     credits: "cpk_001k0000000000000000000001",

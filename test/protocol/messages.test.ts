@@ -65,7 +65,26 @@ const database = {
   limits: { memoryMb: 256, cpuMilli: 250, pids: 128 },
 };
 const ofDatabase = { databaseId: id("database"), accountId: id("account") };
+const backup = {
+  backupId: id("backup"),
+  attempt: 1,
+  databaseName: "data_0123abcd",
+  sizeBytes: 7,
+  sha256: "a".repeat(64),
+  fingerprintSha256: "b".repeat(64),
+};
 const jobs: { [K in JobKind]: Job<K> } = {
+  "database.backup": {
+    id: id("job"),
+    kind: "database.backup",
+    args: { database, backupId: id("backup"), attempt: 1 },
+  },
+  "database.verify": { id: id("job"), kind: "database.verify", args: { like: database, backup } },
+  "database.restore": {
+    id: id("job"),
+    kind: "database.restore",
+    args: { database: { ...database, volume: id("job") }, backup, serving: true },
+  },
   "site.deploy": {
     id: id("job"),
     kind: "site.deploy",

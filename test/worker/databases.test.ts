@@ -196,6 +196,8 @@ describe("a database", () => {
       status: "DELETING",
     });
     expect((await act(key, databaseId, "start")).status).toBe(409);
+    const last = await take(on, "database.backup");
+    await fail(on, last.job, last.attempt);
     const removal = await take(on, "database.delete");
     await fail(on, removal.job, removal.attempt);
     // The reaper asks again.
@@ -265,6 +267,8 @@ describe("a host", () => {
     await reapJobs(ctx());
     expect(await read(key, second.databaseId)).toMatchObject({ status: "PROVISIONING", hostId: null });
     await api(key, "DELETE", `/databases/${first.databaseId}`);
+    const last = await take(on, "database.backup");
+    await fail(on, last.job, last.attempt, "Not in this test.");
     const removal = await take(on, "database.delete");
     await finish(on, removal.job, removal.attempt);
     await take(on, "database.provision");

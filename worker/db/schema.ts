@@ -8,6 +8,8 @@ import {
   accountRoles,
   commandStatuses,
   commandTriggers,
+  backupStatuses,
+  backupTriggers,
   databaseStatuses,
   databaseTypes,
   checkoutStatuses,
@@ -261,6 +263,13 @@ export const databases = sqliteTable(
     nextPasswordSealed: text("next_password_sealed"),
     /** After that: of the generation before, until no linked site runs with it. */
     previousPasswordSealed: text("previous_password_sealed"),
+    /** The restore whose volume it runs on; null: its first. */
+    volume: text().$type<Id<"job">>(),
+    backupSchedule: text("backup_schedule", { enum: ["daily", "weekly"] }).default("daily"),
+    backupHourUtc: integer("backup_hour_utc").notNull().default(3),
+    backupKeep: integer("backup_keep").notNull().default(7),
+    /** null: not planned yet, or no schedule. */
+    nextBackupAt: time("next_backup_at"),
     paidUntil: time("paid_until"),
     /** Written by each accepted command, read by the other statements of its batch. */
     mark: text(),
@@ -275,6 +284,57 @@ export const databases = sqliteTable(
       .on(t.id)
       .where(sql`previous_password_sealed IS NOT NULL`),
     index("databases_host").on(t.hostId), // placement
+    index("databases_next_backup").on(t.nextBackupAt), // the cron
+  ],
+);
+
+/** Copies of databases in the store. They outlive their database, so all that a restore needs is here. */
+export const backups = sqliteTable(
+  "backups",
+  {
+    id: text().$type<Id<"backup">>().primaryKey(),
+    databaseId: text("database_id").$type<Id<"database">>().notNull(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    status: text({ enum: backupStatuses }).notNull(),
+    trigger: text({ enum: backupTriggers }).notNull(),
+    /** The database as it was: names, engine, pack. */
+    name: text().notNull(),
+    databaseName: text("database_name").notNull(),
+    type: text({ enum: databaseTypes }).notNull(),
+    version: text(),
+    image: text().notNull(),
+    packId: text("pack_id").$type<Id<"pack">>().notNull(),
+    hostId: text("host_id").$type<Id<"host">>(),
+    /** Of the job's attempt that uploads, or uploaded: part of the object's key, so that no two write to one object. */
+    attempt: integer(),
+    /** The store's name for the upload under way. */
+    uploadId: text("upload_id"),
+    sizeBytes: integer("size_bytes"),
+    sha256: text(),
+    fingerprintSha256: text("fingerprint_sha256"),
+    tables: integer(),
+    rows: integer(),
+    error: text(),
+    /** How often a host tried to verify it. */
+    verifications: integer().notNull().default(0),
+    /** Written by the statement that moves it, read by the others of its batch. */
+    mark: text(),
+    createdAt: time("created_at").notNull(),
+    finishedAt: time("finished_at"),
+    verifiedAt: time("verified_at"),
+    expiresAt: time("expires_at"),
+    /** It is not shown any more; when its objects are gone, the row goes. */
+    removedAt: time("removed_at"),
+  },
+  (t) => [
+    index("backups_database").on(t.databaseId, t.id),
+    index("backups_account").on(t.accountId, t.id), // GET /backups
+    index("backups_status").on(t.status, t.createdAt), // the cron
+    index("backups_expiry").on(t.expiresAt),
+    index("backups_removed").on(t.removedAt),
+    uniqueIndex("backups_one_running")
+      .on(t.databaseId)
+      .where(sql`status = 'RUNNING' AND "trigger" IN ('api', 'schedule')`),
   ],
 );
 
@@ -419,6 +479,8 @@ export const jobs = sqliteTable(
     /** What it is about: one of the two. */
     siteId: text("site_id").$type<Id<"site">>(),
     databaseId: text("database_id").$type<Id<"database">>(),
+    /** Of database.backup, .verify and .restore. */
+    backupId: text("backup_id").$type<Id<"backup">>(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
     commandId: text("command_id").$type<Id<"command">>(),
@@ -443,6 +505,7 @@ export const jobs = sqliteTable(
     index("jobs_lane").on(t.lane, t.status, t.seq), // order within a lane
     index("jobs_site").on(t.siteId, t.status), // what a site waits for
     index("jobs_database").on(t.databaseId, t.status),
+    index("jobs_backup").on(t.backupId),
     index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was made
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")

@@ -11,6 +11,7 @@ export const databaseEvents = {
   stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
   rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  restoreRequested: { from: ["RUNNING", "STOPPED", "FAILED"], wanted: "RUNNING" },
   deleteRequested: {
     from: ["PENDING", "PROVISIONING", "RUNNING", "STOPPED", "FAILED", "SUSPENDED"],
     to: "DELETING",

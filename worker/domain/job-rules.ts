@@ -1,4 +1,4 @@
-import type { JobKind } from "../../protocol/agent/jobs.ts";
+import { isLongJob, type JobKind } from "../../protocol/agent/jobs.ts";
 
 const minute = 60_000;
 
@@ -19,10 +19,16 @@ export const jobTimeoutMs: Record<JobKind, number> = {
   "database.stop": 5 * minute,
   "database.rotate": 5 * minute,
   "database.delete": 5 * minute,
+  "database.backup": 120 * minute,
+  "database.verify": 120 * minute,
+  "database.restore": 180 * minute,
 };
 
 /** A job no host took within this time ends with an honest reason. */
 export const queueTimeoutMs = 60 * minute;
+
+/** Backups wait in line behind each other. */
+export const backupQueueMs = 24 * 60 * minute;
 
 /** After a move the old host serves for so long beside the new one: the name's DNS records may live no longer. */
 export const leaveAfterMs = minute;
@@ -39,9 +45,11 @@ export const maxAttempts = 5;
 export const expiredReason = (kind: JobKind, wasLeased: boolean): string =>
   wasLeased && kind === "site.command"
     ? "The host did not report in time how this ended. Ask the operator about the host, and see what it did before you run it again."
-    : wasLeased
-      ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, make the build shorter or ask the operator about the host.`
-      : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
+    : wasLeased && isLongJob(kind)
+      ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, ask the operator about the host.`
+      : wasLeased
+        ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, make the build shorter or ask the operator about the host.`
+        : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
 
 export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;
 

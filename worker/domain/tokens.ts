@@ -17,6 +17,7 @@ export const sha256Hex = (text: string): string => createHash("sha256").update(t
 export type KeyPurpose =
   | "api-key-check"
   | "deploy-webhook"
+  | "backup-link"
   | "sessions"
   | "key-id"
   | "secret-box-encrypt"

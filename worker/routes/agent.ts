@@ -1,17 +1,59 @@
-import { Hono } from "hono";
+import { Hono, type Context } from "hono";
+import { leaseHeaders, partBytes, partHashHeader, UploadComplete } from "../../protocol/agent/backups.ts";
 import type { AppEnv } from "../app-env.ts";
-import { AppError } from "../domain/app-error.ts";
+import { AppError, invalid } from "../domain/app-error.ts";
 import { actAs } from "../middleware/context.ts";
+import type { LeaseClaim } from "../services/backups/leased.ts";
+import { readManifest, readStored } from "../services/backups/read-stored.ts";
+import { beginUpload, completeUpload, storePart } from "../services/backups/upload.ts";
 import { authenticateHost } from "../services/hosts/authenticate.ts";
 
-/** Where a host's agent dials in: its token decides which host it is. */
-export const agent = new Hono<AppEnv>().get("/connect", actAs("link"), async (c) => {
+function authenticated(c: Context<AppEnv>) {
   const token = /^Bearer (\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1];
   if (!token) throw new AppError("unauthorized");
-  const hostId = await authenticateHost(c.var.ctx, token);
-  const link = c.env.HOST_LINK.get(c.env.HOST_LINK.idFromName(hostId));
-  const headers = new Headers(c.req.raw.headers);
-  headers.delete("Authorization");
-  headers.set("X-Berth-Host", hostId);
-  return link.fetch(new Request(c.req.raw, { headers }));
+  return authenticateHost(c.var.ctx, token);
+}
+
+/** Which host asks, and for which lease; the services say whether that lease is current and about this backup. */
+const claimOf = async (c: Context<AppEnv>): Promise<LeaseClaim> => ({
+  hostId: await authenticated(c),
+  jobId: c.req.header(leaseHeaders.job) ?? "",
+  attempt: Number(c.req.header(leaseHeaders.attempt)),
 });
+
+/** Where a host's agent dials in: its token decides which host it is. Backups pass beside the link, in parts. */
+export const agent = new Hono<AppEnv>()
+  .use(actAs("link"))
+  .get("/connect", async (c) => {
+    const hostId = await authenticated(c);
+    const link = c.env.HOST_LINK.get(c.env.HOST_LINK.idFromName(hostId));
+    const headers = new Headers(c.req.raw.headers);
+    headers.delete("Authorization");
+    headers.set("X-Berth-Host", hostId);
+    return link.fetch(new Request(c.req.raw, { headers }));
+  })
+  .post("/backups/:id/upload", async (c) =>
+    c.json(await beginUpload(c.var.ctx, c.req.param("id"), await claimOf(c))),
+  )
+  .put("/backups/:id/parts/:part", async (c) => {
+    const claim = await claimOf(c);
+    if (Number(c.req.header("Content-Length") ?? Infinity) > partBytes)
+      throw new AppError("payload_too_large");
+    const part = {
+      number: Number(c.req.param("part")),
+      sha256: c.req.header(partHashHeader) ?? "",
+      bytes: await c.req.arrayBuffer(),
+    };
+    return c.json(await storePart(c.var.ctx, c.req.param("id"), claim, part));
+  })
+  .post("/backups/:id/complete", async (c) => {
+    const claim = await claimOf(c);
+    const done = UploadComplete.safeParse(await c.req.json().catch(() => null));
+    if (!done.success) throw invalid("", "not an upload's end");
+    await completeUpload(c.var.ctx, c.req.param("id"), claim, done.data);
+    return c.json({});
+  })
+  .get("/backups/:id/data", async (c) =>
+    readStored(c.var.ctx, c.req.param("id"), await claimOf(c), c.req.header("Range")),
+  )
+  .get("/backups/:id/manifest", async (c) => readManifest(c.var.ctx, c.req.param("id"), await claimOf(c)));

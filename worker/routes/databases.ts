@@ -1,8 +1,11 @@
-import { Hono, type Context } from "hono";
+import { Hono } from "hono";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
-import { notBuilt } from "../middleware/not-built.ts";
+import { createBackup } from "../services/backups/create.ts";
+import { listBackupsOf } from "../services/backups/list.ts";
+import { restoreDatabase } from "../services/backups/restore.ts";
+import { scheduleBackups } from "../services/backups/schedule.ts";
 import { actOnDatabase } from "../services/databases/act.ts";
 import { createDatabase } from "../services/databases/create.ts";
 import { databaseCredentials } from "../services/databases/credentials.ts";
@@ -12,12 +15,6 @@ import { listDatabases } from "../services/databases/list.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
 import { rotatePassword } from "../services/databases/rotate.ts";
 import { unlinkDatabase } from "../services/databases/unlink.ts";
-
-/** After the owner's checks. */
-const refuse = async (c: Context<AppEnv>) => {
-  await getDatabase(c.var.ctx, c.req.param("id") ?? "");
-  return notBuilt("Backups of databases");
-};
 
 export const databases = new Hono<AppEnv>()
   .get("/", query(operations.listDatabases.query), async (c) =>
@@ -29,9 +26,12 @@ export const databases = new Hono<AppEnv>()
     return c.json(created, 201);
   })
   .get("/:id", async (c) => c.json(await getDatabase(c.var.ctx, c.req.param("id"))))
-  .patch("/:id", body(operations.patchDatabase.body), async (c) =>
-    c.json(await actOnDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")), 202),
-  )
+  .patch("/:id", body(operations.patchDatabase.body), async (c) => {
+    const patch = c.req.valid("json");
+    return "action" in patch
+      ? c.json(await actOnDatabase(c.var.ctx, c.req.param("id"), patch), 202)
+      : c.json(await scheduleBackups(c.var.ctx, c.req.param("id"), patch.backups));
+  })
   .delete("/:id", async (c) => c.json(await removeDatabase(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/credentials", async (c) => {
     c.header("Cache-Control", "no-store");
@@ -44,6 +44,10 @@ export const databases = new Hono<AppEnv>()
     c.json(await unlinkDatabase(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
   )
   .post("/:id/rotate", async (c) => c.json(await rotatePassword(c.var.ctx, c.req.param("id")), 202))
-  .get("/:id/backups", query(operations.listBackups.query), refuse)
-  .post("/:id/backups", refuse)
-  .post("/:id/restore", body(operations.restoreDatabase.body), refuse);
+  .get("/:id/backups", query(operations.listBackups.query), async (c) =>
+    c.json(await listBackupsOf(c.var.ctx, c.req.param("id"), c.req.valid("query"))),
+  )
+  .post("/:id/backups", async (c) => c.json(await createBackup(c.var.ctx, c.req.param("id")), 202))
+  .post("/:id/restore", body(operations.restoreDatabase.body), async (c) =>
+    c.json(await restoreDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")), 202),
+  );

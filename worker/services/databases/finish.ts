@@ -5,11 +5,14 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents, type DatabaseEventName } from "../../domain/database-events.ts";
+import type { BackupJobKind } from "../backups/finish.ts";
 import { forgetDatabase } from "./remove.ts";
 import { passwordKnown, passwordRetired } from "./rotate.ts";
 import { tendDatabases } from "./tend.ts";
 
-type DatabaseJob = { kind: DatabaseJobKind; databaseId: Id<"database"> };
+/** Backups and restores: services/backups/finish.ts. */
+export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
+type DatabaseJob = { kind: PlainDatabaseJobKind; databaseId: Id<"database"> };
 /** The statement that ends the job, and the condition that it did. */
 type End = { end: BatchItem<"sqlite">; ended: SQL };
 

@@ -1,6 +1,7 @@
-import type { DatabaseJobKind, DatabaseSpec, Job } from "../../../protocol/agent/jobs.ts";
+import type { DatabaseSpec, Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
+import type { PlainDatabaseJobKind } from "./finish.ts";
 import type { packs } from "../../db/schema.ts";
 import { databaseHostname } from "../../domain/database-engines.ts";
 import { loginsToBe, openAdminPassword, validLogins } from "./logins.ts";
@@ -11,7 +12,7 @@ export type DatabaseMaterial = { database: DatabaseRow; pack: typeof packs.$infe
 /** The job as it travels: passwords are opened only here, on their way to the host. */
 export function databaseFrameOf(
   ctx: Ctx,
-  { id, kind }: { id: Id<"job">; kind: DatabaseJobKind },
+  { id, kind }: { id: Id<"job">; kind: PlainDatabaseJobKind },
   material: DatabaseMaterial,
 ): Job {
   const { id: databaseId, accountId } = material.database;
@@ -28,16 +29,17 @@ export function databaseFrameOf(
   }
 }
 
-const specOf = (
+export const specOf = (
   ctx: Ctx,
   { database, pack }: DatabaseMaterial,
-  logins: typeof validLogins,
+  logins = validLogins,
 ): DatabaseSpec => ({
   databaseId: database.id,
   accountId: database.accountId,
   type: database.type,
   image: database.image,
   hostname: databaseHostname(database.name),
+  ...(database.volume !== null && { volume: database.volume }),
   databaseName: database.databaseName,
   adminPassword: openAdminPassword(ctx, database),
   logins: logins(ctx, database),

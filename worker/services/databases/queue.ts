@@ -1,13 +1,13 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { DatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
+import type { PlainDatabaseJobKind } from "./finish.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 
 /** One job for a database; `guard` speaks of it as `d`, and reads the mark the UPDATE of the same batch left. */
 export const queueDatabaseJob = (
   ctx: Ctx,
-  kind: DatabaseJobKind,
+  kind: PlainDatabaseJobKind,
   databaseId: Id<"database"> | SQL,
   guard: SQL,
 ) =>

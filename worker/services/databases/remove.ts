@@ -2,12 +2,14 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { databaseLinks, databases, invoices } from "../../db/schema.ts";
+import { backups, databaseLinks, databases, invoices } from "../../db/schema.ts";
+import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
+import { queueBackup } from "../backups/queue.ts";
 import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
-/** DELETING is final: work that waits ends, the host removes container and data, then the record goes. */
+/** DELETING is final: work that waits ends, a last backup is made, the host removes container and data, then the record goes. */
 export async function removeDatabase(ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   const { from, to } = databaseEvents.deleteRequested;
@@ -19,10 +21,16 @@ export async function removeDatabase(ctx: Ctx, databaseId: string): Promise<Data
       .set({ status: to, mark, updatedAt: ctx.now() })
       .where(and(eq(databases.id, database.id), inArray(databases.status, [...from])))
       .returning(),
-    queueDatabaseJob(ctx, "database.delete", database.id, sql`d.mark = ${mark} AND d.host_id IS NOT NULL`),
+    ctx.statement(sql`
+      UPDATE backups SET status = 'FAILED', error = 'The database was deleted before its turn came.', finished_at = ${ctx.now().getTime()}
+      WHERE status = 'RUNNING' AND ${deleting}
+        AND id IN (SELECT backup_id FROM jobs WHERE database_id = ${database.id} AND kind = 'database.backup' AND status = 'QUEUED')`),
     ctx.statement(sql`
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()}
       WHERE database_id = ${database.id} AND status = 'QUEUED' AND kind <> 'database.delete' AND ${deleting}`),
+    // In the lane before the deletion, which does not wait for its success.
+    ...queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
+    queueDatabaseJob(ctx, "database.delete", database.id, sql`d.mark = ${mark} AND d.host_id IS NOT NULL`),
     ctx.db
       .update(invoices)
       .set({ status: "void" })
@@ -42,6 +50,10 @@ export async function removeDatabase(ctx: Ctx, databaseId: string): Promise<Data
 /** Statements for one batch that delete the record, children first, where `guard` still holds. */
 export const forgetDatabase = (ctx: Ctx, id: Id<"database">, guard: SQL) =>
   [
+    ctx.db
+      .update(backups)
+      .set({ expiresAt: new Date(ctx.now().getTime() + keptAfterDeletionMs) })
+      .where(and(eq(backups.databaseId, id), guard)),
     ctx.db.delete(databaseLinks).where(and(eq(databaseLinks.databaseId, id), guard)),
     ctx.db.delete(databases).where(and(eq(databases.id, id), guard)),
   ] as const;

@@ -37,6 +37,12 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   username: usernameOf(row.databaseName, row.generation),
   rotating: row.nextPasswordSealed !== null || row.previousPasswordSealed !== null,
   links: row.links,
+  backups: {
+    schedule: row.backupSchedule,
+    hourUtc: row.backupHourUtc,
+    keep: row.backupKeep,
+    nextAt: row.nextBackupAt?.toISOString() ?? null,
+  },
   paidUntil: row.paidUntil?.toISOString() ?? null,
   hostId: row.hostId,
   hostOffline: row.hostOffline === 1,

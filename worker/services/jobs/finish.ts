@@ -5,6 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { commands, deployments, jobs, sites } from "../../db/schema.ts";
 import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
 import { endCommand, tellEnd } from "../commands/end.ts";
+import { failBackupJob, finishBackupJob } from "../backups/finish.ts";
 import { failDatabaseJob, finishDatabaseJob } from "../databases/finish.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
@@ -90,6 +91,11 @@ export async function finishJob(
         end,
         ended,
       });
+      return { recorded: true, deploymentId: null };
+    case "database.backup":
+    case "database.verify":
+    case "database.restore":
+      await finishBackupJob(ctx, { ...job, kind: job.kind }, result, { end, ended });
       return { recorded: true, deploymentId: null };
     case "site.deploy": {
       const done = jobResults["site.deploy"].parse(result);
@@ -240,6 +246,11 @@ export async function endAsFailed(
         end,
         ended,
       });
+      break;
+    case "database.backup":
+    case "database.verify":
+    case "database.restore":
+      await failBackupJob(ctx, { ...job, kind: job.kind }, failure.error, { end, ended });
       break;
     case "site.deploy": {
       const id = requireDeployment(job);

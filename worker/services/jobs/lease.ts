@@ -1,10 +1,11 @@
 import type { BatchItem } from "drizzle-orm/batch";
 import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import { isDatabaseJob, type Job } from "../../../protocol/agent/jobs.ts";
+import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import {
   commands,
+  backups,
   databases,
   deployments,
   domains,
@@ -14,7 +15,8 @@ import {
   sites,
 } from "../../db/schema.ts";
 import { jobTimeoutMs, maxCommandsRunning } from "../../domain/job-rules.ts";
-import { databaseFrameOf } from "../databases/frame.ts";
+import { backupFrameOf } from "../backups/frame.ts";
+import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace } from "../hosts/placement.ts";
@@ -29,6 +31,13 @@ export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
 
 /** What a host has room for: commands have slots of their own, so that neither waits for the other. */
 export type Room = { jobs: boolean; commands: boolean };
+
+const longKinds = sql.raw(
+  `(${jobKinds
+    .filter(isLongJob)
+    .map((kind) => `'${kind}'`)
+    .join(", ")})`,
+);
 
 const timeoutOfKind = sql.raw(
   `CASE kind ${Object.entries(jobTimeoutMs)
@@ -52,7 +61,10 @@ export async function leaseJob(
     sql`id = (
     SELECT j.id FROM jobs j
     WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
-      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete') OR ${mayPlace(hostId, ctx.now().getTime())}))
+      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, ctx.now().getTime())}))
+      -- A restore is waited for; of what nobody waits for, one at a time.
+      AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
+        SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
       AND ${room.jobs ? sql`(j.kind <> 'site.command' OR ${commandMayRun(room)})` : commandMayRun(room)}
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
     ORDER BY j.seq LIMIT 1)`,
@@ -127,7 +139,8 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .where(
         eq(
           packs.id,
-          sql`coalesce((SELECT pack_id FROM sites WHERE id = ${siteId}), (SELECT pack_id FROM databases WHERE id = ${databaseId}))`,
+          sql`coalesce((SELECT pack_id FROM sites WHERE id = ${siteId}), (SELECT pack_id FROM databases WHERE id = ${databaseId}),
+            (SELECT pack_id FROM backups WHERE id = ${ofTaken("backup_id")}))`,
         ),
       ),
     env: ctx.db
@@ -159,6 +172,10 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .select()
       .from(commands)
       .where(eq(commands.id, ofTaken("command_id"))),
+    backups: ctx.db
+      .select()
+      .from(backups)
+      .where(eq(backups.id, ofTaken("backup_id"))),
     linked: links.databases,
     links: links.links,
     unplaced: ctx.db
@@ -187,6 +204,17 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     const { kind } = job;
     const [site] = read.sites;
     const [database] = read.databases;
+    const [backup] = read.backups;
+    if (kind === "database.backup" || kind === "database.verify" || kind === "database.restore")
+      return backup
+        ? backupFrameOf(ctx, {
+            job: { ...job, kind },
+            backup,
+            pack,
+            database: database ? specOf(ctx, { database, pack }) : null,
+            serving: database?.status === "RUNNING",
+          })
+        : null;
     if (isDatabaseJob(kind))
       return database ? databaseFrameOf(ctx, { ...job, kind }, { database, pack }) : null;
     if (!site) return null;

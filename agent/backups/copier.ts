@@ -1,0 +1,65 @@
+import { once } from "node:events";
+import type { Fingerprint } from "../../protocol/agent/backups.ts";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import type { Engine, Piped } from "../docker/engine.ts";
+
+/** A database server in its container. */
+export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };
+
+/** How one kind of database is copied out, brought in and compared. */
+export type Copier = {
+  /** Hands on the bytes of a copy, and answers what the database held at the very moment of the copy. */
+  copy(server: Server, take: (bytes: AsyncIterable<Buffer>) => Promise<void>): Promise<Fingerprint>;
+  fingerprint(server: Server): Promise<Fingerprint>;
+  /** Fills the server's empty database. @throws UnfitError when the bytes are none it can be filled with */
+  fill?(server: Server, bytes: AsyncIterable<Buffer>, from: { databaseName: string }): Promise<void>;
+  /** Instead of filling: the bytes are a file that a server of this command reads when it starts. */
+  seed?: { file: string; command: string[]; ready: { command: string[]; says: string } };
+  /** The filled server is one whose volume the database may run on. */
+  settle?(server: Server): Promise<void>;
+  /** Options with which a server that is thrown away anyway is faster. */
+  hasty?: string[];
+};
+
+/** The program refused what it was given. */
+export class UnfitError extends Error {
+  override name = "UnfitError";
+}
+
+/** @throws Error with its first words when it failed */
+export async function demandSuccess(name: string, piped: Piped): Promise<void> {
+  const { exitCode, stderr } = await piped.ended();
+  if (exitCode !== 0) throw new Error(`${name} ended with ${exitCode}: ${stderr.trim().slice(0, 500)}`);
+}
+
+/** Writes bytes into a program as fast as it takes them, and waits for its end. @throws UnfitError when it refuses them */
+export async function feed(name: string, piped: Piped, bytes: AsyncIterable<Buffer>): Promise<void> {
+  const said = (async () => {
+    for await (const _ of piped.output);
+    return piped.ended();
+  })();
+  let over = false;
+  const refused = said.then((end) => {
+    over = true;
+    return end;
+  });
+  refused.catch(() => undefined);
+  const gone = new Promise<void>((resolve) => {
+    piped.input.once("error", () => resolve());
+    piped.input.once("close", () => resolve());
+  });
+  try {
+    for await (const chunk of bytes) {
+      if (over || piped.input.destroyed) break;
+      if (!piped.input.write(chunk))
+        await Promise.race([once(piped.input, "drain").catch(() => undefined), refused, gone]);
+    }
+    piped.input.end();
+  } catch (error) {
+    // Half of it is in: the program must not take that for all.
+    piped.close();
+    throw error;
+  }
+  const { exitCode, stderr } = await refused;
+  if (exitCode !== 0) throw new UnfitError(`${name} ended with ${exitCode}: ${stderr.trim().slice(0, 500)}`);
+}

@@ -1,0 +1,40 @@
+import { copiers } from "../backups/index.ts";
+import { endStrays } from "../backups/strays.ts";
+import { uploadParts, type Uploaded } from "../backups/upload.ts";
+import { containerName } from "../databases/container.ts";
+import { bringUp, takeDown } from "../databases/server.ts";
+import { JobError, type Handler } from "../host.ts";
+
+/** One that does not run is started for it, and stopped again. */
+export const backupDatabase: Handler<"database.backup"> = async (host, args, job) => {
+  const { database, backupId, attempt } = args;
+  const { signal } = job;
+  const before = await host.engine.inspectContainer(containerName(database.databaseId));
+  if (!before?.running) await bringUp(host, database, signal);
+  try {
+    const found = await host.engine.inspectContainer(containerName(database.databaseId));
+    if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
+    await endStrays(host.engine, found.id);
+    const lease = { backupId, jobId: job.jobId, attempt };
+    let uploaded: Uploaded | undefined;
+    try {
+      const fingerprint = await copiers[database.type].copy(
+        { engine: host.engine, id: found.id, spec: database, signal },
+        async (bytes) => void (uploaded = await uploadParts(host.backups, lease, bytes, signal)),
+      );
+      if (!uploaded) throw new Error("Nothing was uploaded");
+      await host.backups.complete(lease, { ...uploaded, fingerprint }, signal);
+    } catch (error) {
+      await endStrays(host.engine, found.id).catch(() => undefined);
+      signal.throwIfAborted();
+      throw error instanceof JobError
+        ? error
+        : new JobError("The database could not be copied: try again, or ask the operator about its host.", {
+            cause: error,
+          });
+    }
+    return {};
+  } finally {
+    if (!before?.running) await takeDown(host, database.databaseId);
+  }
+};

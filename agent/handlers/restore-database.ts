@@ -1,0 +1,47 @@
+import { DamageError } from "../backups/damage.ts";
+import { rebuild } from "../backups/rebuild.ts";
+import { containerName, databaseLabels, volumeName } from "../databases/container.ts";
+import { bringUp, takeDown } from "../databases/server.ts";
+import { JobError, type Handler } from "../host.ts";
+
+/**
+ * Until the new volume is proven the old one serves; then the server changes over. Which volume is the right one is the
+ * control plane's record, and the old one goes once that names the new: an end at any moment leaves one of the two.
+ */
+export const restoreDatabase: Handler<"database.restore"> = async (host, args, job) => {
+  const { database, backup, serving } = args;
+  const { databaseId, accountId } = database;
+  const next = { ...database, volume: job.jobId };
+  const volume = volumeName(databaseId, next.volume);
+  const changeOver = async () => ({
+    ...(await bringUp(host, next, job.signal)),
+    damage: null,
+    volume: next.volume,
+  });
+  const present = await host.engine.inspectContainer(containerName(databaseId));
+  // An earlier attempt had changed over, and was cut off before it could say so.
+  if (present?.labels["berth.volume"] === volume) return changeOver();
+  if (serving && !present?.running) await bringUp(host, database, job.signal);
+
+  await host.engine.removeVolume(volume);
+  await host.engine.ensureVolume(volume, databaseLabels(host.agentId, databaseId, accountId));
+  try {
+    await rebuild(host, { spec: next, backup, volume, job });
+  } catch (error) {
+    await host.engine.removeVolume(volume);
+    if (error instanceof DamageError) return { damage: error.message };
+    throw error;
+  }
+  try {
+    return await changeOver();
+  } catch (error) {
+    // An agent that ends now finds the new one at its next attempt.
+    job.signal.throwIfAborted();
+    await takeDown(host, databaseId);
+    if (serving) await bringUp(host, database, job.signal);
+    await host.engine.removeVolume(volume);
+    throw error instanceof JobError
+      ? error
+      : new JobError("The restored database did not start: try again.", { cause: error });
+  }
+};

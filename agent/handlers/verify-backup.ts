@@ -1,0 +1,14 @@
+import { DamageError } from "../backups/damage.ts";
+import { rebuild } from "../backups/rebuild.ts";
+import type { Handler } from "../host.ts";
+
+/** A judgement on the backup; what the host lacks is no judgement, but a failure. */
+export const verifyBackup: Handler<"database.verify"> = async (host, { like, backup }, job) => {
+  try {
+    await rebuild(host, { spec: like, backup, volume: null, job });
+    return { damage: null };
+  } catch (error) {
+    if (error instanceof DamageError) return { damage: error.message };
+    throw error;
+  }
+};

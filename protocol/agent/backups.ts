@@ -1,0 +1,73 @@
+import * as z from "zod";
+import { idOf } from "../api/common.ts";
+
+/** How a backup travels between a host and the store: in parts of one size, but for the last. */
+export const partBytes = 8 * 1024 * 1024;
+export const maxParts = 10_000;
+
+/** Which lease speaks: the host's token says who, these two for what. */
+export const leaseHeaders = { job: "Berth-Job", attempt: "Berth-Attempt" } as const;
+/** SHA-256 of a part's bytes, hex. */
+export const partHashHeader = "Berth-Part-Sha256";
+
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** A whole number that may be larger than JavaScript counts. */
+const Count = z.string().regex(/^-?\d{1,60}$/);
+
+/**
+ * What a database held at the moment of its backup, and what a restored copy must hold. Checksums do not depend on the
+ * order of rows.
+ */
+export const Fingerprint = z.object({
+  tables: z.array(z.object({ name: z.string(), rows: Count, checksum: Count })),
+  /** How many there are of what is no table: views, indexes, functions, … */
+  objects: z.record(z.string(), Count),
+  /** Counters that go on while a backup is made: first and last value. */
+  counters: z.array(z.object({ name: z.string(), from: Count, to: Count })),
+});
+export type Fingerprint = z.infer<typeof Fingerprint>;
+
+export const UploadStarted = z.object({ uploadId: z.string().min(1) });
+export const PartStored = z.object({ etag: z.string().min(1).max(200) });
+
+export const UploadComplete = z.strictObject({
+  uploadId: z.string().min(1).max(2000),
+  sizeBytes: z.number().int().nonnegative(),
+  sha256: Sha256,
+  etags: z.array(z.string().min(1).max(200)).min(1).max(maxParts),
+  fingerprint: Fingerprint,
+});
+export type UploadComplete = z.infer<typeof UploadComplete>;
+
+/** Written last, beside the data: without it there is no backup. */
+export const Manifest = z.object({
+  backupId: idOf("backup"),
+  accountId: idOf("account"),
+  databaseId: idOf("database"),
+  sizeBytes: z.number().int().nonnegative(),
+  sha256: Sha256,
+  fingerprint: Fingerprint,
+});
+export type Manifest = z.infer<typeof Manifest>;
+
+/** What the control plane's own record says a stored backup is: the store's word alone is not trusted. */
+export const StoredBackup = z.object({
+  backupId: idOf("backup"),
+  attempt: z.number().int().positive(),
+  /** Of the database it was made of. */
+  databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
+  sizeBytes: z.number().int().nonnegative(),
+  sha256: Sha256,
+  /** SHA-256 of the fingerprint's canonical text. */
+  fingerprintSha256: Sha256,
+});
+export type StoredBackup = z.infer<typeof StoredBackup>;
+
+/** The one text of a fingerprint, for hashing. */
+export const fingerprintText = ({ tables, objects, counters }: Fingerprint): string =>
+  JSON.stringify([
+    tables.map(({ name, rows, checksum }) => [name, rows, checksum]),
+    Object.entries(objects).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    counters.map(({ name, from, to }) => [name, from, to]),
+  ]);

@@ -1,0 +1,54 @@
+import * as z from "zod";
+import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
+import { ListQuery, Timestamp } from "./common.ts";
+
+export const Backup = z
+  .object({
+    id: z.string(),
+    databaseId: z.string(),
+    databaseName: z.string(),
+    type: z.enum(databaseTypes),
+    /** Of the server it was made of. */
+    version: z.string().nullable(),
+    /** VERIFIED: restored into a throw-away server, and everything was there. */
+    status: z.enum(backupStatuses),
+    trigger: z.enum(backupTriggers),
+    sizeBytes: z.number().int().nullable(),
+    sha256: z.string().nullable(),
+    tables: z.number().int().nullable(),
+    /** Of redis: keys. */
+    rows: z.number().int().nullable(),
+    error: z.string().nullable(),
+    createdAt: Timestamp,
+    finishedAt: Timestamp.nullable(),
+    verifiedAt: Timestamp.nullable(),
+    /** When it goes, once its database is deleted. */
+    expiresAt: Timestamp.nullable(),
+  })
+  .meta({ id: "Backup" });
+export type Backup = z.infer<typeof Backup>;
+
+export const BackupListQuery = ListQuery.extend({ databaseId: z.string().min(1).max(100).optional() });
+export type BackupListQuery = z.infer<typeof BackupListQuery>;
+
+/** Whoever has the address may download until then; ranges are supported. */
+export const BackupLink = z.object({ url: z.url(), expiresAt: Timestamp }).meta({ id: "BackupLink" });
+export type BackupLink = z.infer<typeof BackupLink>;
+
+/** `schedule` null: only on request. `keep`: so many verified ones stay. */
+export const BackupSettings = z
+  .object({
+    schedule: z.enum(["daily", "weekly"]).nullable(),
+    hourUtc: z.number().int().min(0).max(23),
+    keep: z.number().int().min(1).max(60),
+  })
+  .meta({ id: "BackupSettings" });
+export type BackupSettings = z.infer<typeof BackupSettings>;
+export const BackupSettingsPatch = z.strictObject(BackupSettings.partial().shape);
+export type BackupSettingsPatch = z.infer<typeof BackupSettingsPatch>;
+
+/** Digits and `signature` as a link was given them. */
+export const BackupDownloadQuery = z.strictObject({
+  expires: z.string().regex(/^\d{1,15}$/),
+  signature: z.string().regex(/^[\w-]{43}$/),
+});

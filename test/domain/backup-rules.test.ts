@@ -1,0 +1,117 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { difference } from "../../agent/backups/compare.ts";
+import type { Fingerprint } from "../../protocol/agent/backups.ts";
+import { backupStatuses } from "../../protocol/states.ts";
+import { nextBackupAt, surplusBackups } from "../../worker/domain/backup-rules.ts";
+
+const day = 24 * 60 * 60_000;
+const now = new Date("2026-11-21T12:00:00Z");
+
+/** Any history of one database's backups, newest first. */
+const history = fc
+  .array(
+    fc.record({ status: fc.constantFrom(...backupStatuses), ageDays: fc.integer({ min: 0, max: 400 }) }),
+    { maxLength: 40 },
+  )
+  .map((made) =>
+    made
+      .sort((a, b) => a.ageDays - b.ageDays)
+      .map(({ status, ageDays }, index) => ({
+        id: `bak_${String(1000 - index)}`,
+        status,
+        createdAt: new Date(now.getTime() - ageDays * day),
+      })),
+  );
+
+describe("what retention takes", () => {
+  it("is never one of the newest verified ones, of which so many stay as there are to keep", () => {
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 20 }), (all, keep) => {
+        const gone = new Set(surplusBackups(all, keep, now));
+        const verified = all.filter(({ status }) => status === "VERIFIED");
+        const left = verified.filter(({ id }) => !gone.has(id));
+        expect(left).toEqual(verified.slice(0, keep));
+      }),
+    );
+  });
+
+  it("is nothing that runs, and nothing that may be good while there are too few that are", () => {
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 20 }), (all, keep) => {
+        const gone = all.filter(({ id }) => surplusBackups(all, keep, now).includes(id));
+        expect(gone.filter(({ status }) => status === "RUNNING")).toEqual([]);
+        if (all.filter(({ status }) => status === "VERIFIED").length < keep)
+          expect(gone.filter(({ status }) => status !== "FAILED")).toEqual([]);
+      }),
+    );
+  });
+
+  it("is nothing more when it is done again", () => {
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 20 }), (all, keep) => {
+        const gone = new Set(surplusBackups(all, keep, now));
+        expect(
+          surplusBackups(
+            all.filter(({ id }) => !gone.has(id)),
+            keep,
+            now,
+          ),
+        ).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe("the next planned backup", () => {
+  it("is after now, within the period, at that hour", () => {
+    const times = fc.date({ min: new Date("2020-01-01"), max: new Date("2040-01-01"), noInvalidDate: true });
+    fc.assert(
+      fc.property(
+        times,
+        fc.constantFrom("daily" as const, "weekly" as const),
+        fc.integer({ min: 0, max: 23 }),
+        fc.string({ minLength: 8 }),
+        (at, schedule, hourUtc, id) => {
+          const next = nextBackupAt({ schedule, hourUtc }, id, at)!;
+          const waitMs = next.getTime() - at.getTime();
+          expect([waitMs > 0, waitMs <= (schedule === "daily" ? day : 7 * day) + 1000]).toEqual([true, true]);
+          expect(next.getUTCHours()).toBe(hourUtc);
+          const after = nextBackupAt({ schedule, hourUtc }, id, next)!;
+          expect(after.getTime() - next.getTime()).toBe(schedule === "daily" ? day : 7 * day);
+        },
+      ),
+    );
+  });
+
+  it("is none without a schedule", () => {
+    expect(nextBackupAt({ schedule: null, hourUtc: 3 }, "db_1", now)).toBeNull();
+  });
+});
+
+describe("a restored copy differs", () => {
+  const table = { name: "items", rows: "3", checksum: "12345678901234567890" };
+  const held = {
+    tables: [table],
+    objects: { views: "1" },
+    counters: [{ name: "ids", from: "10", to: "20" }],
+  };
+  const at = (value: string) => [{ name: "ids", from: value, to: value }];
+
+  it("from what was backed up by a table, a row, a value, a view or a counter, and not otherwise", () => {
+    const same = { ...held, counters: at("15") };
+    expect(difference(held, same)).toBeNull();
+    const others = [
+      [{ ...same, tables: [] }, /items is missing/],
+      [{ ...same, tables: [{ ...table, rows: "2" }] }, /2 rows instead of 3/],
+      [{ ...same, tables: [{ ...table, checksum: "12345678901234567891" }] }, /other contents/],
+      [{ ...same, tables: [table, { ...table, name: "more" }] }, /more was not backed up/],
+      [{ ...same, objects: {} }, /0 views instead of 1/],
+      [{ ...same, objects: { ...held.objects, triggers: "1" } }, /1 triggers instead of 0/],
+      [{ ...same, counters: [] }, /ids is missing/],
+      [{ ...same, counters: at("9") }, /ids is at 9/],
+      [{ ...same, counters: at("21") }, /ids is at 21/],
+    ] satisfies [Fingerprint, RegExp][];
+    for (const [found, says] of others) expect(difference(held, found)).toMatch(says);
+  });
+});

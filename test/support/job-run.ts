@@ -1,0 +1,14 @@
+import type { JobRun } from "../../agent/host.ts";
+
+/** A run that is never stopped and says nothing, but for what is given. */
+export const jobRun = (given: Partial<JobRun> = {}): JobRun => ({
+  jobId: "job_test",
+  attempt: 1,
+  signal: new AbortController().signal,
+  log: () => undefined,
+  phase: () => undefined,
+  print: () => true,
+  printedUntil: null,
+  afterwards: () => undefined,
+  ...given,
+});

@@ -1,0 +1,557 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
+import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
+import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
+import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
+import { contextOf } from "../../worker/context.ts";
+import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
+import { tendBackups } from "../../worker/services/backups/tend.ts";
+import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  fail,
+  finish,
+  pay,
+  readyAgent,
+  siteUrl,
+  uniqueName,
+} from "./service.ts";
+
+const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
+const run = (statement: string, ...values: unknown[]) =>
+  bindings.DB.prepare(statement)
+    .bind(...values)
+    .run();
+type Connected = Awaited<ReturnType<typeof readyAgent>>;
+type Taken<K extends JobKind> = { job: Job<K>; attempt: number };
+
+async function take<K extends JobKind>(on: Connected, kind: K): Promise<Taken<K>> {
+  const { job, attempt } = await on.next("job");
+  expect(job.kind).toBe(kind);
+  return { job: job as Job<K>, attempt };
+}
+
+async function running(key: string, on: Connected, overrides: object = {}) {
+  const input = { name: uniqueName("data"), type: "postgresql", billingTerm: 1, ...overrides };
+  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
+  await pay(body.invoiceToken);
+  const { job, attempt } = await take(on, "database.provision");
+  await finish(on, job, attempt, { version: "17.2" });
+  return body.databaseId;
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const fingerprint = {
+  tables: [{ name: "items", rows: "3", checksum: "12345678901234567890" }],
+  objects: { views: "1" },
+  counters: [],
+};
+
+/** What an agent's request for a leased job carries. */
+const from = (on: Connected, { job, attempt }: Taken<JobKind>, also: Record<string, string> = {}) => ({
+  Authorization: `Bearer ${on.token.token}`,
+  [leaseHeaders.job]: job.id,
+  [leaseHeaders.attempt]: String(attempt),
+  ...also,
+});
+const putPart = (on: Connected, taken: Taken<"database.backup">, text: string, also: object = {}, part = 1) =>
+  call(`/agent/backups/${taken.job.args.backupId}/parts/${part}`, {
+    method: "PUT",
+    headers: { ...from(on, taken, { [partHashHeader]: sha256(text) }), ...also },
+    body: text,
+  });
+const begin = (on: Connected, taken: Taken<"database.backup">) =>
+  call(`/agent/backups/${taken.job.args.backupId}/upload`, { method: "POST", headers: from(on, taken) });
+const complete = (on: Connected, taken: Taken<"database.backup">, done: object) =>
+  call(`/agent/backups/${taken.job.args.backupId}/complete`, {
+    method: "POST",
+    headers: from(on, taken, { "Content-Type": "application/json" }),
+    body: JSON.stringify(done),
+  });
+
+async function upload(on: Connected, taken: Taken<"database.backup">, text: string): Promise<void> {
+  const { uploadId } = await (await begin(on, taken)).json<{ uploadId: string }>();
+  const { etag } = await (await putPart(on, taken, text)).json<{ etag: string }>();
+  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint };
+  expect((await complete(on, taken, done)).status).toBe(200);
+  // An answer that was lost is asked for again.
+  expect((await complete(on, taken, done)).status).toBe(200);
+}
+
+const backup = async (key: string, id: string) => (await api<Backup>(key, "GET", `/backups/${id}`)).body;
+const list = async (key: string, databaseId: string) =>
+  (await api<{ data: Backup[] }>(key, "GET", `/backups?databaseId=${databaseId}`)).body.data;
+
+/** A backup that was asked for, uploaded and, unless `judged` says otherwise, verified. */
+async function backedUp(
+  key: string,
+  on: Connected,
+  databaseId: string,
+  text = "a dump",
+  damage: string | null = null,
+) {
+  const asked = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+  expect([asked.status, asked.body.status]).toEqual([202, "RUNNING"]);
+  const taken = await take(on, "database.backup");
+  await upload(on, taken, text);
+  await finish(on, taken.job, taken.attempt);
+  expect(await backup(key, asked.body.id)).toMatchObject({ status: "STORED", sizeBytes: text.length });
+  const verification = await take(on, "database.verify");
+  await finish(on, verification.job, verification.attempt, { damage });
+  return asked.body.id;
+}
+
+const objectsOf = async (id: string) =>
+  (await bindings.BACKUPS.list()).objects.map(({ key }) => key).filter((key) => key.includes(id));
+
+describe("a backup", () => {
+  it("is RUNNING, then STORED when its manifest is written, and VERIFIED only after a restore was compared", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const { body: asked } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    const again = await api<{ reason: string }>(key, "POST", `/databases/${databaseId}/backups`);
+    expect([again.status, again.body.reason]).toEqual([409, expect.stringContaining("under way")]);
+    const taken = await take(on, "database.backup");
+    expect(taken.job.args.database).toMatchObject({ databaseId, type: "postgresql" });
+    await upload(on, taken, "a dump");
+    // Its host has not said that it is all.
+    expect((await backup(key, asked.id)).status).toBe("RUNNING");
+    await finish(on, taken.job, taken.attempt);
+    expect(await backup(key, asked.id)).toMatchObject({
+      status: "STORED",
+      trigger: "api",
+      sizeBytes: 6,
+      sha256: sha256("a dump"),
+      tables: 1,
+      rows: 3,
+      verifiedAt: null,
+    });
+    const verification = await take(on, "database.verify");
+    expect(verification.job.args.backup).toMatchObject({
+      backupId: asked.id,
+      sizeBytes: 6,
+      sha256: sha256("a dump"),
+    });
+    // A server like the one it was made of, which nobody can sign in to.
+    const { like } = verification.job.args;
+    expect(like).toMatchObject({ image: "postgres:17", databaseName: taken.job.args.database.databaseName });
+    expect(like.adminPassword).not.toBe(taken.job.args.database.adminPassword);
+    const data = await call(`/agent/backups/${asked.id}/data`, {
+      headers: from(on, verification, { Range: "bytes=2-" }),
+    });
+    expect([data.status, await data.text(), data.headers.get("Content-Range")]).toEqual([
+      206,
+      "dump",
+      "bytes 2-5/6",
+    ]);
+    const manifest = await call(`/agent/backups/${asked.id}/manifest`, { headers: from(on, verification) });
+    expect(await manifest.json()).toMatchObject({ backupId: asked.id, databaseId, fingerprint });
+    await finish(on, verification.job, verification.attempt, { damage: null });
+    expect(await backup(key, asked.id)).toMatchObject({ status: "VERIFIED", verifiedAt: expect.any(String) });
+    const listed = await api<{ data: Backup[] }>(key, "GET", `/databases/${databaseId}/backups`);
+    expect(listed.body.data.map(({ id }) => id)).toEqual([asked.id]);
+  });
+
+  it("that is damaged is FAILED and says how; one that a host could not verify is tried thrice, elsewhere too", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const damaged = await backedUp(key, on, databaseId, "spoilt", "The table items has 2 rows instead of 3.");
+    expect(await backup(key, damaged)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringContaining("2 rows"),
+    });
+    await api(key, "POST", `/databases/${databaseId}/backups`);
+    const taken = await take(on, "database.backup");
+    await upload(on, taken, "a dump");
+    await finish(on, taken.job, taken.attempt);
+    const id = taken.job.args.backupId;
+    for (const status of ["STORED", "STORED", "FAILED"]) {
+      const { job, attempt } = await take(on, "database.verify");
+      await fail(on, job, attempt, "The disk is full: make room.");
+      expect(await backup(key, id)).toMatchObject({ status, error: expect.stringContaining("disk is full") });
+      await tendBackups(ctx());
+      await reapJobs(ctx());
+    }
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+  });
+
+  it("whose host reports success without a complete upload, or fails, is FAILED and never good", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    for (const end of ["done", "failed"]) {
+      const { body } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+      const taken = await take(on, "database.backup");
+      await begin(on, taken);
+      await putPart(on, taken, "half a du");
+      if (end === "done") await finish(on, taken.job, taken.attempt);
+      else await fail(on, taken.job, taken.attempt);
+      expect(await backup(key, body.id)).toMatchObject({
+        status: "FAILED",
+        error: expect.any(String),
+        sha256: null,
+      });
+      expect(await objectsOf(body.id)).toEqual([]);
+      expect((await api(key, "POST", `/backups/${body.id}/link`)).status).toBe(409);
+      expect((await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: body.id })).status).toBe(
+        409,
+      );
+    }
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+  });
+
+  it("is written and read under the current lease of that very backup only", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const databaseId = await running(key, on);
+    const other = await running(key, on);
+    const foreign = await readyAgent();
+    await api(key, "POST", `/databases/${databaseId}/backups`);
+    await api(key, "POST", `/databases/${other}/backups`);
+    // One at a time on a host: the other waits.
+    const taken = await take(on, "database.backup");
+    const upload1 = await begin(on, taken);
+    expect(upload1.status).toBe(200);
+    const { backupId } = taken.job.args;
+    const at = (id: string) =>
+      ({
+        job: { ...taken.job, args: { ...taken.job.args, backupId: id } },
+        attempt: 1,
+      }) as Taken<"database.backup">;
+    const otherId = (await list(key, other))[0]?.id ?? "";
+    const refusals = [
+      [await putPart({ ...on, token: { id: "", token: "hst_forged" } }, taken, "x"), 401],
+      [await putPart(foreign, taken, "x"), 403],
+      [await putPart(on, at(otherId), "x"), 404],
+      [await putPart(on, at("unknown"), "x"), 404],
+      [await putPart(on, { ...taken, attempt: taken.attempt + 1 }, "x"), 409],
+      [await putPart(on, taken, "x", { [partHashHeader]: sha256("y") }), 400],
+      [await putPart(on, taken, "x", {}, 0), 400],
+      [await putPart(on, taken, "x", {}, 10_001), 400],
+      [await putPart(on, taken, "x".repeat(partBytes + 1)), 413],
+      [
+        await complete(on, taken, {
+          uploadId: "another",
+          sizeBytes: 1,
+          sha256: sha256("x"),
+          etags: ["x"],
+          fingerprint,
+        }),
+        409,
+      ],
+      [await complete(on, taken, {}), 400],
+      [await call(`/agent/backups/${backupId}/data`, { headers: from(on, taken) }), 404],
+    ] as const;
+    expect(refusals.map(([{ status }]) => status)).toEqual(refusals.map(([, status]) => status));
+    for (const [response] of refusals) await response.body?.cancel();
+    await upload(on, taken, "a dump");
+    await finish(on, taken.job, taken.attempt);
+    expect((await putPart(on, taken, "late")).status).toBe(409);
+    const next = await on.next("job");
+    expect(["database.backup", "database.verify"]).toContain(next.job.kind);
+  });
+
+  it("of an attempt that was cut off is begun anew, and what the late one still sends is refused", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const { body } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    const first = await take(on, "database.backup");
+    await begin(on, first);
+    await putPart(on, first, "half");
+    on.close();
+    const back = await readyAgent(10, on.token);
+    const second = await take(back, "database.backup");
+    expect([second.attempt, second.job.args.attempt]).toEqual([first.attempt + 1, first.attempt + 1]);
+    await upload(back, second, "whole");
+    expect((await putPart(back, first, "half")).status).toBe(409);
+    await finish(back, second.job, second.attempt);
+    expect(await backup(key, body.id)).toMatchObject({ status: "STORED", sizeBytes: 5 });
+    expect(await objectsOf(body.id)).toHaveLength(2);
+  });
+
+  it("is downloaded by a signed address for ten minutes, in ranges too, and by nothing else", async () => {
+    const [key, stranger] = [await account(), await account()];
+    const on = await readyAgent();
+    const databaseId = await running(key, on, { name: "shop" });
+    const id = await backedUp(key, on, databaseId, "0123456789");
+    for (const [method, path] of [
+      ["GET", `/backups/${id}`],
+      ["POST", `/backups/${id}/link`],
+    ] as const)
+      expect((await api(stranger, method, path)).status).toBe(403);
+    const { body } = await api<BackupLink>(key, "POST", `/backups/${id}/link`);
+    const minutes = (Date.parse(body.expiresAt) - Date.now()) / 60_000;
+    expect([minutes > 9, minutes <= 10]).toEqual([true, true]);
+    const path = body.url.slice(siteUrl.length);
+    const whole = await call(path);
+    expect([whole.status, await whole.text()]).toEqual([200, "0123456789"]);
+    expect(whole.headers.get("Content-Disposition")).toMatch(/^attachment; filename="shop-.*Z\.pgdump"$/);
+    const ranges = [
+      ["bytes=3-5", 206, "345"],
+      ["bytes=8-", 206, "89"],
+      ["bytes=-2", 206, "89"],
+      ["bytes=5-100", 206, "56789"],
+      ["bytes=10-", 416, ""],
+      ["bytes=a-b", 200, "0123456789"],
+    ] as const;
+    for (const [Range, status, text] of ranges) {
+      const part = await call(path, { headers: { Range } });
+      expect([Range, part.status, await part.text()]).toEqual([Range, status, text]);
+    }
+    const { expires, signature } = Object.fromEntries(new URL(body.url).searchParams) as Record<
+      string,
+      string
+    >;
+    const other = await backedUp(key, on, databaseId, "another");
+    for (const forged of [
+      `/backups/${id}/download?expires=${Number(expires) + 1}&signature=${signature}`,
+      `/backups/${id}/download?expires=${expires}&signature=${"A".repeat(43)}`,
+      `/backups/${other}/download?expires=${expires}&signature=${signature}`,
+    ])
+      expect((await call(forged)).status).toBe(404);
+    expect((await call(`/backups/${id}/download`)).status).toBe(400);
+    const { requireSigned } = await import("../../worker/services/backups/link.ts");
+    const later = { ...ctx(), now: () => new Date(Number(expires)) };
+    expect(() => requireSigned(later, id, { expires: expires ?? "", signature: signature ?? "" })).toThrow(
+      "Not found",
+    );
+  });
+});
+
+describe("planned backups", () => {
+  const due = (id: string) => run("UPDATE databases SET next_backup_at = 1000 WHERE id = ?", id);
+
+  it("begin once each, however many timers run, and are planned anew", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    await tendBackups(ctx());
+    expect(await list(key, databaseId)).toEqual([]);
+    const { body: planned } = await api<Database>(key, "GET", `/databases/${databaseId}`);
+    expect(planned.backups).toMatchObject({
+      schedule: "daily",
+      hourUtc: 3,
+      keep: 7,
+      nextAt: expect.any(String),
+    });
+    await due(databaseId);
+    await Promise.all(Array.from({ length: 6 }, () => tendBackups(ctx())));
+    await take(on, "database.backup");
+    expect(await list(key, databaseId)).toMatchObject([{ trigger: "schedule", status: "RUNNING" }]);
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    const { body: next } = await api<Database>(key, "GET", `/databases/${databaseId}`);
+    expect(Date.parse(next.backups.nextAt ?? "")).toBeGreaterThan(Date.now());
+    // The next moment comes while that one still runs: not a second one.
+    await due(databaseId);
+    await tendBackups(ctx());
+    expect(await list(key, databaseId)).toHaveLength(1);
+  });
+
+  it("follow the owner's wish, and end when there is none", async () => {
+    const key = await account();
+    const databaseId = await running(key, await readyAgent());
+    const path = `/databases/${databaseId}`;
+    const weekly = await api<Database>(key, "PATCH", path, {
+      backups: { schedule: "weekly", hourUtc: 22, keep: 2 },
+    });
+    expect([weekly.status, weekly.body.backups]).toMatchObject([
+      200,
+      { schedule: "weekly", hourUtc: 22, keep: 2 },
+    ]);
+    expect(new Date(weekly.body.backups.nextAt ?? "").getUTCHours()).toBe(22);
+    const none = await api<Database>(key, "PATCH", path, { backups: { schedule: null } });
+    expect(none.body.backups).toEqual({ schedule: null, hourUtc: 22, keep: 2, nextAt: null });
+    await tendBackups(ctx());
+    expect(await list(key, databaseId)).toEqual([]);
+    for (const backups of [{ keep: 0 }, { hourUtc: 24 }, { schedule: "hourly" }, { other: 1 }])
+      expect((await api(key, "PATCH", path, { backups })).status).toBe(400);
+    expect((await api(await account(), "PATCH", path, { backups: { keep: 3 } })).status).toBe(403);
+  });
+
+  it("leave so many verified ones as are to be kept, with their files, and never take the only good one", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    await api(key, "PATCH", `/databases/${databaseId}`, { backups: { keep: 2, schedule: null } });
+    const ids = [];
+    for (const text of ["one", "two", "three"]) ids.push(await backedUp(key, on, databaseId, text));
+    const bad = await backedUp(key, on, databaseId, "spoilt", "It is damaged.");
+    await tendBackups(ctx());
+    expect((await list(key, databaseId)).map(({ id }) => id)).toEqual([bad, ids[2], ids[1]]);
+    expect(await objectsOf(ids[0] ?? "")).toEqual([]);
+    expect(await objectsOf(ids[1] ?? "")).toHaveLength(2);
+    // The others turn out to be bad: the last good one stays, whatever is to be kept.
+    await api(key, "PATCH", `/databases/${databaseId}`, { backups: { keep: 1 } });
+    await run("UPDATE backups SET status = 'FAILED', created_at = 0 WHERE id = ?", ids[2]);
+    await tendBackups(ctx());
+    expect((await list(key, databaseId)).map(({ id }) => id)).toEqual([bad, ids[1]]);
+  });
+});
+
+describe("a restore", () => {
+  it("backs up what is there, restores, and lets the old volume go once the record names the new one", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    const accepted = await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+    expect([accepted.status, accepted.body]).toEqual([202, { id: databaseId, status: "RUNNING" }]);
+    expect((await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id })).status).toBe(409);
+    const safety = await take(on, "database.backup");
+    await upload(on, safety, "before");
+    await finish(on, safety.job, safety.attempt);
+    const { job, attempt } = await take(on, "database.restore");
+    expect(job.args).toMatchObject({ serving: true, backup: { backupId: id, sha256: sha256("a dump") } });
+    expect(job.args.database.volume).toBeUndefined();
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    // Of the safety copy; it had to wait for the restore.
+    await take(on, "database.verify");
+    const after = await take(on, "database.start");
+    expect(after.job.args.database.volume).toBe(job.id);
+    expect((await list(key, databaseId)).map(({ trigger, status }) => [trigger, status])).toEqual([
+      ["before-restore", "STORED"],
+      ["api", "VERIFIED"],
+    ]);
+    expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body).toMatchObject({
+      status: "RUNNING",
+      error: null,
+    });
+  });
+
+  it("that fails leaves the database as it is and says why; a backup found damaged is no good one any more", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    const attemptRestore = async () => {
+      await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+      const safety = await take(on, "database.backup");
+      await fail(on, safety.job, safety.attempt);
+      return take(on, "database.restore");
+    };
+    const first = await attemptRestore();
+    await fail(on, first.job, first.attempt, "The disk is full: make room.");
+    const shown = async () => (await api<Database>(key, "GET", `/databases/${databaseId}`)).body;
+    expect(await shown()).toMatchObject({
+      status: "RUNNING",
+      error: expect.stringMatching(/not restored.*disk is full/),
+    });
+    expect((await backup(key, id)).status).toBe("VERIFIED");
+    const second = await attemptRestore();
+    await finish(on, second.job, second.attempt, { damage: "Its SHA-256 differs." });
+    expect(await shown()).toMatchObject({
+      status: "RUNNING",
+      error: expect.stringContaining("SHA-256 differs"),
+    });
+    expect(await backup(key, id)).toMatchObject({ status: "FAILED", error: "Its SHA-256 differs." });
+  });
+
+  it("takes own backups of the same engine only, into a database that can take them", async () => {
+    const [key, stranger] = [await account(), await account()];
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    const foreign = await running(stranger, on);
+    const redis = await running(key, on, { type: "redis" });
+    const unpaid = await api<DatabaseCreated>(key, "POST", "/databases", {
+      name: "unpaid",
+      type: "postgresql",
+    });
+    const into = async (as: string, database: string, backupId: string) =>
+      (await api(as, "POST", `/databases/${database}/restore`, { backupId })).status;
+    expect(await into(stranger, foreign, id)).toBe(403);
+    expect(await into(key, foreign, id)).toBe(403);
+    expect(await into(key, databaseId, "bak_unknown")).toBe(404);
+    expect(await into(key, redis, id)).toBe(409);
+    expect(await into(key, unpaid.body.databaseId, id)).toBe(402);
+    expect((await api(key, "POST", `/databases/${unpaid.body.databaseId}/backups`)).status).toBe(402);
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+  });
+
+  it("brings back a database whose host was lost, on another one", async () => {
+    const key = await account();
+    const lost = await readyAgent();
+    const databaseId = await running(key, lost);
+    const id = await backedUp(key, lost, databaseId);
+    lost.close();
+    await run("UPDATE hosts SET status = 'REMOVED' WHERE id = ?", lost.hostId);
+    await run(
+      "UPDATE databases SET host_id = NULL, version = NULL, status = 'FAILED' WHERE id = ?",
+      databaseId,
+    );
+    const on = await readyAgent();
+    expect((await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id })).status).toBe(202);
+    const { job, attempt } = await take(on, "database.restore");
+    expect(job.args).toMatchObject({ serving: false, backup: { backupId: id } });
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body).toMatchObject({
+      status: "RUNNING",
+      hostId: on.hostId,
+    });
+  });
+});
+
+describe("a database that is deleted", () => {
+  it("is backed up once more; its backups stay for 30 days, can be restored elsewhere, and then go with their files", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    expect((await api(key, "DELETE", `/databases/${databaseId}`)).status).toBe(202);
+    const last = await take(on, "database.backup");
+    await upload(on, last, "the last");
+    await finish(on, last.job, last.attempt);
+    // The deletion does not wait for the proof.
+    const waiting = [await on.next("job"), await on.next("job")];
+    const removal = waiting.find(({ job }) => job.kind === "database.delete");
+    const verification = waiting.find(({ job }) => job.kind === "database.verify");
+    if (!removal || !verification) throw new Error("A job is missing");
+    await finish(on, removal.job, removal.attempt);
+    expect((await api(key, "GET", `/databases/${databaseId}`)).status).toBe(404);
+    await finish(on, verification.job, verification.attempt, { damage: null });
+    const [kept] = await list(key, databaseId);
+    expect(kept).toMatchObject({ trigger: "final", status: "VERIFIED", databaseId });
+    const days = (Date.parse(kept?.expiresAt ?? "") - Date.now()) / 86_400_000;
+    expect(Math.round(days)).toBe(30);
+    expect((await api(key, "POST", `/backups/${kept?.id}/link`)).status).toBe(200);
+    const other = await running(key, on);
+    await api(key, "POST", `/databases/${other}/restore`, { backupId: kept?.id });
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt);
+    const { job, attempt } = await take(on, "database.restore");
+    expect(job.args.backup.databaseName).toBe(last.job.args.database.databaseName);
+    const later = { ...ctx(), now: () => new Date(Date.now() + keptAfterDeletionMs) };
+    // Not while a job reads it.
+    await tendBackups(later);
+    expect(await list(key, databaseId)).toHaveLength(1);
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    await tendBackups(later);
+    expect(await list(key, databaseId)).toEqual([]);
+    expect(await objectsOf(kept?.id ?? "")).toEqual([]);
+  });
+
+  it("goes though its last backup fails, and without one where it never ran or a queued one is overtaken", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    await api(key, "DELETE", `/databases/${databaseId}`);
+    const last = await take(on, "database.backup");
+    await fail(on, last.job, last.attempt, "The database does not start: try again.");
+    const removal = await take(on, "database.delete");
+    await finish(on, removal.job, removal.attempt);
+    expect(await list(key, databaseId)).toMatchObject([{ trigger: "final", status: "FAILED" }]);
+    const never = await api<DatabaseCreated>(key, "POST", "/databases", { name: "never", type: "redis" });
+    await pay(never.body.invoiceToken);
+    const provision = await take(on, "database.provision");
+    await fail(on, provision.job, provision.attempt);
+    await api(key, "DELETE", `/databases/${never.body.databaseId}`);
+    const only = await take(on, "database.delete");
+    await finish(on, only.job, only.attempt);
+    expect(await list(key, never.body.databaseId)).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+import type { BackupStatus } from "../../protocol/states.ts";
+
+const hour = 60 * 60_000;
+const day = 24 * hour;
+
+/** Backups stay so long after their database. */
+export const keptAfterDeletionMs = 30 * day;
+/** One that failed says why for so long. */
+export const failureShownMs = 7 * day;
+/** A host that cannot verify one is asked again, so often. */
+export const maxVerifications = 3;
+export const linkLifeMs = 10 * 60_000;
+
+export type Schedule = { schedule: "daily" | "weekly" | null; hourUtc: number };
+
+/** Minutes after the full hour, by the id: not all databases of a host at one moment. */
+const minuteOf = (id: string): number =>
+  Array.from(id.slice(-6)).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 60, 0);
+
+/** The next planned moment after `now`: that hour of the day, or of the day of the week that the id gives. */
+export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: Date): Date | null {
+  if (schedule === null) return null;
+  const next = new Date(now);
+  next.setUTCHours(hourUtc, minuteOf(id), 0, 0);
+  if (schedule === "weekly")
+    next.setTime(next.getTime() + ((minuteOf(id.slice(0, -1)) - next.getUTCDay() + 70) % 7) * day);
+  const periodMs = schedule === "weekly" ? 7 * day : day;
+  const behindMs = now.getTime() - next.getTime();
+  return behindMs < 0 ? next : new Date(next.getTime() + (Math.floor(behindMs / periodMs) + 1) * periodMs);
+}
+
+type Kept = { id: string; status: BackupStatus; createdAt: Date };
+
+/**
+ * Which backups of one database may go, given all of them, newest first. The newest verified ones stay, `keep` of them;
+ * until there are so many, nothing that may be good goes.
+ */
+export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: Date): string[] {
+  const verified = newestFirst.filter(({ status }) => status === "VERIFIED");
+  const oldestKept = verified[Math.max(1, keep) - 1];
+  return newestFirst
+    .filter(({ id, status, createdAt }) => {
+      if (status === "RUNNING") return false;
+      if (status === "FAILED") return now.getTime() - createdAt.getTime() > failureShownMs;
+      return oldestKept !== undefined && id < oldestKept.id;
+    })
+    .map(({ id }) => id);
+}

@@ -1,0 +1,86 @@
+import { and, eq, inArray, isNull } from "drizzle-orm";
+import type { DatabaseType } from "../../../protocol/states.ts";
+import type { Ctx } from "../../context.ts";
+import { backups } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { dataKeyOf } from "./keys.ts";
+import { requireSigned } from "./link.ts";
+import { backupIdOf } from "./owned.ts";
+
+const endings: Record<DatabaseType, string> = { postgresql: "pgdump", mysql: "sql.gz", redis: "rdb" };
+
+/** The one range a header asks for; undefined: all of it, as a header we do not understand may be ignored. */
+export function rangeOf(
+  header: string | undefined,
+  sizeBytes: number,
+): { offset: number; length: number } | "none" | undefined {
+  const found = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "");
+  if (!found || (found[1] === "" && found[2] === "")) return undefined;
+  const last = sizeBytes - 1;
+  const from = found[1] === "" ? Math.max(0, sizeBytes - Number(found[2])) : Number(found[1]);
+  const to = found[1] === "" || found[2] === "" ? last : Math.min(last, Number(found[2]));
+  return from > to || from > last ? "none" : { offset: from, length: to - from + 1 };
+}
+
+type Found = Pick<
+  typeof backups.$inferSelect,
+  "accountId" | "databaseId" | "id" | "attempt" | "sizeBytes" | "sha256"
+>;
+
+/** The stored object, or the part of it that the header asks for, as an answer. */
+export async function answerData(
+  ctx: Ctx,
+  row: Found,
+  range: string | undefined,
+  also: Record<string, string> = {},
+): Promise<Response> {
+  const sizeBytes = (await ctx.backups.sizeOf(dataKeyOf(row))) ?? 0;
+  const part = rangeOf(range, sizeBytes);
+  if (part === "none")
+    return new Response(null, { status: 416, headers: { "Content-Range": `bytes */${sizeBytes}` } });
+  const body = await ctx.backups.read(dataKeyOf(row), part);
+  if (!body) throw new AppError("not_found");
+  const headers = {
+    "Content-Type": "application/octet-stream",
+    "Content-Length": String(part?.length ?? sizeBytes),
+    "Accept-Ranges": "bytes",
+    "Cache-Control": "no-store",
+    // Range requests of one download speak of the same bytes.
+    ETag: `"${row.sha256}"`,
+    ...also,
+  };
+  return part
+    ? new Response(body, {
+        status: 206,
+        headers: {
+          ...headers,
+          "Content-Range": `bytes ${part.offset}-${part.offset + part.length - 1}/${sizeBytes}`,
+        },
+      })
+    : new Response(body, { headers });
+}
+
+/** Who has a signed address gets the file. */
+export async function downloadBackup(
+  ctx: Ctx,
+  backupId: string,
+  link: { expires: string; signature: string },
+  range: string | undefined,
+): Promise<Response> {
+  const id = backupIdOf(backupId);
+  requireSigned(ctx, id, link);
+  const [row] = await ctx.db
+    .select()
+    .from(backups)
+    .where(
+      and(eq(backups.id, id), inArray(backups.status, ["STORED", "VERIFIED"]), isNull(backups.removedAt)),
+    );
+  if (!row) throw new AppError("not_found");
+  const at = row.createdAt.toISOString().slice(0, 16).replace(":", "");
+  const digest = Buffer.from(row.sha256 ?? "", "hex").toString("base64");
+  return answerData(ctx, row, range, {
+    "Content-Disposition": `attachment; filename="${row.name}-${at}Z.${endings[row.type]}"`,
+    // RFC 9530: of the whole file, whatever part is sent.
+    "Repr-Digest": `sha-256=:${digest}:`,
+  });
+}

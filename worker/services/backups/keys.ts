@@ -1,0 +1,9 @@
+import type { backups } from "../../db/schema.ts";
+
+type Row = Pick<typeof backups.$inferSelect, "accountId" | "databaseId" | "id" | "attempt">;
+
+export const folderOf = ({ accountId, databaseId, id }: Row): string =>
+  `backups/${accountId}/${databaseId}/${id}/`;
+/** Of its own for every attempt: a late one cannot write into what another completed. */
+export const dataKeyOf = (row: Row): string => `${folderOf(row)}${row.attempt}.data`;
+export const manifestKeyOf = (row: Row): string => `${folderOf(row)}${row.attempt}.json`;

@@ -1,0 +1,30 @@
+import { eq } from "drizzle-orm";
+import type { JobKind } from "../../../protocol/agent/jobs.ts";
+import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { backups, jobs } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { backupIdOf, type BackupRow } from "./owned.ts";
+
+export type LeaseClaim = { hostId: Id<"host">; jobId: string; attempt: number };
+export type Leased = { backup: BackupRow; attempt: number };
+
+/** The backup, where the claim is the current lease of a job of these kinds about it. */
+export async function leasedBackup(
+  ctx: Ctx,
+  backupId: string,
+  claim: LeaseClaim,
+  kinds: readonly JobKind[],
+): Promise<Leased> {
+  const id = backupIdOf(backupId);
+  if (!isId("job", claim.jobId)) throw new AppError("not_found");
+  const [[job], [backup]] = await ctx.db.batch([
+    ctx.db.select().from(jobs).where(eq(jobs.id, claim.jobId)),
+    ctx.db.select().from(backups).where(eq(backups.id, id)),
+  ]);
+  if (!job || !backup || job.backupId !== id || !kinds.includes(job.kind)) throw new AppError("not_found");
+  if (job.hostId !== claim.hostId) throw new AppError("forbidden");
+  if (job.status !== "LEASED" || job.attempt !== claim.attempt)
+    throw conflict("This lease is over: another attempt has taken its place, or the job has ended.");
+  return { backup, attempt: job.attempt };
+}

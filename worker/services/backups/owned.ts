@@ -1,0 +1,23 @@
+import { and, eq, isNull } from "drizzle-orm";
+import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { backups } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
+
+export type BackupRow = typeof backups.$inferSelect;
+
+/** A text that came in as a backup's id. @throws AppError not_found */
+export function backupIdOf(text: string): Id<"backup"> {
+  if (!isId("backup", text)) throw new AppError("not_found");
+  return text;
+}
+
+/** A backup and nothing else: not_found, then forbidden. */
+export async function backupOwnedBy(ctx: Ctx, backupId: string): Promise<BackupRow> {
+  const [row] = await ctx.db
+    .select()
+    .from(backups)
+    .where(and(eq(backups.id, backupIdOf(backupId)), isNull(backups.removedAt)));
+  return requireOwned(ctx, row);
+}

@@ -1,0 +1,67 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { DatabaseActionAccepted, DatabaseRestore } from "../../../protocol/api/databases.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { backupQueueMs } from "../../domain/job-rules.ts";
+import { databaseOwnedBy } from "../databases/owned.ts";
+import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
+import { backupOwnedBy } from "./owned.ts";
+import { queueBackup } from "./queue.ts";
+
+/**
+ * The database becomes what the backup holds: its own or another of the account's. One that runs is backed up before, and
+ * serves until the restored one is proven.
+ */
+export async function restoreDatabase(
+  ctx: Ctx,
+  databaseId: string,
+  { backupId }: DatabaseRestore,
+): Promise<DatabaseActionAccepted> {
+  const database = await databaseOwnedBy(ctx, databaseId);
+  const backup = await backupOwnedBy(ctx, backupId);
+  await refuseUnpaid(ctx, database);
+  if (backup.status !== "VERIFIED" && backup.status !== "STORED")
+    throw conflict(`A ${backup.status} backup cannot be restored: choose one that is VERIFIED.`);
+  if (backup.type !== database.type)
+    throw conflict(
+      `This is a backup of a ${backup.type} database: restore it into one, not into a ${database.type} database.`,
+    );
+  const { from, wanted } = databaseEvents.restoreRequested;
+  const mark = ctx.newMark();
+  const now = ctx.now();
+  const [[moved]] = await ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({ wanted, mark, error: null, updatedAt: now })
+      .where(
+        and(
+          eq(databases.id, database.id),
+          inArray(databases.status, [...from]),
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${database.id} AND kind = 'database.restore' AND status IN ('QUEUED', 'LEASED'))`,
+          sql`EXISTS (SELECT 1 FROM backups WHERE id = ${backup.id} AND removed_at IS NULL AND status IN ('STORED', 'VERIFIED'))`,
+        ),
+      )
+      .returning(),
+    ...queueBackup(
+      ctx,
+      ctx.newId("backup"),
+      "before-restore",
+      sql`d.mark = ${mark} AND d.status = 'RUNNING'`,
+    ),
+    ctx.statement(sql`
+      INSERT INTO jobs (id, kind, status, host_id, lane, database_id, backup_id, account_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'database.restore', 'QUEUED', d.host_id, d.id, d.id, ${backup.id}, d.account_id,
+        ${now.getTime() + backupQueueMs}, ${now.getTime()}
+      FROM databases d WHERE d.mark = ${mark}`),
+  ]);
+  if (!moved)
+    throw conflict(
+      (from as readonly string[]).includes(database.status)
+        ? "A restore into this database is under way: wait until it has ended."
+        : `A ${database.status} database cannot be restored into: wait until it runs or has failed.`,
+    );
+  ctx.hosts.wake(moved.hostId);
+  return { id: moved.id, status: moved.status };
+}

@@ -1,0 +1,30 @@
+import { eq } from "drizzle-orm";
+import type { BackupSettingsPatch } from "../../../protocol/api/backups.ts";
+import type { Database } from "../../../protocol/api/databases.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { nextBackupAt } from "../../domain/backup-rules.ts";
+import { getDatabase } from "../databases/get.ts";
+import { databaseOwnedBy } from "../databases/owned.ts";
+
+/** When a database is backed up by itself, and how many backups stay. */
+export async function scheduleBackups(
+  ctx: Ctx,
+  databaseId: string,
+  change: BackupSettingsPatch,
+): Promise<Database> {
+  const { id, backupSchedule, backupHourUtc } = await databaseOwnedBy(ctx, databaseId);
+  const schedule = change.schedule === undefined ? backupSchedule : change.schedule;
+  const hourUtc = change.hourUtc ?? backupHourUtc;
+  await ctx.db
+    .update(databases)
+    .set({
+      backupSchedule: schedule,
+      backupHourUtc: hourUtc,
+      ...(change.keep !== undefined && { backupKeep: change.keep }),
+      nextBackupAt: nextBackupAt({ schedule, hourUtc }, id, ctx.now()),
+      updatedAt: ctx.now(),
+    })
+    .where(eq(databases.id, id));
+  return getDatabase(ctx, id);
+}
