@@ -264,6 +264,8 @@ describe("a host", () => {
     await reapJobs(ctx());
     expect(await read(key, second.databaseId)).toMatchObject({ status: "PROVISIONING", hostId: null });
     await api(key, "DELETE", `/databases/${first.databaseId}`);
+    const last = await take(on, "database.backup");
+    await fail(on, last.job, last.attempt);
     const removal = await take(on, "database.delete");
     await finish(on, removal.job, removal.attempt);
     await take(on, "database.provision");
