@@ -382,7 +382,7 @@ describe("of its site", () => {
     await runner.shutdown();
     runner = newRunner();
     const work = mkdtempSync(join(tmpdir(), "berth-work-"));
-    const current = () => ({ containerId: id });
+    const current = () => [{ containerId: id }];
     await sweep({
       ...host,
       workDirectory: work,

@@ -18,7 +18,7 @@ const history = fc
     made
       .sort((a, b) => a.ageDays - b.ageDays)
       .map(({ status, ageDays }, index) => ({
-        id: `bak_${String(1000 - index)}`,
+        id: `bak_${String(9000 - index)}`,
         status,
         createdAt: new Date(now.getTime() - ageDays * day),
       })),
