@@ -44,6 +44,10 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec): Containe
   return {
     ...body,
     name: containerName(databaseId),
-    Labels: { ...databaseLabels(agentId, databaseId, accountId), "berth.config": config },
+    Labels: {
+      ...databaseLabels(agentId, databaseId, accountId),
+      "berth.memory": String(limits.memoryMb),
+      "berth.config": config,
+    },
   };
 }

@@ -14,7 +14,7 @@ export async function sweep(host: Host): Promise<void> {
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
   for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
     // A stopped database has no container.
-    if (labels["berth.database"] !== undefined && !running)
+    if (labels["berth.database"] && !running)
       await host.engine
         .startContainer(id)
         .catch((error) => log("error", "A database was not started", { id, error }));

@@ -18,6 +18,7 @@ export type KeyPurpose =
   | "api-key-check"
   | "deploy-webhook"
   | "sessions"
+  | "confirm-statement"
   | "key-id"
   | "secret-box-encrypt"
   | "secret-box-authenticate";
