@@ -459,9 +459,10 @@ describe("a mysql database", () => {
       /took longer than 1 s/,
     );
     expect(Date.now() - beganAt).toBeLessThan(15_000);
-    // These functions answer when they are ended, as if they had come to their end.
-    for (const statement of ["SELECT SLEEP(60)", "SELECT BENCHMARK(100000000000, SHA2('x', 512))"])
-      expect(await result(statement, { timeoutMs: 1000 })).toMatchObject({ durationMs: expect.closeTo(1000, -3) });
+    expect(await refusal("SELECT SLEEP(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
+    // It answers when it is ended, as if it had come to its end.
+    const { durationMs } = await result("SELECT BENCHMARK(100000000000, SHA2('x', 512))", { timeoutMs: 1000 });
+    expect(durationMs).toBeLessThan(3000);
     await expect
       .poll(() => rows("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()"), {
         timeout: 10_000,

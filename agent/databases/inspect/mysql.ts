@@ -143,6 +143,8 @@ function run(
       }
     });
     running.on("error", reject);
+    // The end of the connection is told to it alone.
+    connection.once("error", reject);
     running.on("end", done);
   });
 }
