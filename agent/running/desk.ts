@@ -14,7 +14,12 @@ export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck
 export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
   message.type === "ask" || message.type === "endAsk" || message.type === "crashAck";
 
-export type Means = SiteLogs & { ingress: Ingress; records: Records; diskUse: Pick<DiskUse, "soon">; inspect: Inspection };
+export type Means = SiteLogs & {
+  ingress: Ingress;
+  records: Records;
+  diskUse: Pick<DiskUse, "soon">;
+  inspect: Inspection;
+};
 
 /** A crash that is not acknowledged by then is reported again. */
 const resendAfterMs = 30_000;

@@ -74,7 +74,10 @@ export class DiskUse {
     const loop = async () => {
       for (;;) {
         await delay(intervalMs, undefined, { signal, ref: false });
-        const sites = [...this.means.ingress.sites(), ...(await this.means.databases().catch(() => none)).keys()];
+        const sites = [
+          ...this.means.ingress.sites(),
+          ...(await this.means.databases().catch(() => none)).keys(),
+        ];
         for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.known.delete(siteId);
         for (const siteId of sites) {
           signal.throwIfAborted();

@@ -65,9 +65,7 @@ export const DatabaseTable = z
     foreignKeys: z.array(
       z.object({ columns: z.array(z.string()), table: z.string(), references: z.array(z.string()) }),
     ),
-    indexes: z.array(
-      z.object({ name: z.string(), unique: z.boolean(), columns: z.array(z.string()) }),
-    ),
+    indexes: z.array(z.object({ name: z.string(), unique: z.boolean(), columns: z.array(z.string()) })),
   })
   .meta({ id: "DatabaseTable" });
 export type DatabaseTable = z.infer<typeof DatabaseTable>;

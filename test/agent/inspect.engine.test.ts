@@ -62,7 +62,7 @@ type Options = { write?: boolean; limit?: number; timeoutMs?: number };
 function subject(type: DatabaseSpec["type"]) {
   const databaseName = `${type}_data`;
   const login = { username: `${databaseName}_1`, password: randomBytes(12).toString("hex") };
-  const spec = {
+  const spec: DatabaseSpec = {
     databaseId: formatId("database", Date.now(), randomBytes(10)),
     accountId,
     type,
@@ -72,7 +72,7 @@ function subject(type: DatabaseSpec["type"]) {
     adminPassword: randomBytes(12).toString("hex"),
     logins: [login],
     limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
-  } as DatabaseSpec;
+  };
   specs.push(spec);
   const server = { databaseId: spec.databaseId, type, databaseName, login };
   /** As it would travel. */
@@ -112,7 +112,6 @@ function subject(type: DatabaseSpec["type"]) {
     },
   };
 }
-
 
 describe("a postgresql database", () => {
   const { spec, server, ask, query, result, rows, refusal } = subject("postgresql");
@@ -197,7 +196,10 @@ describe("a postgresql database", () => {
     ["DO $$ BEGIN COMMIT; DROP TABLE kept; END $$", /invalid transaction termination/],
     ["DO $$ BEGIN SET TRANSACTION READ WRITE; DROP TABLE kept; END $$", /must be set before any query/],
     ["DO $$ BEGIN SET transaction_read_only = off; DELETE FROM kept; END $$", /must be set before any query/],
-    ["SELECT set_config('transaction_read_only', 'off', false), nextval('part_id_seq')", /must be set before/],
+    [
+      "SELECT set_config('transaction_read_only', 'off', false), nextval('part_id_seq')",
+      /must be set before/,
+    ],
     ["SELECT nextval('part_id_seq')", /read-only transaction/],
     ["COPY kept TO PROGRAM 'touch /tmp/owned'", /must be superuser|permission denied/],
     ["COPY kept TO '/tmp/owned'", /must be superuser|permission denied/],
@@ -232,7 +234,10 @@ describe("a postgresql database", () => {
     expect(await refusal(stubborn, { timeoutMs: 1000, write: true })).toMatch(/took longer than 1 s/);
     await expect
       .poll(
-        () => rows("SELECT count(*) FROM pg_stat_activity WHERE usename = session_user AND pid <> pg_backend_pid()"),
+        () =>
+          rows(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = session_user AND pid <> pg_backend_pid()",
+          ),
         { timeout: 10_000 },
       )
       .toEqual([[0]]);
@@ -262,7 +267,9 @@ describe("a postgresql database", () => {
       )
       .toMatchObject({
         connections: { used: expect.any(Number), max: 32 },
-        activeQueries: [{ statement: expect.stringContaining("pg_sleep"), state: expect.stringMatching(/active/) }],
+        activeQueries: [
+          { statement: expect.stringContaining("pg_sleep"), state: expect.stringMatching(/active/) },
+        ],
       })
       .then(() => ask({ kind: "insight", ...server }));
     await running;
@@ -303,7 +310,10 @@ describe("a postgresql database", () => {
   });
 
   it("runs a confirmed statement once, also for an agent that has just started", async () => {
-    const write = { nonce: randomBytes(9).toString("hex"), expiresAt: new Date(Date.now() + 60_000).toISOString() };
+    const write = {
+      nonce: randomBytes(9).toString("hex"),
+      expiresAt: new Date(Date.now() + 60_000).toISOString(),
+    };
     const question: ServerQuestion = {
       kind: "query",
       statement: "INSERT INTO kept VALUES (10, 'ten')",
@@ -387,7 +397,9 @@ describe("a mysql database", () => {
     expect(found).toEqual([
       [null, 1, "9007199254740993", "1.10", 'a\n\t"žluť 🐎', { base64: "AP8=" }, "", 1, 2, "2026-01-02"],
     ]);
-    expect(columns.map(({ type }) => type)).toEqual(expect.arrayContaining(["decimal", "varchar", "varbinary", "date"]));
+    expect(columns.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["decimal", "varchar", "varbinary", "date"]),
+    );
     expect(await rows("SELECT REPEAT('é', 400000)")).toEqual([["é".repeat(400_000)]]);
   });
 
@@ -395,7 +407,13 @@ describe("a mysql database", () => {
     const many = await result("SELECT a.seq FROM seq_1_to_1000000000 a", { limit: 1000 });
     expect([many.rows.length, many.truncated]).toEqual([1000, true]);
     await expect
-      .poll(() => rows("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%seq_1_to_10000%' AND ID <> CONNECTION_ID()"), { timeout: 5000 })
+      .poll(
+        () =>
+          rows(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%seq_1_to_10000%' AND ID <> CONNECTION_ID()",
+          ),
+        { timeout: 5000 },
+      )
       .toEqual([[0]]);
     const exact = await result("SELECT seq FROM seq_1_to_40", { limit: 40 });
     expect([exact.rows.length, exact.truncated]).toEqual([40, false]);
@@ -441,7 +459,13 @@ describe("a mysql database", () => {
   });
 
   it("reads what reads, whatever comment is before it", async () => {
-    const reads = ["-- a\n# b\n/* c */ SELECT 1", "(SELECT 1)", "SHOW TABLES", "DESCRIBE kept", "EXPLAIN SELECT 1"];
+    const reads = [
+      "-- a\n# b\n/* c */ SELECT 1",
+      "(SELECT 1)",
+      "SHOW TABLES",
+      "DESCRIBE kept",
+      "EXPLAIN SELECT 1",
+    ];
     for (const statement of reads) expect((await query(statement)).kind).toBe("query");
     expect(await file("/tmp/owned")).toBe(false);
   });
@@ -455,18 +479,26 @@ describe("a mysql database", () => {
     const beganAt = Date.now();
     const product = "SELECT COUNT(*) FROM seq_1_to_100000000 a, seq_1_to_100000000 b";
     expect(await refusal(product, { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
-    expect(await refusal("BEGIN NOT ATOMIC LOOP DO SLEEP(60); END LOOP; END", { timeoutMs: 1000, write: true })).toMatch(
-      /took longer than 1 s/,
-    );
+    expect(
+      await refusal("BEGIN NOT ATOMIC LOOP DO SLEEP(60); END LOOP; END", { timeoutMs: 1000, write: true }),
+    ).toMatch(/took longer than 1 s/);
     expect(Date.now() - beganAt).toBeLessThan(15_000);
     expect(await refusal("SELECT SLEEP(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
     // It answers when it is ended, as if it had come to its end.
-    const { durationMs } = await result("SELECT BENCHMARK(100000000000, SHA2('x', 512))", { timeoutMs: 1000 });
+    const { durationMs } = await result("SELECT BENCHMARK(100000000000, SHA2('x', 512))", {
+      timeoutMs: 1000,
+    });
     expect(durationMs).toBeLessThan(3000);
     await expect
-      .poll(() => rows("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()"), {
-        timeout: 10_000,
-      })
+      .poll(
+        () =>
+          rows(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()",
+          ),
+        {
+          timeout: 10_000,
+        },
+      )
       .toEqual([[0]]);
     await unharmed();
   });
@@ -514,14 +546,23 @@ describe("a redis database", () => {
 
   it("runs one command as its owner, with the quotes of redis-cli, and answers values as they are", async () => {
     await does("database.provision", spec);
-    const commands = ['SET kept "one two"', 'SET bytes "\\x00\\xff"', "SET umlaut 'žluť 🐎'", "RPUSH list a b c", "HSET hash field 1"];
+    const commands = [
+      'SET kept "one two"',
+      'SET bytes "\\x00\\xff"',
+      "SET umlaut 'žluť 🐎'",
+      "RPUSH list a b c",
+      "HSET hash field 1",
+    ];
     for (const command of commands) await result(command, { write: true });
     await unharmed();
     expect(await rows("GET bytes")).toEqual([[{ base64: "AP8=" }]]);
     expect(await rows("GET umlaut")).toEqual([["žluť 🐎"]]);
     expect(await rows("GET nothing")).toEqual([[null]]);
     expect(await rows("STRLEN kept")).toEqual([[7]]);
-    expect(await result("LRANGE list 0 -1", { limit: 2 })).toMatchObject({ rows: [["a"], ["b"]], truncated: true });
+    expect(await result("LRANGE list 0 -1", { limit: 2 })).toMatchObject({
+      rows: [["a"], ["b"]],
+      truncated: true,
+    });
     expect(await rows("SCAN 0 MATCH kept COUNT 100")).toEqual([["0"], [["kept"]]]);
     expect(await rows("OBJECT ENCODING kept")).toEqual([["embstr"]]);
   });
@@ -561,7 +602,13 @@ describe("a redis database", () => {
 
   it("counts keys by type a bounded number of times, tells how it does, and takes no more than fits", async () => {
     const many = Array.from({ length: 20_000 }, (_, n) => `k${n} v`).join(" ");
-    await result(`MSET ${many.slice(0, 99_000).replace(/ [^ ]*$/, "").replace(/ k\d+$/, "")}`, { write: true });
+    await result(
+      `MSET ${many
+        .slice(0, 99_000)
+        .replace(/ [^ ]*$/, "")
+        .replace(/ k\d+$/, "")}`,
+      { write: true },
+    );
     const answer = await ask({ kind: "schema", ...server });
     if (answer.kind !== "schema") throw new Error(JSON.stringify(answer));
     const [keyspace] = answer.schema.keyspaces;

@@ -32,7 +32,14 @@ describe("a confirmation", () => {
       forged[bit >> 3] = (forged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       expect(readConfirmation(key, confirmed, `cfm_${forged.toString("base64url")}`, 0)).toBeNull();
     }
-    for (const other of [`${token}=`, token.slice(0, -1), ` ${token}`, token.replace("cfm_", "cfn_"), "", "cfm_"])
+    for (const other of [
+      `${token}=`,
+      token.slice(0, -1),
+      ` ${token}`,
+      token.replace("cfm_", "cfn_"),
+      "",
+      "cfm_",
+    ])
       expect(readConfirmation(key, confirmed, other, 0)).toBeNull();
   });
 });

@@ -146,7 +146,8 @@ describe.each([
 
 it("a database shows how it does, answers statements, changes nothing unconfirmed, and shows its log", async () => {
   const { id } = await launchDatabase("postgresql", "insight");
-  const query = (body: object) => api<DatabaseQueryResult & WriteConfirmation>("POST", `/databases/${id}/query`, body);
+  const query = (body: object) =>
+    api<DatabaseQueryResult & WriteConfirmation>("POST", `/databases/${id}/query`, body);
   const statement = "CREATE TABLE kept AS SELECT 1 AS n, 'žluť' AS word";
   expect(await query({ statement })).toMatchObject({
     status: 400,

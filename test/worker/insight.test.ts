@@ -34,7 +34,13 @@ async function asked(on: Agent = host): Promise<{ question: Question; answer: (a
 }
 const path = (what: string, id = databaseId) => `/databases/${id}/${what}`;
 const query = (body: object, of = key, id = databaseId) => api(of, "POST", path("query", id), body);
-const result = { columns: [{ name: "n", type: "integer" }], rows: [[1]], truncated: false, affectedRows: null, durationMs: 3 };
+const result = {
+  columns: [{ name: "n", type: "integer" }],
+  rows: [[1]],
+  truncated: false,
+  affectedRows: null,
+  durationMs: 3,
+};
 
 const insight: DatabaseInsight = {
   sizeMb: 8.5,
@@ -120,7 +126,9 @@ describe("what a database's server tells", () => {
     expect((await api(own, "GET", path("logs?follow=1", body.databaseId))).status).toBe(409);
     await pay(body.invoiceToken);
     const { job, attempt } = await host.next("job");
-    expect((await api(own, "GET", path("insight", body.databaseId))).body["reason"]).toContain("PROVISIONING");
+    expect((await api(own, "GET", path("insight", body.databaseId))).body["reason"]).toContain(
+      "PROVISIONING",
+    );
     await finish(host, job, attempt, { version: "7.2" });
   });
 });

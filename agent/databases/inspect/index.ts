@@ -21,7 +21,7 @@ export type Means = {
   engine: Pick<Engine, "inspectContainer">;
   agentId: string;
   /** Whether this is the first time; remembered until it has expired. */
-  useOnce(nonce: string, expiresAt: string): boolean;
+  useOnce: (nonce: string, expiresAt: string) => boolean;
 };
 export type Inspection = (question: ServerQuestion, signal: AbortSignal) => Promise<Answer>;
 

@@ -20,7 +20,7 @@ type Row = (string | null)[];
 type Connected = {
   connection: Connection;
   taken: () => void;
-  list(sql: string, values?: string[]): Promise<Row[]>;
+  list: (sql: string, values?: string[]) => Promise<Row[]>;
 };
 
 /** As the customer's login, with one statement at a time and no files of this machine. */
@@ -39,8 +39,9 @@ async function connected<T>(place: Place, work: (connected: Connected) => Promis
   });
   const list = (sql: string, values: string[] = []) =>
     new Promise<Row[]>((resolve, reject) => {
-      connection.query({ sql, values, rowsAsArray: true, typeCast: (field) => field.string() }, (error, rows) =>
-        error ? reject(error) : resolve(rows as unknown as Row[]),
+      connection.query(
+        { sql, values, rowsAsArray: true, typeCast: (field) => field.string() },
+        (error, rows) => (error ? reject(error) : resolve(rows as unknown as Row[])),
       );
     });
   // Whoever waits for an answer is told; nobody else needs to be.
@@ -60,15 +61,38 @@ const endConnection = (place: Place, id: number): Promise<void> =>
 
 const quickly = (milliseconds: number) => `SET SESSION max_statement_time = ${milliseconds / 1000}`;
 
-
 /** mysql2's description of a column, with what its types leave out. */
 type Field = { name: string; characterSet: number; columnType: number };
 
 /** mysql2's numbers for types, as MariaDB's documents name them. */
 const typeNames: Record<number, string> = {
-  0: "decimal", 1: "tinyint", 2: "smallint", 3: "int", 4: "float", 5: "double", 6: "null", 7: "timestamp", 8: "bigint",
-  9: "mediumint", 10: "date", 11: "time", 12: "datetime", 13: "year", 15: "varchar", 16: "bit", 245: "json", 246: "decimal",
-  247: "enum", 248: "set", 249: "tinyblob", 250: "mediumblob", 251: "longblob", 252: "blob", 253: "varchar", 254: "char", 255: "geometry",
+  0: "decimal",
+  1: "tinyint",
+  2: "smallint",
+  3: "int",
+  4: "float",
+  5: "double",
+  6: "null",
+  7: "timestamp",
+  8: "bigint",
+  9: "mediumint",
+  10: "date",
+  11: "time",
+  12: "datetime",
+  13: "year",
+  15: "varchar",
+  16: "bit",
+  245: "json",
+  246: "decimal",
+  247: "enum",
+  248: "set",
+  249: "tinyblob",
+  250: "mediumblob",
+  251: "longblob",
+  252: "blob",
+  253: "varchar",
+  254: "char",
+  255: "geometry",
 };
 
 const numbers = new Set(["tinyint", "smallint", "mediumint", "int", "bigint", "year", "float", "double"]);
@@ -139,7 +163,7 @@ function run(
           fields.map((field, index) => valueOf((row as (Buffer | null)[])[index] ?? null, field));
         if (results === 1 && !rows.truncated && !rows.add(values()) && !write) done();
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     });
     running.on("error", reject);

@@ -1,10 +1,6 @@
 import { Socket } from "node:net";
 import type { ServerQuestion } from "../../../protocol/agent/running.ts";
-import type {
-  DatabaseInsight,
-  DatabaseQueryResult,
-  DatabaseSchema,
-} from "../../../protocol/api/insight.ts";
+import type { DatabaseInsight, DatabaseQueryResult, DatabaseSchema } from "../../../protocol/api/insight.ts";
 
 /** A server that runs, and who asks it. */
 export type Place = {
@@ -39,7 +35,7 @@ export const tooLarge = () =>
   );
 
 /** A connection that ends with the question, and before what the server sends fills the agent's memory. */
-export type BoundedSocket = { socket: Socket; /** What came so far was taken. */ taken(): void };
+export type BoundedSocket = { socket: Socket; /** What came so far was taken. */ taken: () => void };
 
 export function boundedSocket(signal: AbortSignal): BoundedSocket {
   const socket = new Socket();

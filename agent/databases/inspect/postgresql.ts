@@ -63,7 +63,10 @@ async function columnsOf(client: pg.Client, { fields }: Ended) {
   if (fields.length === 0) return [];
   const { rows } = await client.query<[string, string]>({
     text: "SELECT pg_catalog.format_type(o, m) FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int4[])) WITH ORDINALITY AS t(o, m, n) ORDER BY n",
-    values: [fields.map(({ dataTypeID }) => dataTypeID), fields.map(({ dataTypeModifier }) => dataTypeModifier)],
+    values: [
+      fields.map(({ dataTypeID }) => dataTypeID),
+      fields.map(({ dataTypeModifier }) => dataTypeModifier),
+    ],
     rowMode: "array",
   });
   return fields.map(({ name }, index) => ({ name, type: rows[index]?.[0] ?? "unknown" }));
@@ -153,7 +156,9 @@ export const postgresql: Inspector = {
       await client.query("SET default_transaction_read_only = on; SET search_path = pg_catalog");
       const rows = await list(client, tables);
       const found = rows.map(([text]) => {
-        const { bytes: size, ...table } = JSON.parse(String(text)) as DatabaseTable & { bytes: number | null };
+        const { bytes: size, ...table } = JSON.parse(String(text)) as DatabaseTable & {
+          bytes: number | null;
+        };
         return { ...table, sizeMb: size === null ? null : megabytes(size) };
       });
       return { tables: found.slice(0, maxTables), keyspaces: [], truncated: found.length > maxTables };

@@ -29,11 +29,12 @@ async function say(client: RedisClient, ...words: string[]): Promise<Reply> {
   return reply;
 }
 
-const shown = (reply: Reply | undefined): string =>
-  (typeof reply === "object" ? JSON.stringify(reply) : String(reply)).slice(0, maxShownStatement);
+const textOf = (reply: Reply | undefined): string =>
+  typeof reply === "string" ? reply : (JSON.stringify(reply) ?? "");
+const shown = (reply: Reply | undefined): string => textOf(reply).slice(0, maxShownStatement);
 
 async function info(client: RedisClient): Promise<Map<string, string>> {
-  const lines = String(await say(client, "INFO")).split("\r\n");
+  const lines = textOf(await say(client, "INFO")).split("\r\n");
   return new Map(
     lines.flatMap((line): [string, string][] => {
       const [, name, value] = /^([^#:]+):(.*)$/.exec(line) ?? [];
@@ -47,10 +48,10 @@ async function described(client: RedisClient, [name, part]: readonly string[]) {
   const [found] = (await say(client, "COMMAND", "INFO", name ?? "")) as (Reply[] | null)[];
   if (!found) return null;
   const parts = (found[9] ?? []) as Reply[][];
-  const whole = parts.find(([full]) => String(full).toLowerCase() === `${name}|${part}`.toLowerCase());
+  const whole = parts.find(([full]) => textOf(full).toLowerCase() === `${name}|${part}`.toLowerCase());
   const entry = whole ?? found;
-  const words = (list: Reply | undefined) => new Set((list as Reply[]).map(String));
-  return { name: String(entry[0]).toLowerCase(), flags: words(entry[2]), categories: words(entry[6]) };
+  const words = (list: Reply | undefined) => new Set((list as Reply[]).map(textOf));
+  return { name: textOf(entry[0]).toLowerCase(), flags: words(entry[2]), categories: words(entry[6]) };
 }
 
 /** Lua and functions run on after whoever asked is gone, and nobody else is answered meanwhile. */
@@ -96,14 +97,14 @@ async function keyspace(client: RedisClient, database: number, keys: number, roo
       string,
       (string | { base64: string })[],
     ];
-    cursor = String(next);
+    cursor = next;
     const asked = names.map((name) =>
       client.ask("TYPE", typeof name === "string" ? name : Buffer.from(name.base64, "base64")),
     );
     for (const type of await Promise.all(asked)) {
       // It expired meanwhile.
       if (type === "none" || type instanceof RedisError) continue;
-      byType[String(type)] = (byType[String(type)] ?? 0) + 1;
+      byType[textOf(type)] = (byType[textOf(type)] ?? 0) + 1;
       sampledKeys++;
     }
   } while (cursor !== "0" && sampledKeys < room);
@@ -116,8 +117,8 @@ export const redis: Inspector = {
       const facts = await info(client);
       const number = (name: string) => Number(facts.get(name) ?? 0);
       const slow = (await say(client, "SLOWLOG", "GET", "20")) as Reply[][];
-      const clients = String(await say(client, "CLIENT", "LIST")).split("\n");
-      const own = String(await say(client, "CLIENT", "ID"));
+      const clients = textOf(await say(client, "CLIENT", "LIST")).split("\n");
+      const own = textOf(await say(client, "CLIENT", "ID"));
       const looked = number("keyspace_hits") + number("keyspace_misses");
       const active = clients.flatMap((line) => {
         const field = (name: string) => new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? "";
