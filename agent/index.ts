@@ -6,6 +6,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
+import { openInspection } from "./databases/inspect/index.ts";
+import { runningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
@@ -41,7 +43,8 @@ await untilAnswers(engine);
 
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
 const records = openRecords(join(config.stateDirectory, "running.db"));
-const diskUse = new DiskUse({ engine, ingress, records });
+const databases = () => runningDatabases(engine, config.agentId);
+const diskUse = new DiskUse({ engine, ingress, records, databases });
 const host: Host = {
   agentId: config.agentId,
   engine,
@@ -75,6 +78,11 @@ const desk = new Desk({
   ingress,
   records,
   diskUse,
+  inspect: openInspection({
+    engine,
+    agentId: config.agentId,
+    useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
+  }),
   onStart(siteId, callback, signal) {
     starts.on(siteId, callback);
     signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
@@ -107,7 +115,7 @@ watchSites(
 );
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
-startSampling({ engine, ingress, records, intervalMs: sampleMs, diskMb }, stopping.signal);
+startSampling({ engine, ingress, records, intervalMs: sampleMs, databases, diskMb }, stopping.signal);
 diskUse.watch(sampleMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));

@@ -71,7 +71,8 @@ export function startLink({
         if (!message || (message.type === "welcome") === greeted) {
           refused = true;
           log("error", "The control plane sent what this agent does not understand; connecting again", {
-            text: text.slice(0, 200),
+            // No more of it: a frame may hold a password.
+            type: /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown",
           });
           opened.close(closeCodes.protocolError);
         } else if (message.type === "welcome") {

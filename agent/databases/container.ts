@@ -56,8 +56,9 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec): Containe
     name: containerName(databaseId),
     Labels: {
       ...databaseLabels(agentId, databaseId, accountId),
-      "berth.config": config,
       "berth.volume": volumeName(databaseId, spec.volume),
+      "berth.memory": String(limits.memoryMb),
+      "berth.config": config,
     },
   };
 }

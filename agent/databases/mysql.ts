@@ -29,7 +29,8 @@ ${logins
     ({ username, password }) => `
 CREATE USER IF NOT EXISTS ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))};
 ALTER USER ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))} ACCOUNT UNLOCK;
-GRANT ALL PRIVILEGES ON ${identifier(pattern(databaseName))}.* TO ${literal(username)}@'%';`,
+GRANT ALL PRIVILEGES ON ${identifier(pattern(databaseName))}.* TO ${literal(username)}@'%';
+GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${literal(username)}@'%';`,
   )
   .join("\n")}
 DELIMITER //
@@ -42,6 +43,34 @@ END //
 DELIMITER ;
 `;
 }
+
+/** Which statements take the most time, and nothing else that the performance schema would keep in memory. */
+const statementStatistics = {
+  "performance-schema": "ON",
+  "performance-schema-digests-size": "200",
+  "performance-schema-consumer-events-statements-current": "ON",
+  "performance-schema-consumer-thread-instrumentation": "ON",
+  "performance-schema-events-statements-history-size": "0",
+  "performance-schema-events-statements-history-long-size": "0",
+  "performance-schema-events-stages-history-size": "0",
+  "performance-schema-events-stages-history-long-size": "0",
+  "performance-schema-events-waits-history-size": "0",
+  "performance-schema-events-waits-history-long-size": "0",
+  "performance-schema-events-transactions-history-size": "0",
+  "performance-schema-events-transactions-history-long-size": "0",
+  "performance-schema-max-table-instances": "0",
+  "performance-schema-max-table-handles": "0",
+  "performance-schema-max-index-stat": "0",
+  "performance-schema-max-mutex-instances": "0",
+  "performance-schema-max-rwlock-instances": "0",
+  "performance-schema-max-cond-instances": "0",
+  "performance-schema-max-file-instances": "0",
+  "performance-schema-max-socket-instances": "0",
+  "performance-schema-max-metadata-locks": "0",
+  "performance-schema-max-memory-classes": "0",
+  "performance-schema-max-program-instances": "0",
+  "performance-schema-max-prepared-statements-instances": "0",
+};
 
 export const mysql: DatabaseEngine = {
   dataPath: "/var/lib/mysql",
@@ -61,6 +90,7 @@ export const mysql: DatabaseEngine = {
       "key-buffer-size": "8M",
       "tmp-table-size": `${Math.max(8, Math.floor(memoryMb / 64))}M`,
       "max-heap-table-size": `${Math.max(8, Math.floor(memoryMb / 64))}M`,
+      ...statementStatistics,
       "character-set-server": "utf8mb4",
       "bind-address": "0.0.0.0",
     };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
+import { idPrefixes } from "../../protocol/ids.ts";
 import { startLine } from "../build/start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
 
@@ -8,6 +9,15 @@ export const networkLabels = (accountId: string) => ({ "berth.managed": "true", 
 
 /** The exact labels by which a site's containers are found. */
 export const siteLabels = (siteId: string) => ({ "berth.managed": "true", "berth.site": siteId });
+
+/** The exact labels by which the containers and volumes of a site or a database are found, by its id. */
+export const labelsOf = (id: string) =>
+  id.startsWith(`${idPrefixes.database}_`)
+    ? { "berth.managed": "true", "berth.database": id }
+    : siteLabels(id);
+/** Whose a container is: a site's or a database's. */
+export const ownerOf = (labels: Record<string, string>): string | undefined =>
+  labels["berth.site"] || labels["berth.database"] || undefined;
 
 /** A volume's name is the same for whichever agent of this engine carries the site. */
 export const volumeName = (siteId: string, name: string): string => `berth-${siteId}-${name}`;
@@ -106,6 +116,8 @@ export function siteContainer(
     name: `berth-${run.siteId}-${deploymentId}${release && `-${release}`}${replica > 1 ? `-r${replica}` : ""}`,
     Labels: {
       ...siteLabels(run.siteId),
+      // Left out, the image's own would show.
+      "berth.database": "",
       "berth.agent": agentId,
       "berth.account": run.accountId,
       "berth.deployment": deploymentId,
@@ -167,7 +179,9 @@ export function commandContainer(
  * mask. Of a container made before its secret variables were named, all values.
  */
 export function secretsIn({ env, labels }: ContainerState): string[] {
-  const named = labels["berth.secrets"]?.split(",");
+  const named = labels["berth.database"]
+    ? env.map((entry) => entry.split("=")[0] ?? "").filter((key) => key.endsWith("PASSWORD"))
+    : labels["berth.secrets"]?.split(",");
   return env.flatMap((entry) => {
     const at = entry.indexOf("=");
     return !named || named.includes(entry.slice(0, at)) ? [entry.slice(at + 1)] : [];

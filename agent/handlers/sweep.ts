@@ -24,7 +24,7 @@ export async function sweep(host: Host): Promise<void> {
         log("warn", "A backup's remains stay", { id, error }),
       );
     // A stopped database has no container.
-    if (labels["berth.database"] !== undefined && !running)
+    if (labels["berth.database"] && !running)
       await host.engine
         .startContainer(id)
         .catch((error) => log("error", "A database was not started", { id, error }));

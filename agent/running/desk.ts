@@ -3,6 +3,7 @@ import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import { siteLabels, volumeName } from "../docker/specs.ts";
+import type { Inspection } from "../databases/inspect/index.ts";
 import type { DiskUse } from "./disk-use.ts";
 import { bytesOf } from "./line-batches.ts";
 import type { Crash, Records } from "./records.ts";
@@ -13,7 +14,12 @@ export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck
 export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
   message.type === "ask" || message.type === "endAsk" || message.type === "crashAck";
 
-export type Means = SiteLogs & { ingress: Ingress; records: Records; diskUse: Pick<DiskUse, "soon"> };
+export type Means = SiteLogs & {
+  ingress: Ingress;
+  records: Records;
+  diskUse: Pick<DiskUse, "soon">;
+  inspect: Inspection;
+};
 
 /** A crash that is not acknowledged by then is reported again. */
 const resendAfterMs = 30_000;
@@ -85,8 +91,9 @@ export class Desk {
     };
     this.answer(question, signal, say).catch((error) => {
       if (signal.aborted) return;
-      log("error", "A question was not answered", { question, error });
-      say({ kind: "refused", error: "The site's host could not tell: try again." }, true);
+      // Not the question: it may hold a login.
+      log("error", "A question was not answered", { kind: question.kind, error });
+      say({ kind: "refused", error: "The host could not tell: try again." }, true);
       asking.abort();
     });
   }
@@ -104,19 +111,23 @@ export class Desk {
     say: (answer: Answer, last: boolean) => void,
   ): Promise<void> {
     const { records } = this.means;
-    const { siteId } = question;
     switch (question.kind) {
+      case "insight":
+      case "schema":
+      case "query":
+        return say(await this.means.inspect(question, signal), true);
       case "metrics":
-        return say({ kind: "metrics", samples: records.samples(siteId) }, true);
+        return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":
-        return say({ kind: "events", events: records.events(siteId) }, true);
+        return say({ kind: "events", events: records.events(question.siteId) }, true);
       case "volumes":
-        return say({ kind: "volumes", volumes: await this.volumesOf(siteId) }, true);
+        return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
       case "removeVolume":
-        if (await this.means.engine.removeVolume(volumeName(siteId, question.name)))
+        if (await this.means.engine.removeVolume(volumeName(question.siteId, question.name)))
           return say({ kind: "removeVolume" }, true);
         return say({ kind: "refused", error: volumeInUse }, true);
       case "logs": {
+        const { siteId } = question;
         if (question.follow)
           return followSiteLog(this.means, siteId, question, signal, (lines) =>
             say({ kind: "logs", lines }, false),

@@ -1,16 +1,22 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed } from "../docker/disk-used.ts";
 import type { Engine } from "../docker/engine.ts";
-import { siteLabels } from "../docker/specs.ts";
+import { labelsOf } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
 
 /** Megabytes; null where the host cannot tell. */
 export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
-type Means = { engine: Engine; ingress: Ingress; records: Records };
+type Means = {
+  engine: Engine;
+  ingress: Ingress;
+  records: Records;
+  databases: () => Promise<ReadonlyMap<string, string>>;
+};
 type Known = { atMs: number; disk: SiteDisk };
 
+const none: ReadonlyMap<string, string> = new Map();
 const mebibyte = 1024 * 1024;
 const keptMs = 10 * 60_000;
 
@@ -68,7 +74,10 @@ export class DiskUse {
     const loop = async () => {
       for (;;) {
         await delay(intervalMs, undefined, { signal, ref: false });
-        const sites = this.means.ingress.sites();
+        const sites = [
+          ...this.means.ingress.sites(),
+          ...(await this.means.databases().catch(() => none)).keys(),
+        ];
         for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.known.delete(siteId);
         for (const siteId of sites) {
           signal.throwIfAborted();
@@ -86,7 +95,7 @@ export class DiskUse {
     const current = ingress.current(siteId);
     const targets = current === null || current === "parked" ? [] : current;
     const [volumes, containers] = await Promise.all([
-      engine.volumes(siteLabels(siteId)),
+      engine.volumes(labelsOf(siteId)),
       Promise.all(targets.map(({ containerId }) => engine.inspectContainer(containerId))),
     ]);
     const there = containers.filter((one) => one !== null);

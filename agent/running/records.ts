@@ -23,7 +23,9 @@ export type Records = {
   addCrash(pending: PendingCrash): void;
   crashes(): PendingCrash[];
   forgetCrash(crash: Pick<Crash, "siteId" | "deploymentId">): void;
-  /** Of sites that are gone: samples at once, events an hour after the last. */
+  /** Whether this is the first time that it is used; known until it has expired. */
+  useOnce(nonce: string, expiresAt: string, now: Date): boolean;
+  /** Of sites and databases that are gone: samples at once, events an hour after the last. */
   keepOnly(siteIds: readonly string[], now: Date): void;
   close(): void;
 };
@@ -37,6 +39,7 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE INDEX IF NOT EXISTS events_site ON events (site_id, id);
   CREATE INDEX IF NOT EXISTS events_container ON events (container_id, id);
   CREATE TABLE IF NOT EXISTS crashes (site_id TEXT PRIMARY KEY, crash TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires_at TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT`;
 
 export function openRecords(file: string): Records {
@@ -59,6 +62,8 @@ export function openRecords(file: string): Records {
   const forgetCrash = db.prepare(
     "DELETE FROM crashes WHERE site_id = ? AND json_extract(crash, '$.crash.deploymentId') = ?",
   );
+  const use = db.prepare("INSERT OR IGNORE INTO used VALUES (?, ?)");
+  const dropUsed = db.prepare("DELETE FROM used WHERE expires_at < ?");
   const gone = "site_id NOT IN (SELECT value FROM json_each(?))";
   const dropGoneSamples = db.prepare(`DELETE FROM samples WHERE ${gone}`);
   const dropGoneEvents = db.prepare(
@@ -90,6 +95,11 @@ export function openRecords(file: string): Records {
     addCrash: (pending) => void addCrash.run(pending.crash.siteId, JSON.stringify(pending)),
     crashes: () => crashes.all().map(({ crash }) => JSON.parse(String(crash)) as PendingCrash),
     forgetCrash: ({ siteId, deploymentId }) => void forgetCrash.run(siteId, deploymentId),
+    useOnce(nonce, expiresAt, now) {
+      // Clocks of hosts may be wrong by some minutes.
+      dropUsed.run(new Date(now.getTime() - hourMs).toISOString());
+      return use.run(nonce, expiresAt).changes === 1;
+    },
     keepOnly(siteIds, now) {
       const kept = JSON.stringify(siteIds);
       dropGoneSamples.run(kept);

@@ -11,7 +11,9 @@ type Means = {
   ingress: Ingress;
   records: Records;
   intervalMs: number;
-  /** Megabytes the site holds on disk, as last measured. */
+  /** Databases that run, and their containers. */
+  databases: () => Promise<ReadonlyMap<string, string>>;
+  /** Megabytes the site or database holds on disk, as last measured. */
   diskMb: (siteId: string) => number | null;
 };
 /** `pid` is asked of the engine once, until the process is another. */
@@ -23,16 +25,17 @@ const mebibyte = 1024 * 1024;
 /** Sites read at once. */
 const concurrency = 4;
 
-/** One sample of every site in service per interval, at round times, without a call to the engine for those it knows. */
+/** One sample of every site in service and every database that runs per interval, at round times, without a call to the engine for those it knows. */
 export function startSampling(means: Means, signal: AbortSignal): void {
-  const { intervalMs, ingress, records } = means;
+  const { intervalMs, ingress, records, databases } = means;
   let before = new Map<string, Reading>();
   const loop = async () => {
     for (;;) {
       await delay(intervalMs - (Date.now() % intervalMs), undefined, { signal, ref: false });
       try {
-        records.keepOnly(ingress.sites(), new Date());
-        before = await sampleAll(means, before);
+        const containers = await databases();
+        records.keepOnly([...ingress.sites(), ...containers.keys()], new Date());
+        before = await sampleAll(means, containers, before);
       } catch (error) {
         log("error", "No samples were taken", { error });
       }
@@ -43,18 +46,23 @@ export function startSampling(means: Means, signal: AbortSignal): void {
 
 async function sampleAll(
   { engine, ingress, records, intervalMs, diskMb }: Means,
+  databases: ReadonlyMap<string, string>,
   before: ReadonlyMap<string, Reading>,
 ): Promise<Map<string, Reading>> {
   const at = new Date();
   const readings = new Map<string, Reading>();
   const samples: [string, Sample][] = [];
-  const waiting = ingress.sites();
+  const waiting = [...ingress.sites(), ...databases.keys()];
+  const containersOf = (id: string): string[] => {
+    const database = databases.get(id);
+    if (database !== undefined) return [database];
+    const targets = ingress.current(id);
+    return targets === null || targets === "parked" ? [] : targets.map(({ containerId }) => containerId);
+  };
   const work = async () => {
     for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
-      const targets = ingress.current(siteId);
-      if (targets === null || targets === "parked") continue;
       const parts: Used[] = [];
-      for (const { containerId } of targets) {
+      for (const containerId of containersOf(siteId)) {
         const last = before.get(containerId);
         const reading = await readingOf(engine, containerId, last?.pid);
         if (!reading) continue;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { maxSiteLineCharacters, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
-import { replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
+import { labelsOf, replicaOf, secretsIn } from "../docker/specs.ts";
 import { printable, redactor } from "../redact.ts";
 import { bytesOf, LineBatches } from "./line-batches.ts";
 
@@ -18,7 +18,7 @@ const maxReadBytes = 4 * 1024 * 1024;
 /** Between the end of a container's log and the next look whether it runs again. */
 const againMs = 200;
 
-/** The site's last lines after a time, of all its containers, oldest first. */
+/** The last lines of a site or a database after a time, of all its containers, oldest first. */
 export async function readSiteLog(
   logs: SiteLogs,
   siteId: string,
@@ -100,14 +100,14 @@ export async function followSiteLog(
 async function lineMaker(engine: Engine, containerId: string): Promise<(entry: LogEntry) => SiteLogLine> {
   const container = await engine.inspectContainer(containerId);
   const redact = redactor(container ? secretsIn(container) : []);
-  const replica = replicaOf(container?.labels ?? {});
+  const replica = container?.labels["berth.database"] ? undefined : replicaOf(container?.labels ?? {});
   return ({ at, stream, text }) => {
     const shown = redact(printable(text));
     const cut = shown.length > maxSiteLineCharacters;
     return {
       at,
       stream,
-      replica,
+      ...(replica !== undefined && { replica }),
       text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown,
     };
   };
@@ -116,6 +116,6 @@ async function lineMaker(engine: Engine, containerId: string): Promise<(entry: L
 const byTime = (a: SiteLogLine, b: SiteLogLine): number => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0);
 
 async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
-  const found = await engine.listContainers({ ...siteLabels(siteId), "berth.agent": agentId });
+  const found = await engine.listContainers({ ...labelsOf(siteId), "berth.agent": agentId });
   return found.map(({ id }) => id);
 }

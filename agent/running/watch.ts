@@ -1,7 +1,7 @@
 import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, Engine } from "../docker/engine.ts";
-import { replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
+import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { log } from "../log.ts";
@@ -27,7 +27,7 @@ const loopMs = 60_000;
 const shownLines = 20;
 const maxErrorCharacters = 2000;
 
-/** Keeps what happens to sites' containers, and takes a version out of service that keeps exiting. */
+/** Keeps what happens to sites' and databases' containers, and takes a version out of service that keeps exiting. */
 export function watchSites(watched: Watched, signal: AbortSignal): void {
   const { engine, records, agentId } = watched;
   const history = new SiteHistory(watched);
@@ -46,7 +46,8 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
       // The engine repeats the event of that very moment.
       if (upTo !== null && !isLater(event.time, upTo)) return;
       upTo = event.time;
-      const siteId = event.labels["berth.site"];
+      // What keeps exiting is taken out of service only where the ingress serves it: a database is not.
+      const siteId = ownerOf(event.labels);
       if (!siteId) return;
       if (event.action === "start") watched.onStart(siteId, event.containerId);
       if (event.action === "die") watched.onEnd(siteId, event.containerId);
@@ -187,6 +188,7 @@ const idsOf = (current: ReturnType<Ingress["current"]>): string[] =>
 
 /** As events name it. */
 function versionOf(labels: Record<string, string>): string {
+  if (labels["berth.database"]) return "The database's server";
   const replica = labels["berth.replica"];
   const isOneOfSeveral = Number(labels["berth.replicas"] ?? 1) > 1;
   return `Version ${labels["berth.deployment"] ?? "unknown"}${isOneOfSeveral ? `, replica ${replica},` : ""}`;
@@ -194,7 +196,8 @@ function versionOf(labels: Record<string, string>): string {
 
 const outOfMemory = (labels: Record<string, string>): string => {
   const memory = labels["berth.memory"];
-  return `The app used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
+  const who = labels["berth.database"] ? "The database's server" : "The app";
+  return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
 };
 
 /** The last lines that fit. */

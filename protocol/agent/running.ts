@@ -1,9 +1,26 @@
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
+import {
+  DatabaseInsight,
+  DatabaseQueryResult,
+  DatabaseSchema,
+  maxStatementCharacters,
+} from "../api/insight.ts";
 import { SiteEvent, SiteSample } from "../api/running.ts";
 import { VolumeName } from "../api/volumes.ts";
+import { databaseTypes } from "../states.ts";
 
 const SiteId = idOf("site");
+/** What has a log, metrics and events: a site, or a database by its own id. */
+const Watched = z.union([SiteId, idOf("database")]);
+
+/** Where a question to a database's server goes, and as whom: its owner, never its administrator. */
+const Server = {
+  databaseId: idOf("database"),
+  type: z.enum(databaseTypes),
+  databaseName: z.string().min(1).max(63),
+  login: z.object({ username: z.string().min(1), password: z.string().min(1) }),
+};
 
 /** What the container wrote, cut here. */
 export const maxSiteLineCharacters = 16 * 1024;
@@ -22,22 +39,33 @@ export const SiteLogLine = z.object({
 });
 export type SiteLogLine = z.infer<typeof SiteLogLine>;
 
-/** What the control plane asks of a site on this host, while somebody waits for the answer. */
+/** What the control plane asks of a site or a database on this host, while somebody waits for the answer. */
 export const Question = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("logs"),
-    siteId: SiteId,
+    siteId: Watched,
     /** Lines from the end; when following after a time, all lines after it. */
     tail: z.number().int().min(0).max(1000),
     after: Timestamp.nullable(),
     /** Answers go on until `endAsk`. */
     follow: z.boolean(),
   }),
-  z.object({ kind: z.literal("metrics"), siteId: SiteId }),
-  z.object({ kind: z.literal("events"), siteId: SiteId }),
+  z.object({ kind: z.literal("metrics"), siteId: Watched }),
+  z.object({ kind: z.literal("events"), siteId: Watched }),
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
   /** Its data goes, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
+  z.object({ kind: z.literal("insight"), ...Server }),
+  z.object({ kind: z.literal("schema"), ...Server }),
+  z.object({
+    kind: z.literal("query"),
+    statement: z.string().min(1).max(maxStatementCharacters),
+    /** null: it can change nothing. Otherwise it is run once per `nonce`, which is known until then. */
+    write: z.object({ nonce: z.string().min(1).max(64), expiresAt: Timestamp }).nullable(),
+    limit: z.number().int().min(1).max(1000),
+    timeoutMs: z.number().int().min(1).max(30_000),
+    ...Server,
+  }),
 ]);
 export type Question = z.infer<typeof Question>;
 
@@ -51,7 +79,15 @@ export const Answer = z.discriminatedUnion("kind", [
     volumes: z.array(z.object({ name: z.string(), sizeMb: z.number().nonnegative().nullable() })).max(1000),
   }),
   z.object({ kind: z.literal("removeVolume") }),
+  z.object({ kind: z.literal("insight"), insight: DatabaseInsight }),
+  z.object({ kind: z.literal("schema"), schema: DatabaseSchema }),
+  z.object({ kind: z.literal("query"), result: DatabaseQueryResult }),
+  /** The server refused the statement, or it went beyond its limits: what the person who wrote it is told. */
+  z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),
   /** One plain sentence for the person who asked. */
   z.object({ kind: z.literal("refused"), error: z.string().min(1).max(500) }),
 ]);
 export type Answer = z.infer<typeof Answer>;
+
+/** Questions to a database's own server. */
+export type ServerQuestion = Extract<Question, { kind: "insight" | "schema" | "query" }>;

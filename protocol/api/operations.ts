@@ -32,6 +32,7 @@ import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployment
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { Host, HostCreate, HostCreated, HostPatch, HostRemoved, HostRemoveQuery } from "./hosts.ts";
 import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
+import { DatabaseInsight, DatabaseQuery, DatabaseQueryResult, DatabaseSchema } from "./insight.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
@@ -473,6 +474,77 @@ export const operations = {
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     refusals: ["payment_required", "conflict"],
     examples: { answer: { id: exampleDatabaseId, status: "RUNNING" } },
+  },
+  getDatabaseInsight: {
+    method: "get",
+    path: "/databases/{id}/insight",
+    tag: "Databases",
+    summary: "Size, connections, cache hits, active and slow queries, as the server tells them now",
+    access: "key",
+    answers: [{ status: 200, schema: DatabaseInsight }],
+    refusals: ["payment_required", "conflict"],
+  },
+  getDatabaseSchema: {
+    method: "get",
+    path: "/databases/{id}/schema",
+    tag: "Databases",
+    summary: "Tables with columns, keys, indexes and sizes; of a redis database how many keys of which type",
+    access: "key",
+    answers: [{ status: 200, schema: DatabaseSchema }],
+    refusals: ["payment_required", "conflict"],
+  },
+  queryDatabase: {
+    method: "post",
+    path: "/databases/{id}/query",
+    tag: "Databases",
+    summary:
+      "Run one statement as the database's owner, which changes nothing; with `write` it may, once it is sent again with the `confirm` that its 409 holds",
+    access: "key",
+    body: DatabaseQuery,
+    answers: [{ status: 200, schema: DatabaseQueryResult }],
+    refusals: ["payment_required", "conflict"],
+    examples: {
+      body: { statement: "SELECT id, email FROM users ORDER BY id", limit: 10 },
+      answer: {
+        columns: [
+          { name: "id", type: "bigint" },
+          { name: "email", type: "text" },
+        ],
+        rows: [[1, "ada@example.com"]],
+        truncated: false,
+        affectedRows: null,
+        durationMs: 4,
+      },
+    },
+  },
+  getDatabaseLogs: {
+    method: "get",
+    path: "/databases/{id}/logs",
+    tag: "Databases",
+    summary: "What the database's server wrote",
+    access: "key",
+    query: SiteLogQuery,
+    answers: [{ status: 200, schema: SiteLogs }],
+    streams: true,
+    refusals: ["conflict"],
+  },
+  getDatabaseMetrics: {
+    method: "get",
+    path: "/databases/{id}/metrics",
+    tag: "Databases",
+    summary: "CPU, memory, network and disk of the running database, by the minute",
+    access: "key",
+    answers: [{ status: 200, schema: SiteMetrics }],
+    refusals: ["conflict"],
+  },
+  getDatabaseEvents: {
+    method: "get",
+    path: "/databases/{id}/events",
+    tag: "Databases",
+    summary: "Starts, stops, exits and ends for lack of memory of the running database",
+    access: "key",
+    answers: [{ status: 200, schema: SiteEvents }],
+    refusals: ["conflict"],
   },
   listBackups: {
     method: "get",

@@ -47,7 +47,10 @@ function siteWith(volumes: Record<string, string>, changes: { diskGb?: number; o
   const ingress = {
     current: () => [{ containerId: "c", address: "10.0.0.2", port: 1 }],
   } as unknown as Ingress;
-  return { use: new DiskUse({ engine, ingress, records }), walks: () => walks };
+  return {
+    use: new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) }),
+    walks: () => walks,
+  };
 }
 
 describe("what a site holds on disk", () => {

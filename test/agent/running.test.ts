@@ -356,7 +356,13 @@ describe("what happens to a container", () => {
 
 describe("a crash", () => {
   const deskOf = (on: ReturnType<typeof world>) => {
-    const desk = new Desk({ ...on, records, agentId: "a", onStart: () => undefined });
+    const desk = new Desk({
+      ...on,
+      records,
+      agentId: "a",
+      inspect: () => Promise.reject(new Error("no database")),
+      onStart: () => undefined,
+    });
     const sent: FromAgent[] = [];
     return { desk, sent, connect: () => desk.connected((message) => sent.push(message)) };
   };

@@ -82,7 +82,7 @@ beforeAll(async () => {
   records = openRecords(join(folder, "..", `${agentId}.db`));
   // Of whichever agent is the newest.
   const ingress = { ...host.ingress, current: (siteId: string) => host.ingress.current(siteId) };
-  diskUse = new DiskUse({ engine, ingress, records });
+  diskUse = new DiskUse({ engine, ingress, records, databases: async () => new Map() });
   const nothing = () => undefined;
   let next = Promise.resolve();
   const follow = (siteId: string, containerId: string) => {
@@ -368,6 +368,7 @@ ${server.split("process.on")[0]}`;
       ingress: host.ingress,
       records,
       diskUse,
+      inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });
     desk.connected((message) => sent.push(message));

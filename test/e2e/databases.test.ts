@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database, DatabaseCreated, DatabaseCredentials } from "../../protocol/api/databases.ts";
+import type { DatabaseQueryResult, WriteConfirmation } from "../../protocol/api/insight.ts";
+import type { SiteEvents, SiteLogs, SiteMetrics } from "../../protocol/api/running.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { api, pay, remove, Repository, request, stateDirectory, until } from "./service.ts";
@@ -140,6 +142,57 @@ describe.each([
     await settled(database.id, "RUNNING");
     expect(await ask(database.id, query)).toBe("kept");
   });
+});
+
+it("a database shows how it does, answers statements, changes nothing unconfirmed, and shows its log", async () => {
+  const { id } = await launchDatabase("postgresql", "insight");
+  const query = (body: object) =>
+    api<DatabaseQueryResult & WriteConfirmation>("POST", `/databases/${id}/query`, body);
+  const statement = "CREATE TABLE kept AS SELECT 1 AS n, 'žluť' AS word";
+  expect(await query({ statement })).toMatchObject({
+    status: 400,
+    body: { issues: [{ path: "statement", message: expect.stringContaining("read-only transaction") }] },
+  });
+  const asked = await query({ statement, write: true });
+  expect(asked.status).toBe(409);
+  const { confirm } = asked.body;
+  expect((await query({ statement, write: true, confirm })).status).toBe(200);
+  expect((await query({ statement, write: true, confirm })).body).toMatchObject({
+    issues: [{ message: expect.stringContaining("used already") }],
+  });
+  expect((await query({ statement: "SELECT * FROM kept" })).body).toMatchObject({
+    columns: [
+      { name: "n", type: "integer" },
+      { name: "word", type: "text" },
+    ],
+    rows: [[1, "žluť"]],
+    truncated: false,
+  });
+  const large = await query({ statement: "SELECT repeat('w', 100000) FROM generate_series(1, 50)" });
+  expect([large.status, large.body.truncated]).toEqual([200, true]);
+  expect((await query({ statement: "SELECT pg_sleep(30)", timeoutSeconds: 12 })).body).toMatchObject({
+    issues: [{ message: expect.stringContaining("longer than 12 s") }],
+  });
+  expect((await api("GET", `/databases/${id}/insight`)).body).toMatchObject({
+    sizeMb: expect.any(Number),
+    connections: { used: expect.any(Number) },
+  });
+  expect((await api("GET", `/databases/${id}/schema`)).body).toMatchObject({ tables: [{ name: "kept" }] });
+  const { body } = await api<SiteLogs>("GET", `/databases/${id}/logs?tail=1000`);
+  expect(body.data.map(({ text }) => text).join()).toContain("ready to accept connections");
+  const { password } = await credentials(id);
+  expect(JSON.stringify(body)).not.toContain(password);
+  expect(
+    await until(
+      async () => (await api<SiteMetrics>("GET", `/databases/${id}/metrics`)).body.data,
+      (samples) => samples.some(({ memoryMb }) => memoryMb > 1),
+    ),
+  ).toContainEqual(expect.objectContaining({ cpuMilli: expect.any(Number) }));
+  await api("PATCH", `/databases/${id}`, { action: "restart" });
+  await until(
+    async () => (await api<SiteEvents>("GET", `/databases/${id}/events`)).body.data.map(({ kind }) => kind),
+    (kinds) => kinds.includes("stop") && kinds.at(-1) === "start",
+  );
 });
 
 /** Answers the user it signed in with, over one connection that it made when it started and one made for the request. */

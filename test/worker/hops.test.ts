@@ -44,6 +44,9 @@ function countedEnv(counts: Counts): Env {
         events: { events: [] },
         volumes: { volumes: [] },
         removeVolume: {},
+        insight: {},
+        schema: {},
+        query: {},
       }[kind],
     });
   const never = () => new Promise<never>(() => undefined);

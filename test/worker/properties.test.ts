@@ -1,5 +1,6 @@
 import { getTableName, is } from "drizzle-orm";
 import { SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { Answer } from "../../protocol/agent/running.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
@@ -8,6 +9,15 @@ import * as schema from "../../worker/db/schema.ts";
 import { newApiKey } from "../../worker/services/keys/create.ts";
 import { mintToken, sha256Hex } from "../../worker/domain/tokens.ts";
 import { bindings, call, createSite, readyAgent, runningSite, type Agent } from "./service.ts";
+
+const silent = {
+  sizeMb: 0,
+  connections: { used: 0, max: 0 },
+  cacheHitRatio: null,
+  uptimeSeconds: 0,
+  activeQueries: [],
+  slowQueries: [],
+};
 
 /** A host that knows nothing of its sites, and says so. */
 async function answerAll(host: Agent): Promise<never> {
@@ -19,8 +29,11 @@ async function answerAll(host: Agent): Promise<never> {
       events: { events: [] },
       volumes: { volumes: [] },
       removeVolume: {},
+      insight: { insight: silent },
+      schema: { schema: { tables: [], keyspaces: [], truncated: false } },
+      query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },
     };
-    const answer = { kind: question.kind, ...answers[question.kind] };
+    const answer = { kind: question.kind, ...answers[question.kind] } as Answer;
     host.send({ type: "answer", requestId, answer, last: true });
   }
 }

@@ -15,18 +15,22 @@ type Following = {
 };
 
 const answerWithinMs = 10_000;
+/** Beyond the time that a statement has. */
+const statementGraceMs = 5000;
 const heartbeatMs = 15_000;
 const followersPerSite = 20;
 const followersPerHost = 200;
 /** Chunks a slow reader may be behind; then it is let go, and goes on from the last line it has. */
 const chunksAhead = 64;
 
+const withinMs = (question: Question): number =>
+  question.kind === "query" ? question.timeoutMs + statementGraceMs : answerWithinMs;
 const refused = (error: string): Refused => ({ kind: "refused", error });
-const offline = "The site's host is offline: try again in a minute. The site itself may go on serving.";
-const slow = "The site's host did not answer in time: try again.";
+const offline = "The host is offline: try again in a minute. What runs there may go on serving.";
+const slow = "The host did not answer in time: try again.";
 
 /**
- * What people ask of sites on one host, while they wait. Nothing of it is kept: a question ends with its socket, a
+ * What people ask of sites and databases on one host, while they wait. Nothing of it is kept: a question ends with its socket, a
  * follower also when its reader goes.
  */
 export class HostQuestions {
@@ -57,7 +61,7 @@ export class HostQuestions {
       const timer = setTimeout(() => {
         this.send(socket, { type: "endAsk", requestId });
         settle(refused(slow));
-      }, answerWithinMs);
+      }, withinMs(question));
       const settle = (answer: Answer) => {
         clearTimeout(timer);
         this.asking.delete(requestId);
@@ -72,7 +76,7 @@ export class HostQuestions {
     const { siteId } = question;
     const watching = [...this.following].filter((one) => one.siteId === siteId).length;
     if (watching >= followersPerSite || this.following.size >= followersPerHost)
-      return refused(`${watching} readers follow this site's log already: close one of them first.`);
+      return refused(`${watching} readers follow this log already: close one of them first.`);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
       highWaterMark: chunksAhead,
     });

@@ -7,6 +7,13 @@ import { listBackupsOf } from "../services/backups/list.ts";
 import { restoreDatabase } from "../services/backups/restore.ts";
 import { scheduleBackups } from "../services/backups/schedule.ts";
 import { actOnDatabase } from "../services/databases/act.ts";
+import { databaseEventsOf } from "../services/databases/events.ts";
+import { followDatabaseLog } from "../services/databases/follow-log.ts";
+import { databaseInsight } from "../services/databases/insight.ts";
+import { databaseMetrics } from "../services/databases/metrics.ts";
+import { queryDatabase } from "../services/databases/query.ts";
+import { readDatabaseLog } from "../services/databases/read-log.ts";
+import { databaseSchema } from "../services/databases/schema.ts";
 import { createDatabase } from "../services/databases/create.ts";
 import { databaseCredentials } from "../services/databases/credentials.ts";
 import { getDatabase } from "../services/databases/get.ts";
@@ -50,4 +57,21 @@ export const databases = new Hono<AppEnv>()
   .post("/:id/backups", async (c) => c.json(await createBackup(c.var.ctx, c.req.param("id")), 202))
   .post("/:id/restore", body(operations.restoreDatabase.body), async (c) =>
     c.json(await restoreDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")), 202),
-  );
+  )
+  .get("/:id/insight", async (c) => {
+    c.header("Cache-Control", "no-store");
+    return c.json(await databaseInsight(c.var.ctx, c.req.param("id")));
+  })
+  .get("/:id/schema", async (c) => c.json(await databaseSchema(c.var.ctx, c.req.param("id"))))
+  .post("/:id/query", body(operations.queryDatabase.body), async (c) => {
+    c.header("Cache-Control", "no-store");
+    return c.json(await queryDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")));
+  })
+  .get("/:id/logs", query(operations.getDatabaseLogs.query), async (c) => {
+    const [id, asked] = [c.req.param("id"), c.req.valid("query")];
+    if (asked.follow === "0") return c.json(await readDatabaseLog(c.var.ctx, id, asked));
+    const events = await followDatabaseLog(c.var.ctx, id, asked, c.req.header("Last-Event-ID"));
+    return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+  })
+  .get("/:id/metrics", async (c) => c.json(await databaseMetrics(c.var.ctx, c.req.param("id"))))
+  .get("/:id/events", async (c) => c.json(await databaseEventsOf(c.var.ctx, c.req.param("id"))));

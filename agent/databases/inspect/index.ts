@@ -1,0 +1,106 @@
+import type { Answer, ServerQuestion } from "../../../protocol/agent/running.ts";
+import { maxResultBytes } from "../../../protocol/api/insight.ts";
+import type { Engine } from "../../docker/engine.ts";
+import { networkName } from "../../docker/specs.ts";
+import { containerName } from "../container.ts";
+import { mysql } from "./mysql.ts";
+import { StatementError, type Inspector, type Place } from "./place.ts";
+import { postgresql } from "./postgresql.ts";
+import { redis } from "./redis.ts";
+
+const inspectors: Record<ServerQuestion["type"], Inspector> = { postgresql, mysql, redis };
+
+/** Beside its own limit, which the server keeps: time to say so, and for a server that does not keep it. */
+const graceMs = 2000;
+const ownQuestionsMs = 9000;
+const askedOfOneAtOnce = 4;
+const askedAtOnce = 24;
+const maxErrorCharacters = 1900;
+
+export type Means = {
+  engine: Pick<Engine, "inspectContainer">;
+  agentId: string;
+  /** Whether this is the first time; remembered until it has expired. */
+  useOnce: (nonce: string, expiresAt: string) => boolean;
+};
+export type Inspection = (question: ServerQuestion, signal: AbortSignal) => Promise<Answer>;
+
+const refused = (error: string): Answer => ({ kind: "refused", error });
+const statementRefused = (error: string): Answer => ({
+  kind: "statementRefused",
+  error: error.length > maxErrorCharacters ? `${error.slice(0, maxErrorCharacters)}…` : error,
+});
+
+/** Asks database servers, as their owners' logins, over the accounts' own networks. */
+export function openInspection({ engine, agentId, useOnce }: Means): Inspection {
+  const asking = new Map<string, number>();
+  let all = 0;
+  const count = (databaseId: string, by: 1 | -1) => {
+    all += by;
+    const left = (asking.get(databaseId) ?? 0) + by;
+    if (left > 0) asking.set(databaseId, left);
+    else asking.delete(databaseId);
+  };
+
+  const placeOf = async (question: ServerQuestion, signal: AbortSignal): Promise<Place | null> => {
+    const found = await engine.inspectContainer(containerName(question.databaseId));
+    if (!found?.running || found.labels["berth.agent"] !== agentId) return null;
+    const address = found.addresses[networkName(found.labels["berth.account"] ?? "")];
+    const { databaseName, login } = question;
+    return address ? { address, databaseName, login, signal } : null;
+  };
+
+  return async (question, asked) => {
+    const { databaseId } = question;
+    if (all >= askedAtOnce || (asking.get(databaseId) ?? 0) >= askedOfOneAtOnce)
+      return refused("Too much is asked of this database at once: wait until one answer is there.");
+    const limitMs = question.kind === "query" ? question.timeoutMs + graceMs : ownQuestionsMs;
+    const late = AbortSignal.timeout(limitMs);
+    count(databaseId, 1);
+    try {
+      const place = await placeOf(question, AbortSignal.any([asked, late]));
+      if (!place) return refused("The database's server does not run at the moment: try again in a minute.");
+      return await answer(question, place);
+    } catch (error) {
+      if (error instanceof StatementError) return statementRefused(error.message);
+      if (late.aborted && question.kind === "query")
+        return statementRefused(
+          `The statement took longer than ${question.timeoutMs / 1000} s, and its connection was ended.`,
+        );
+      // Not the error itself: a client may quote what it was given.
+      const reason = (error as { code?: string }).code ?? (error as Error).name;
+      return refused(
+        `The database's server did not answer (${reason}): try again. If it ran out of memory, it has started anew.`,
+      );
+    } finally {
+      count(databaseId, -1);
+    }
+  };
+
+  async function answer(question: ServerQuestion, place: Place): Promise<Answer> {
+    const inspector = inspectors[question.type];
+    switch (question.kind) {
+      case "insight":
+        return { kind: "insight", insight: await inspector.insight(place) };
+      case "schema": {
+        const schema = await inspector.schema(place);
+        while (Buffer.byteLength(JSON.stringify(schema)) > maxResultBytes) {
+          schema.tables.length = Math.floor(schema.tables.length * 0.8);
+          schema.truncated = true;
+        }
+        return { kind: "schema", schema };
+      }
+      case "query": {
+        const { statement, write, limit, timeoutMs } = question;
+        if (write && !useOnce(write.nonce, write.expiresAt))
+          return statementRefused("This confirmation was used already: ask for another one.");
+        const beganAt = performance.now();
+        const result = await inspector.query(place, { statement, write: write !== null, limit, timeoutMs });
+        const durationMs = Math.round(performance.now() - beganAt);
+        return { kind: "query", result: { ...result, durationMs } };
+      }
+      default:
+        throw new Error(`Nobody answers ${(question satisfies never as ServerQuestion).kind}`);
+    }
+  }
+}

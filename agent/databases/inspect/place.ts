@@ -1,0 +1,55 @@
+import { Socket } from "node:net";
+import type { ServerQuestion } from "../../../protocol/agent/running.ts";
+import type { DatabaseInsight, DatabaseQueryResult, DatabaseSchema } from "../../../protocol/api/insight.ts";
+
+/** A server that runs, and who asks it. */
+export type Place = {
+  address: string;
+  databaseName: string;
+  login: ServerQuestion["login"];
+  signal: AbortSignal;
+};
+
+export type Asked = { statement: string; write: boolean; limit: number; timeoutMs: number };
+export type Answered = Omit<DatabaseQueryResult, "durationMs">;
+
+/** What can be asked of one kind of server. Everything runs as the customer's own login. */
+export type Inspector = {
+  insight(place: Place): Promise<DatabaseInsight>;
+  schema(place: Place): Promise<DatabaseSchema>;
+  /** @throws StatementError */
+  query(place: Place, asked: Asked): Promise<Answered>;
+};
+
+/** What the person who wrote the statement is told. */
+export class StatementError extends Error {
+  override name = "StatementError";
+}
+
+/** Bytes a server may send without a row coming to its end: beyond it, one value is huge, and the agent has little memory. */
+const maxHeldBytes = 20 * 1024 * 1024;
+
+export const tooLarge = () =>
+  new StatementError(
+    "One row of the result is larger than 960 KiB: select part of it, such as the first characters of a long column.",
+  );
+
+/** A connection that ends with the question, and before what the server sends fills the agent's memory. */
+export type BoundedSocket = { socket: Socket; /** What came so far was taken. */ taken: () => void };
+
+export function boundedSocket(signal: AbortSignal): BoundedSocket {
+  const socket = new Socket();
+  let held = 0;
+  socket.on("data", (chunk: Buffer) => {
+    held += chunk.length;
+    if (held > maxHeldBytes) socket.destroy(tooLarge());
+  });
+  const end = () => socket.destroy(signal.reason instanceof Error ? signal.reason : undefined);
+  signal.addEventListener("abort", end, { once: true });
+  socket.once("close", () => signal.removeEventListener("abort", end));
+  if (signal.aborted) end();
+  return { socket, taken: () => (held = 0) };
+}
+
+export const megabytes = (bytes: number): number => Math.round((bytes / 1024 / 1024) * 100) / 100;
+export const rounded = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000;

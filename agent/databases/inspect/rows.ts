@@ -1,0 +1,52 @@
+import { maxResultBytes } from "../../../protocol/api/insight.ts";
+import { tooLarge, type Answered } from "./place.ts";
+
+/** Rows up to a number and to a size, both of which the server may exceed. */
+export class Rows {
+  readonly rows: unknown[][] = [];
+  truncated = false;
+  private readonly limit: number;
+  private bytes = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  /** false: this row is one too many. @throws StatementError when not even the first fits */
+  add(row: unknown[]): boolean {
+    if (this.truncated) return false;
+    const size = Buffer.byteLength(JSON.stringify(row)) + 1;
+    if (this.rows.length === 0 && size > maxResultBytes) throw tooLarge();
+    if (this.rows.length === this.limit || this.bytes + size > maxResultBytes) {
+      this.truncated = true;
+      return false;
+    }
+    this.bytes += size;
+    this.rows.push(row);
+    return true;
+  }
+
+  answer(columns: Answered["columns"], affectedRows: number | null): Answered {
+    return { columns, rows: this.rows, truncated: this.truncated, affectedRows };
+  }
+}
+
+/** A number where JSON holds it exactly, otherwise its digits. */
+export function exactNumber(text: string): number | string {
+  const number = Number(text);
+  const exact = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number);
+  return exact ? number : text;
+}
+
+export const binary = (bytes: Buffer): { base64: string } => ({ base64: bytes.toString("base64") });
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Text where it is some. */
+export function textOrBinary(bytes: Buffer): string | { base64: string } {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return binary(bytes);
+  }
+}

@@ -1,0 +1,631 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { containerName } from "../../agent/databases/container.ts";
+import { openInspection, type Inspection } from "../../agent/databases/inspect/index.ts";
+import { runningDatabases } from "../../agent/databases/running.ts";
+import { createEngine } from "../../agent/docker/engine.ts";
+import { handle } from "../../agent/handlers/index.ts";
+import type { Host, JobRun } from "../../agent/host.ts";
+import { openRecords, type Records } from "../../agent/running/records.ts";
+import { readSiteLog } from "../../agent/running/site-log.ts";
+import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
+import { Answer, type ServerQuestion } from "../../protocol/agent/running.ts";
+import { maxResultBytes, type DatabaseQueryResult } from "../../protocol/api/insight.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { databaseEngines } from "../../worker/domain/database-engines.ts";
+
+const engine = createEngine({
+  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+});
+const agentId = randomBytes(8).toString("hex");
+const accountId = formatId("account", Date.now(), randomBytes(10));
+const folder = mkdtempSync(join(tmpdir(), "berth-inspect-"));
+const host = {
+  agentId,
+  engine,
+  isolation: { demand: async () => undefined, refresh: async () => undefined },
+  buildRoom: { demandDisk: async () => undefined },
+} as unknown as Host;
+const docker = async (...args: string[]) => (await promisify(execFile)("docker", args)).stdout.trim();
+const job = { signal: new AbortController().signal } as unknown as JobRun;
+const does = (kind: Job["kind"], spec: DatabaseSpec) =>
+  handle(host, { id: "job_test", kind, args: { ...spec, database: spec } } as unknown as Job, job);
+
+const specs: DatabaseSpec[] = [];
+let records: Records;
+let inspect: Inspection;
+
+beforeAll(async () => {
+  await ensureImages(databaseImages);
+  records = openRecords(join(folder, "running.db"));
+  inspect = openInspection({
+    engine,
+    agentId,
+    useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
+  });
+}, 15 * 60_000);
+afterAll(async () => {
+  for (const spec of specs) await does("database.delete", spec);
+  records.close();
+  rmSync(folder, { recursive: true });
+  expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
+});
+
+type Options = { write?: boolean; limit?: number; timeoutMs?: number };
+
+function subject(type: DatabaseSpec["type"]) {
+  const databaseName = `${type}_data`;
+  const login = { username: `${databaseName}_1`, password: randomBytes(12).toString("hex") };
+  const spec: DatabaseSpec = {
+    databaseId: formatId("database", Date.now(), randomBytes(10)),
+    accountId,
+    type,
+    image: databaseEngines[type].image,
+    hostname: `${type}.internal`,
+    databaseName,
+    adminPassword: randomBytes(12).toString("hex"),
+    logins: [login],
+    limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
+  };
+  specs.push(spec);
+  const server = { databaseId: spec.databaseId, type, databaseName, login };
+  /** As it would travel. */
+  const ask = async (question: ServerQuestion) =>
+    Answer.parse(JSON.parse(JSON.stringify(await inspect(question, new AbortController().signal))));
+  const query = (
+    statement: string,
+    { write = false, limit = 100, timeoutMs = 10_000 }: Options = {},
+  ): Promise<Answer> =>
+    ask({
+      kind: "query",
+      statement,
+      write: write
+        ? { nonce: randomBytes(9).toString("hex"), expiresAt: new Date(Date.now() + 60_000).toISOString() }
+        : null,
+      limit,
+      timeoutMs,
+      ...server,
+    });
+  const result = async (statement: string, options?: Options): Promise<DatabaseQueryResult> => {
+    const answer = await query(statement, options);
+    if (answer.kind !== "query") throw new Error(`${statement}: ${JSON.stringify(answer)}`);
+    return answer.result;
+  };
+  return {
+    spec,
+    server,
+    ask,
+    query,
+    result,
+    rows: async (statement: string, options?: Options) => (await result(statement, options)).rows,
+    /** Why it is not run. */
+    refusal: async (statement: string, options?: Options) => {
+      const answer = await query(statement, options);
+      if (answer.kind !== "statementRefused") throw new Error(`${statement}: ${JSON.stringify(answer)}`);
+      return answer.error;
+    },
+  };
+}
+
+describe("a postgresql database", () => {
+  const { spec, server, ask, query, result, rows, refusal } = subject("postgresql");
+  const unharmed = async () => expect(await rows("SELECT count(*) FROM kept")).toEqual([[2]]);
+
+  it("runs what writes as its owner, says how many rows it changed, and what the commit refuses", async () => {
+    await does("database.provision", spec);
+    await result("CREATE TABLE kept (id int PRIMARY KEY, word text NOT NULL DEFAULT 'x')", { write: true });
+    await result(
+      "CREATE TABLE part (id bigserial PRIMARY KEY, kept_id int REFERENCES kept (id) DEFERRABLE INITIALLY DEFERRED)",
+      { write: true },
+    );
+    await result("CREATE INDEX part_kept ON part (kept_id, id)", { write: true });
+    const inserted = await result("INSERT INTO kept VALUES (1, 'one'), (2, 'two') RETURNING id", {
+      write: true,
+      limit: 1,
+    });
+    expect(inserted).toMatchObject({
+      columns: [{ name: "id", type: "integer" }],
+      rows: [[1]],
+      truncated: true,
+      affectedRows: 2,
+    });
+    expect(await refusal("INSERT INTO part (kept_id) VALUES (99)", { write: true })).toMatch(/foreign key/);
+    await unharmed();
+    expect(await rows("SELECT count(*) FROM part")).toEqual([[0]]);
+    // What no transaction takes.
+    await result("VACUUM kept", { write: true });
+  });
+
+  it("answers values as they are: nothing, texts of any kind, bytes, large numbers", async () => {
+    const { columns, rows: found } = await result(
+      `SELECT NULL, true, 1::int, 9007199254740993::int8, 1.10::numeric, 'NaN'::float8, E'a\\n\\t"\\\\ žluť 🐎', '\\x00ff'::bytea, '{"a":1}'::jsonb, ARRAY[1,NULL], 1 AS id, 2 AS id, ''`,
+    );
+    expect(found).toEqual([
+      [
+        null,
+        true,
+        1,
+        "9007199254740993",
+        "1.10",
+        "NaN",
+        'a\n\t"\\ žluť 🐎',
+        { base64: "AP8=" },
+        '{"a": 1}',
+        "{1,NULL}",
+        1,
+        2,
+        "",
+      ],
+    ]);
+    expect(columns.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["boolean", "bigint", "numeric", "bytea", "jsonb", "integer[]"]),
+    );
+    expect(await rows("SELECT repeat('é', 400000)")).toEqual([["é".repeat(400_000)]]);
+    expect(await rows("-- only a comment")).toEqual([]);
+  });
+
+  it("stops at the limit, whatever is asked, and at what fits into an answer", async () => {
+    const many = await result("SELECT n FROM generate_series(1, 1000000000) n", {
+      limit: 1000,
+      timeoutMs: 3000,
+    }).catch((error: Error) => error.message);
+    // The server itself counts them all first, or is ended before.
+    if (typeof many === "string") expect(many).toMatch(/took longer than 3 s/);
+    const lazy = await result("SELECT generate_series(1, 1000000000)", { limit: 1000 });
+    expect([lazy.rows.length, lazy.truncated]).toEqual([1000, true]);
+    const exact = await result("SELECT generate_series(1, 40)", { limit: 40 });
+    expect([exact.rows.length, exact.truncated]).toEqual([40, false]);
+    const wide = await result("SELECT repeat('w', 100000) FROM generate_series(1, 100)");
+    expect([wide.rows.length, wide.truncated]).toEqual([Math.floor(maxResultBytes / 100_005), true]);
+    expect(await refusal("SELECT repeat('w', 2000000)")).toMatch(/larger than 960 KiB/);
+    expect(await refusal("SELECT repeat('w', 30000000)")).toMatch(/larger than 960 KiB/);
+  });
+
+  it.each([
+    ["DROP TABLE kept", /read-only transaction/],
+    ["INSERT INTO kept VALUES (3, 'three')", /read-only transaction/],
+    ["WITH gone AS (DELETE FROM kept RETURNING *) SELECT * FROM gone", /read-only transaction/],
+    ["COMMIT; DROP TABLE kept", /multiple commands/],
+    ["SELECT 1; COMMIT; DROP TABLE kept", /multiple commands/],
+    ["DO $$ BEGIN COMMIT; DROP TABLE kept; END $$", /invalid transaction termination/],
+    ["DO $$ BEGIN SET TRANSACTION READ WRITE; DROP TABLE kept; END $$", /must be set before any query/],
+    ["DO $$ BEGIN SET transaction_read_only = off; DELETE FROM kept; END $$", /must be set before any query/],
+    [
+      "SELECT set_config('transaction_read_only', 'off', false), nextval('part_id_seq')",
+      /must be set before/,
+    ],
+    ["SELECT nextval('part_id_seq')", /read-only transaction/],
+    ["COPY kept TO PROGRAM 'touch /tmp/owned'", /must be superuser|permission denied/],
+    ["COPY kept TO '/tmp/owned'", /must be superuser|permission denied/],
+    ["COPY kept FROM STDIN", /read-only transaction|use INSERT/],
+    ["COPY kept TO STDOUT", /use SELECT/],
+    ["SELECT pg_read_file('/etc/passwd')", /permission denied/],
+    ["SELECT lo_import('/etc/passwd')", /permission denied|read-only/],
+    ["SET ROLE berth", /permission denied/],
+    ["ALTER SYSTEM SET shared_buffers = '1GB'", /permission denied|transaction block/],
+    ["CREATE EXTENSION dblink", /permission denied|read-only/],
+    ["SELEC 1", /syntax error.*at character 1/],
+  ])("refuses %s", async (statement, reason) => {
+    expect(await refusal(statement)).toMatch(reason);
+    await unharmed();
+  });
+
+  it("keeps nothing of what a statement that reads could do beside", async () => {
+    for (const statement of ["COMMIT", "SELECT lo_create(0)", "SET default_transaction_read_only = off"])
+      await query(statement);
+    expect(await rows("SELECT count(*) FROM pg_largeobject_metadata")).toEqual([[0]]);
+    expect(await refusal("DELETE FROM kept")).toMatch(/read-only transaction/);
+    await unharmed();
+  });
+
+  it("ends what takes too long, also what does not want to end, and nothing of it goes on", async () => {
+    const beganAt = Date.now();
+    expect(await refusal("SELECT pg_sleep(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
+    expect(Date.now() - beganAt).toBeLessThan(3500);
+    const stubborn =
+      "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$";
+    expect(await refusal(stubborn, { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
+    expect(await refusal(stubborn, { timeoutMs: 1000, write: true })).toMatch(/took longer than 1 s/);
+    await expect
+      .poll(
+        () =>
+          rows(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = session_user AND pid <> pg_backend_pid()",
+          ),
+        { timeout: 10_000 },
+      )
+      .toEqual([[0]]);
+    await unharmed();
+  });
+
+  it("outlives a value of a gibibyte; so does the agent", async () => {
+    const before = process.memoryUsage().rss;
+    const answer = await query("SELECT repeat('x', 1073741800)");
+    expect(["statementRefused", "refused"]).toContain(answer.kind);
+    expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
+    await expect
+      .poll(async () => (await query("SELECT count(*) FROM kept")).kind, { timeout: 60_000 })
+      .toBe("query");
+    await unharmed();
+  });
+
+  it("tells how it does, which statements run, and which took long", async () => {
+    const running = query("SELECT pg_sleep(3), 'running'", { timeoutMs: 5000 });
+    const insight = await expect
+      .poll(
+        async () => {
+          const answer = await ask({ kind: "insight", ...server });
+          return answer.kind === "insight" ? answer.insight : answer;
+        },
+        { timeout: 3000, interval: 100 },
+      )
+      .toMatchObject({
+        connections: { used: expect.any(Number), max: 32 },
+        activeQueries: [
+          { statement: expect.stringContaining("pg_sleep"), state: expect.stringMatching(/active/) },
+        ],
+      })
+      .then(() => ask({ kind: "insight", ...server }));
+    await running;
+    expect(insight).toMatchObject({
+      kind: "insight",
+      insight: { cacheHitRatio: expect.any(Number), slowQueries: expect.any(Array) },
+    });
+    if (insight.kind !== "insight") throw new Error("no insight");
+    expect(insight.insight.sizeMb).toBeGreaterThan(5);
+    expect(insight.insight.slowQueries.map(({ statement }) => statement).join()).toContain("kept");
+  });
+
+  it("shows its tables with columns, keys, indexes and sizes", async () => {
+    const answer = await ask({ kind: "schema", ...server });
+    if (answer.kind !== "schema") throw new Error(JSON.stringify(answer));
+    expect(answer.schema.truncated).toBe(false);
+    expect(answer.schema.tables).toEqual([
+      expect.objectContaining({
+        schema: "public",
+        name: "kept",
+        kind: "table",
+        rowsEstimate: 2,
+        columns: [
+          { name: "id", type: "integer", nullable: false, default: null },
+          { name: "word", type: "text", nullable: false, default: "'x'::text" },
+        ],
+        primaryKey: ["id"],
+      }),
+      expect.objectContaining({
+        name: "part",
+        foreignKeys: [{ columns: ["kept_id"], table: "public.kept", references: ["id"] }],
+        indexes: [
+          { name: "part_kept", unique: false, columns: ["kept_id", "id"] },
+          { name: "part_pkey", unique: true, columns: ["id"] },
+        ],
+      }),
+    ]);
+  });
+
+  it("runs a confirmed statement once, also for an agent that has just started", async () => {
+    const write = {
+      nonce: randomBytes(9).toString("hex"),
+      expiresAt: new Date(Date.now() + 60_000).toISOString(),
+    };
+    const question: ServerQuestion = {
+      kind: "query",
+      statement: "INSERT INTO kept VALUES (10, 'ten')",
+      write,
+      limit: 1,
+      timeoutMs: 5000,
+      ...server,
+    };
+    expect(await ask(question)).toMatchObject({ kind: "query", result: { affectedRows: 1 } });
+    records.close();
+    records = openRecords(join(folder, "running.db"));
+    expect(await ask(question)).toMatchObject({
+      kind: "statementRefused",
+      error: expect.stringContaining("used already"),
+    });
+    expect(await rows("DELETE FROM kept WHERE id = 10", { write: true })).toEqual([]);
+    await unharmed();
+  });
+
+  it("shows its log under its own id, without the passwords, and is counted as running", async () => {
+    const lines = await readSiteLog(
+      { engine, agentId, onStart: () => undefined },
+      spec.databaseId,
+      1000,
+      null,
+    );
+    const text = lines.map((line) => line.text).join("\n");
+    expect(text).toContain("syntax error");
+    expect(text).not.toContain(spec.adminPassword);
+    expect(text).not.toContain(server.login.password);
+    expect((await runningDatabases(engine, agentId)).get(spec.databaseId)).toMatch(/^[0-9a-f]{64}$/);
+    expect(await docker("top", containerName(spec.databaseId), "-eo", "pid,args")).not.toContain(
+      server.login.password,
+    );
+  });
+
+  it("is asked by too many at once, and refuses those above the limit", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => query("SELECT pg_sleep(1)", { timeoutMs: 5000 })),
+    );
+    const kinds = answers.map(({ kind }) => kind).sort();
+    expect(kinds).toEqual(["query", "query", "query", "query", "refused", "refused"]);
+  });
+
+  it("does not run: whoever asks is told", async () => {
+    await does("database.stop", spec);
+    expect(await query("SELECT 1")).toMatchObject({
+      kind: "refused",
+      error: expect.stringContaining("does not run"),
+    });
+  });
+});
+
+describe("a mysql database", () => {
+  const { spec, server, ask, query, result, rows, refusal } = subject("mysql");
+  const unharmed = async () => expect(await rows("SELECT COUNT(*) FROM kept")).toEqual([[2]]);
+
+  it("runs what writes as its owner, and says how many rows it changed", async () => {
+    await does("database.provision", spec);
+    const statements = [
+      "CREATE TABLE kept (id int PRIMARY KEY, word varchar(20) NOT NULL DEFAULT 'x')",
+      "CREATE TABLE part (id int PRIMARY KEY, kept_id int, KEY part_kept (kept_id, id), FOREIGN KEY (kept_id) REFERENCES kept (id))",
+      "CREATE TABLE loose (id int) ENGINE = Aria",
+      "CREATE PROCEDURE harm() BEGIN COMMIT; DELETE FROM kept; END",
+      "CREATE FUNCTION sly() RETURNS int BEGIN SET SESSION tx_read_only = 0; DELETE FROM kept; RETURN 1; END",
+      "CREATE FUNCTION loosely() RETURNS int BEGIN INSERT INTO loose VALUES (1); RETURN 1; END",
+    ];
+    for (const statement of statements) await result(statement, { write: true });
+    expect(await result("INSERT INTO kept VALUES (1, 'one'), (2, 'two')", { write: true })).toMatchObject({
+      affectedRows: 2,
+      rows: [],
+    });
+    expect(await refusal("INSERT INTO part VALUES (1, 99)", { write: true })).toMatch(/foreign key/);
+    await unharmed();
+  });
+
+  it("answers values as they are: nothing, texts of any kind, bytes, large numbers", async () => {
+    const { rows: found, columns } = await result(
+      "SELECT NULL, 1, 9007199254740993, 1.10, 'a\\n\\t\"žluť 🐎', x'00ff', '', 1 AS id, 2 AS id, CAST('2026-01-02' AS date)",
+    );
+    expect(found).toEqual([
+      [null, 1, "9007199254740993", "1.10", 'a\n\t"žluť 🐎', { base64: "AP8=" }, "", 1, 2, "2026-01-02"],
+    ]);
+    expect(columns.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["decimal", "varchar", "varbinary", "date"]),
+    );
+    expect(await rows("SELECT REPEAT('é', 400000)")).toEqual([["é".repeat(400_000)]]);
+  });
+
+  it("stops at the limit, and at what fits into an answer; what was cut off does not go on", async () => {
+    const many = await result("SELECT a.seq FROM seq_1_to_1000000000 a", { limit: 1000 });
+    expect([many.rows.length, many.truncated]).toEqual([1000, true]);
+    await expect
+      .poll(
+        () =>
+          rows(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%seq_1_to_10000%' AND ID <> CONNECTION_ID()",
+          ),
+        { timeout: 5000 },
+      )
+      .toEqual([[0]]);
+    const exact = await result("SELECT seq FROM seq_1_to_40", { limit: 40 });
+    expect([exact.rows.length, exact.truncated]).toEqual([40, false]);
+    const wide = await result("SELECT REPEAT('w', 100000) FROM seq_1_to_100");
+    expect([wide.rows.length, wide.truncated]).toEqual([Math.floor(maxResultBytes / 100_005), true]);
+    expect(await refusal("SELECT REPEAT('w', 2000000)")).toMatch(/larger than 960 KiB/);
+    // More than a packet holds is nothing to MariaDB.
+    expect(await rows("SELECT REPEAT('w', 1073741824)")).toEqual([[null]]);
+  });
+
+  it.each([
+    ["DROP TABLE kept", /begins with SELECT/],
+    ["/*!50000 BEGIN NOT ATOMIC COMMIT; DELETE FROM kept; END */", /begins with SELECT/],
+    ["/* a */ BEGIN NOT ATOMIC COMMIT; DELETE FROM kept; END /* */ SELECT", /begins with SELECT/],
+    ["CALL harm()", /begins with SELECT/],
+    ["EXECUTE IMMEDIATE 'DELETE FROM kept'", /begins with SELECT/],
+    ["SET STATEMENT max_statement_time = 0 FOR DELETE FROM kept", /begins with SELECT/],
+    ["SELECT 1; COMMIT; DELETE FROM kept", /error in your SQL syntax/],
+    ["SELECT 1; DELETE FROM kept", /error in your SQL syntax/],
+    ["ANALYZE DELETE FROM kept", /begins with SELECT/],
+    ["ANALYZE TABLE kept", /begins with SELECT/],
+    ["WITH x AS (SELECT 1) DELETE FROM kept", /READ ONLY transaction|error in your SQL syntax/],
+    ["SELECT sly()", /READ ONLY transaction|can't be changed/],
+    ["SELECT loosely()", /READ ONLY transaction/],
+    ["SELECT * FROM kept INTO OUTFILE '/tmp/owned'", /[Aa]ccess denied/],
+    ["SELECT * FROM kept INTO DUMPFILE '/tmp/owned2'", /[Aa]ccess denied/],
+    ["SELECT * FROM mysql.user", /denied/],
+  ])("refuses %s", async (statement, reason) => {
+    expect(await refusal(statement)).toMatch(reason);
+    await unharmed();
+    expect(await rows("SELECT COUNT(*) FROM loose")).toEqual([[0]]);
+  });
+
+  it.each([
+    ["LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE kept", /not allowed|disabled|forbidden/i],
+    ["LOAD DATA INFILE '/etc/passwd' INTO TABLE kept", /denied/],
+    ["SET GLOBAL max_connections = 1", /denied/],
+    ["SHUTDOWN", /denied/],
+    ["INSERT INTO kept VALUES (3, 'x'); DELETE FROM kept", /error in your SQL syntax/],
+  ])("refuses %s, also where it may write", async (statement, reason) => {
+    expect(await refusal(statement, { write: true })).toMatch(reason);
+    await unharmed();
+  });
+
+  it("reads what reads, whatever comment is before it", async () => {
+    const reads = [
+      "-- a\n# b\n/* c */ SELECT 1",
+      "(SELECT 1)",
+      "SHOW TABLES",
+      "DESCRIBE kept",
+      "EXPLAIN SELECT 1",
+    ];
+    for (const statement of reads) expect((await query(statement)).kind).toBe("query");
+    expect(await file("/tmp/owned")).toBe(false);
+  });
+  const file = (path: string) =>
+    docker("exec", containerName(spec.databaseId), "test", "-e", path).then(
+      () => true,
+      () => false,
+    );
+
+  it("ends what takes too long, and nothing of it goes on", async () => {
+    const beganAt = Date.now();
+    const product = "SELECT COUNT(*) FROM seq_1_to_100000000 a, seq_1_to_100000000 b";
+    expect(await refusal(product, { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
+    expect(
+      await refusal("BEGIN NOT ATOMIC LOOP DO SLEEP(60); END LOOP; END", { timeoutMs: 1000, write: true }),
+    ).toMatch(/took longer than 1 s/);
+    expect(Date.now() - beganAt).toBeLessThan(15_000);
+    expect(await refusal("SELECT SLEEP(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
+    // It answers when it is ended, as if it had come to its end.
+    const { durationMs } = await result("SELECT BENCHMARK(100000000000, SHA2('x', 512))", {
+      timeoutMs: 1000,
+    });
+    expect(durationMs).toBeLessThan(3000);
+    await expect
+      .poll(
+        () =>
+          rows(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()",
+          ),
+        {
+          timeout: 10_000,
+        },
+      )
+      .toEqual([[0]]);
+    await unharmed();
+  });
+
+  it("tells how it does, which statements run and which took long, and shows its tables", async () => {
+    const running = query("SELECT SLEEP(2), 'running'");
+    await expect
+      .poll(() => ask({ kind: "insight", ...server }), { timeout: 1900, interval: 100 })
+      .toMatchObject({
+        insight: {
+          connections: { max: 32 },
+          activeQueries: [{ statement: expect.stringContaining("SLEEP") }],
+        },
+      });
+    await running;
+    const insight = await ask({ kind: "insight", ...server });
+    if (insight.kind !== "insight") throw new Error(JSON.stringify(insight));
+    expect(insight.insight.slowQueries.map(({ statement }) => statement).join()).toContain("kept");
+    expect(insight.insight.cacheHitRatio).toBeGreaterThan(0);
+    const answer = await ask({ kind: "schema", ...server });
+    if (answer.kind !== "schema") throw new Error(JSON.stringify(answer));
+    expect(answer.schema.tables).toEqual([
+      expect.objectContaining({
+        name: "kept",
+        kind: "table",
+        primaryKey: ["id"],
+        columns: [
+          expect.objectContaining({ name: "id", type: "int(11)", nullable: false }),
+          expect.objectContaining({ name: "word", type: "varchar(20)", default: "'x'" }),
+        ],
+      }),
+      expect.objectContaining({ name: "loose" }),
+      expect.objectContaining({
+        name: "part",
+        foreignKeys: [{ columns: ["kept_id"], table: "kept", references: ["id"] }],
+        indexes: expect.arrayContaining([{ name: "part_kept", unique: false, columns: ["kept_id", "id"] }]),
+      }),
+    ]);
+  });
+});
+
+describe("a redis database", () => {
+  const { spec, server, ask, result, rows, refusal } = subject("redis");
+  const unharmed = async () => expect(await rows("GET kept")).toEqual([["one two"]]);
+
+  it("runs one command as its owner, with the quotes of redis-cli, and answers values as they are", async () => {
+    await does("database.provision", spec);
+    const commands = [
+      'SET kept "one two"',
+      'SET bytes "\\x00\\xff"',
+      "SET umlaut 'žluť 🐎'",
+      "RPUSH list a b c",
+      "HSET hash field 1",
+    ];
+    for (const command of commands) await result(command, { write: true });
+    await unharmed();
+    expect(await rows("GET bytes")).toEqual([[{ base64: "AP8=" }]]);
+    expect(await rows("GET umlaut")).toEqual([["žluť 🐎"]]);
+    expect(await rows("GET nothing")).toEqual([[null]]);
+    expect(await rows("STRLEN kept")).toEqual([[7]]);
+    expect(await result("LRANGE list 0 -1", { limit: 2 })).toMatchObject({
+      rows: [["a"], ["b"]],
+      truncated: true,
+    });
+    expect(await rows("SCAN 0 MATCH kept COUNT 100")).toEqual([["0"], [["kept"]]]);
+    expect(await rows("OBJECT ENCODING kept")).toEqual([["embstr"]]);
+  });
+
+  it.each([
+    ["SET kept other", /only reads/],
+    ["FLUSHALL", /only reads/],
+    ["EVAL \"return redis.call('DEL', 'kept')\" 0", /hold up the database/],
+    ["EVAL_RO 'while true do end' 0", /hold up the database/],
+    ["BLPOP nothing 0", /hold up the database/],
+    ["XREAD BLOCK 0 STREAMS s 0", /hold up the database/],
+    ["SUBSCRIBE x", /hold up the database/],
+    ["KEYS *", /use SCAN/],
+    ["CONFIG GET *", /only reads/],
+    ["SHUTDOWN NOSAVE", /only reads/],
+    ["MONITOR", /hold up|only reads/],
+    ["GET 'kept", /quote/],
+    ["GET kept\nDEL kept", /more than one command/],
+    ["NOSUCH", /no command/],
+    ["LPUSH kept", /only reads/],
+  ])("refuses %s", async (statement, reason) => {
+    expect(await refusal(statement)).toMatch(reason);
+    await unharmed();
+  });
+
+  it.each([
+    ["EVAL 'while true do end' 0", /hold up the database/],
+    ["CONFIG SET maxmemory 0", /NOPERM/],
+    ["SHUTDOWN NOSAVE", /NOPERM/],
+    ["ACL SETUSER redis_data_1 +@all", /NOPERM/],
+    ["DEBUG SLEEP 30", /NOPERM|no command|refused/],
+    ["INCR kept", /not an integer/],
+  ])("refuses %s, also where it may write", async (statement, reason) => {
+    expect(await refusal(statement, { write: true })).toMatch(reason);
+    await unharmed();
+  });
+
+  it("counts keys by type a bounded number of times, tells how it does, and takes no more than fits", async () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => `k${n} v`).join(" ");
+    await result(
+      `MSET ${many
+        .slice(0, 99_000)
+        .replace(/ [^ ]*$/, "")
+        .replace(/ k\d+$/, "")}`,
+      { write: true },
+    );
+    const answer = await ask({ kind: "schema", ...server });
+    if (answer.kind !== "schema") throw new Error(JSON.stringify(answer));
+    const [keyspace] = answer.schema.keyspaces;
+    expect(keyspace?.keys).toBeGreaterThan(10_800);
+    expect(keyspace?.sampledKeys).toBeGreaterThanOrEqual(10_000);
+    expect(keyspace?.sampledKeys).toBeLessThan(10_800);
+    expect(keyspace?.byType).toMatchObject({ string: expect.any(Number) });
+    expect(answer.schema.truncated).toBe(true);
+    await result("SETRANGE large 2000000 x", { write: true });
+    expect(await refusal("GET large")).toMatch(/larger than 960 KiB/);
+    await result("SETRANGE large 40000000 x", { write: true });
+    expect(await refusal("GET large")).toMatch(/larger than 960 KiB/);
+    const insight = await ask({ kind: "insight", ...server });
+    expect(insight).toMatchObject({
+      kind: "insight",
+      insight: { connections: { used: expect.any(Number) }, cacheHitRatio: expect.any(Number) },
+    });
+    await unharmed();
+  });
+});

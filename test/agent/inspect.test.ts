@@ -1,0 +1,115 @@
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { boundedSocket } from "../../agent/databases/inspect/place.ts";
+import { RedisClient, RedisError } from "../../agent/databases/inspect/redis-client.ts";
+import { wordsOf } from "../../agent/databases/inspect/redis-words.ts";
+import { exactNumber, Rows } from "../../agent/databases/inspect/rows.ts";
+import { maxResultBytes } from "../../protocol/api/insight.ts";
+
+describe("the words of a command", () => {
+  const texts = (line: string) => wordsOf(line)?.map(String);
+
+  it.each([
+    ["GET a", ["GET", "a"]],
+    ["  SET  \"a b\"\t'c d' ", ["SET", "a b", "c d"]],
+    ['SET k "a\\n\\"\\\\\\t"', ["SET", "k", 'a\n"\\\t']],
+    ["SET k 'it\\'s \\n'", ["SET", "k", "it's \\n"]],
+    ['SET k ""', ["SET", "k", ""]],
+    ["SET žluť 🐎", ["SET", "žluť", "🐎"]],
+    ['SET k a"b', ["SET", "k", 'a"b']],
+    ["", []],
+  ])("of %s", (line, words) => expect(texts(line)).toEqual(words));
+
+  it("may hold any bytes", () => {
+    expect(wordsOf('"a\\x00\\xFFž"')).toEqual([Buffer.from([0x61, 0, 0xff, 0xc5, 0xbe])]);
+  });
+
+  it.each(['GET "a', "GET 'a", 'GET "a"b', "GET 'a'b", 'GET "a\\'])(
+    "are none where a quote does not end: %s",
+    (line) => expect(wordsOf(line)).toBeNull(),
+  );
+});
+
+describe("rows", () => {
+  it("end at their number, and are as many as there are", () => {
+    const rows = new Rows(2);
+    expect([rows.add([1]), rows.add([2]), rows.truncated, rows.add([3]), rows.truncated]).toEqual([
+      true,
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it("end before they are too large, and one alone that is too large is refused", () => {
+    const rows = new Rows(1000);
+    while (rows.add(["é".repeat(1000)]));
+    expect(Buffer.byteLength(JSON.stringify(rows.rows))).toBeLessThanOrEqual(maxResultBytes);
+    expect(Buffer.byteLength(JSON.stringify(rows.rows))).toBeGreaterThan(maxResultBytes - 3000);
+    // What JSON escapes counts as it is sent.
+    expect(() => new Rows(1).add(["\u0001".repeat(maxResultBytes / 6)])).toThrow("larger than 960 KiB");
+  });
+
+  it("hold numbers only where JSON does", () => {
+    expect(
+      ["9007199254740991", "9007199254740993", "-1.5", "NaN", "Infinity", "1e308"].map(exactNumber),
+    ).toEqual([Number.MAX_SAFE_INTEGER, "9007199254740993", -1.5, "NaN", "Infinity", "1e308"]);
+  });
+});
+
+describe("a Redis server", () => {
+  let server: Server | undefined;
+  const sockets: Socket[] = [];
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    server?.close();
+  });
+
+  /** A client of a server that answers everything with this, in pieces of so many bytes. */
+  async function clientOf(answer: Buffer | string, pieces = 1_000_000): Promise<RedisClient> {
+    const bytes = Buffer.from(answer);
+    const listening = createServer((socket) => {
+      sockets.push(socket.setNoDelay(true));
+      socket
+        .on("error", () => undefined)
+        .once("data", () => {
+          const send = (at: number): void => {
+            if (at < bytes.length)
+              socket.write(bytes.subarray(at, at + pieces), () => setImmediate(send, at + pieces));
+          };
+          send(0);
+        });
+    });
+    server = listening;
+    await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+    const { socket, taken } = boundedSocket(new AbortController().signal);
+    sockets.push(socket);
+    socket.connect((listening.address() as AddressInfo).port, "127.0.0.1");
+    return new RedisClient(socket, taken);
+  }
+
+  it.each([1, 2, 3, 1000])("is understood however its answer is cut: %i bytes", async (pieces) => {
+    const client = await clientOf(
+      "*5\r\n$3\r\na\r\n\r\n$-1\r\n:9007199254740993\r\n*2\r\n+OK\r\n*0\r\n$2\r\né\r\n",
+      pieces,
+    );
+    expect(await client.ask("FIRST")).toEqual(["a\r\n", null, "9007199254740993", ["OK", []], "é"]);
+  });
+
+  it("says an error as one", async () => {
+    const client = await clientOf("-ERR no\r\n");
+    expect(await client.ask("X")).toEqual(new RedisError("ERR no"));
+  });
+
+  it.each([
+    ["nested without an end", "*1\r\n".repeat(100_000)],
+    ["that speaks something else", "HTTP/1.1 400\r\n\r\n"],
+    ["that never ends a value", Buffer.concat([Buffer.from("$999999999\r\n"), Buffer.alloc(30_000_000)])],
+    ["that never ends a list", Buffer.from(`*999999999\r\n${":1\r\n".repeat(6_000_000)}`)],
+  ])("%s ends the connection, not the agent", async (_, answer) => {
+    const client = await clientOf(answer);
+    await expect(client.ask("X")).rejects.toThrow();
+    await expect(client.ask("Y")).rejects.toThrow();
+  });
+});

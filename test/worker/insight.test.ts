@@ -1,0 +1,234 @@
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import type { Answer, Question } from "../../protocol/agent/running.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { DatabaseInsight, WriteConfirmation } from "../../protocol/api/insight.ts";
+import { account, api, call, finish, pay, readyAgent, uniqueName, type Agent } from "./service.ts";
+
+let key: string;
+let host: Agent;
+let databaseId: string;
+let login: { username: string; password: string };
+
+async function launch(owner: string, on: Agent): Promise<{ id: string; spec: DatabaseSpec }> {
+  const input = { name: uniqueName("insight"), type: "postgresql" };
+  const { body } = await api<DatabaseCreated>(owner, "POST", "/databases", input);
+  await pay(body.invoiceToken);
+  const { job, attempt } = await on.next("job");
+  await finish(on, job, attempt, { version: "17.2" });
+  return { id: body.databaseId, spec: (job.args as { database: DatabaseSpec }).database };
+}
+
+beforeAll(async () => {
+  key = await account();
+  host = await readyAgent();
+  const { id, spec } = await launch(key, host);
+  databaseId = id;
+  login = { username: spec.logins[0]?.username ?? "", password: spec.logins[0]?.password ?? "" };
+});
+
+/** The next question, and the way to answer it. */
+async function asked(on: Agent = host): Promise<{ question: Question; answer: (answer: Answer) => void }> {
+  const { requestId, question } = await on.next("ask");
+  return { question, answer: (answer) => on.send({ type: "answer", requestId, answer, last: true }) };
+}
+const path = (what: string, id = databaseId) => `/databases/${id}/${what}`;
+const query = (body: object, of = key, id = databaseId) => api(of, "POST", path("query", id), body);
+const result = {
+  columns: [{ name: "n", type: "integer" }],
+  rows: [[1]],
+  truncated: false,
+  affectedRows: null,
+  durationMs: 3,
+};
+
+const insight: DatabaseInsight = {
+  sizeMb: 8.5,
+  connections: { used: 2, max: 32 },
+  cacheHitRatio: 0.99,
+  uptimeSeconds: 60,
+  activeQueries: [{ id: "7", statement: "SELECT 1", durationMs: 5, state: "active" }],
+  slowQueries: [{ statement: "SELECT 2", calls: 3, totalMs: 9, meanMs: 3, maxMs: 4 }],
+};
+
+describe("what a database's server tells", () => {
+  it("is asked of its host, with the owner's login and never the administrator's", async () => {
+    const reading = api(key, "GET", path("insight"));
+    const { question, answer } = await asked();
+    expect(question).toEqual({
+      kind: "insight",
+      databaseId,
+      type: "postgresql",
+      databaseName: expect.stringMatching(/^insight/),
+      login,
+    });
+    answer({ kind: "insight", insight });
+    const { status, body, headers } = await reading;
+    expect([status, body]).toEqual([200, insight]);
+    expect(headers.get("Cache-Control")).toBe("no-store");
+    const schema = { tables: [], keyspaces: [], truncated: false };
+    const looking = api(key, "GET", path("schema"));
+    const second = await asked();
+    expect(second.question).toMatchObject({ kind: "schema", login });
+    second.answer({ kind: "schema", schema });
+    expect((await looking).body).toEqual(schema);
+  });
+
+  it("comes with its log, metrics and events, which are the host's", async () => {
+    const line = { at: "2026-01-01T00:00:01.000000001Z", stream: "stderr" as const, text: "ready" };
+    const reading = api<{ data: object[] }>(key, "GET", path("logs?tail=5"));
+    const first = await asked();
+    expect(first.question).toEqual({ kind: "logs", siteId: databaseId, tail: 5, after: null, follow: false });
+    first.answer({ kind: "logs", lines: [line] });
+    expect((await reading).body.data).toMatchObject([line]);
+    for (const [what, key1] of [
+      ["metrics", "samples"],
+      ["events", "events"],
+    ] as const) {
+      const asking = api(key, "GET", path(what));
+      const one = await asked();
+      expect(one.question).toEqual({ kind: what, siteId: databaseId });
+      one.answer({ kind: what, [key1]: [] } as unknown as Answer);
+      expect((await asking).body).toEqual({ data: [] });
+    }
+  });
+
+  it("is followed line by line and goes on after Last-Event-ID", async () => {
+    const at = "2026-01-01T00:00:04.000000001Z";
+    const response = await call(`/api/v1${path("logs?follow=1")}`, {
+      headers: { Authorization: `Bearer ${key}`, "Last-Event-ID": at },
+    });
+    const { question, answer } = await asked();
+    expect(question).toMatchObject({ siteId: databaseId, after: at, follow: true });
+    answer({ kind: "logs", lines: [{ at: "2026-01-01T00:00:05.000000001Z", stream: "stdout", text: "on" }] });
+    expect(await response.text()).toContain("id: 2026-01-01T00:00:05.000000001Z\nevent: line");
+  });
+
+  it("is its owner's", async () => {
+    const stranger = await account();
+    for (const what of ["insight", "schema", "logs", "logs?follow=1", "metrics", "events"]) {
+      expect([what, (await api(stranger, "GET", path(what))).status]).toEqual([what, 403]);
+      expect((await api(stranger, "GET", path(what, `db_001m8${"0".repeat(22)}`))).status).toBe(404);
+    }
+    expect((await query({ statement: "SELECT 1" }, stranger)).status).toBe(403);
+    expect((await query({ statement: "DELETE FROM kept", write: true }, stranger)).status).toBe(403);
+    expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
+  });
+
+  it("is refused for one that is not paid, does not run, or whose host is offline", async () => {
+    const own = await account();
+    const input = { name: uniqueName("unpaid"), type: "redis" };
+    const { body } = await api<DatabaseCreated>(own, "POST", "/databases", input);
+    for (const what of ["insight", "schema"])
+      expect((await api(own, "GET", path(what, body.databaseId))).status).toBe(402);
+    expect((await query({ statement: "GET x" }, own, body.databaseId)).status).toBe(402);
+    expect(await api(own, "GET", path("logs", body.databaseId))).toMatchObject({ body: { data: [] } });
+    expect((await api(own, "GET", path("logs?follow=1", body.databaseId))).status).toBe(409);
+    await pay(body.invoiceToken);
+    const { job, attempt } = await host.next("job");
+    expect((await api(own, "GET", path("insight", body.databaseId))).body["reason"]).toContain(
+      "PROVISIONING",
+    );
+    await finish(host, job, attempt, { version: "7.2" });
+  });
+});
+
+describe("a statement", () => {
+  it("that reads is asked with its limits, and answered as it came", async () => {
+    const asking = query({ statement: " SELECT 1 AS n ", limit: 5, timeoutSeconds: 2 });
+    const { question, answer } = await asked();
+    expect(question).toMatchObject({
+      kind: "query",
+      statement: "SELECT 1 AS n",
+      write: null,
+      limit: 5,
+      timeoutMs: 2000,
+      login,
+    });
+    answer({ kind: "query", result });
+    expect(await asking).toMatchObject({ status: 200, body: result });
+    const preset = query({ statement: "SELECT 1" });
+    const second = await asked();
+    expect(second.question).toMatchObject({ limit: 100, timeoutMs: 10_000 });
+    second.answer({ kind: "statementRefused", error: "PostgreSQL refused it: no." });
+    expect(await preset).toMatchObject({
+      status: 400,
+      body: { issues: [{ path: "statement", message: "PostgreSQL refused it: no." }] },
+    });
+  });
+
+  it.each([
+    { statement: "" },
+    { statement: "SELECT 1", limit: 1001 },
+    { statement: "SELECT 1", timeoutSeconds: 31 },
+    { statement: "x".repeat(100_001) },
+    { statement: "SELECT 1", confirm: 1 },
+    { statement: "SELECT 1", admin: true },
+  ])("that is not within its limits is refused: %#", async (body) => {
+    expect((await query(body)).status).toBe(400);
+  });
+
+  const statement = "DELETE FROM kept";
+  const confirmation = async (body: object = { statement }, of = key, id = databaseId) => {
+    const answered = await query({ write: true, ...body }, of, id);
+    expect(answered.status).toBe(409);
+    return answered.body as unknown as WriteConfirmation;
+  };
+
+  it("that writes is asked to be confirmed, word for word, by the same account, for the same database", async () => {
+    const { confirm, reason, expiresAt } = await confirmation();
+    expect(reason).toContain("change or delete");
+    const leftMs = new Date(expiresAt).getTime() - Date.now();
+    expect(leftMs).toBeGreaterThan(290_000);
+    expect(leftMs).toBeLessThanOrEqual(300_000);
+    const other = await launch(key, host);
+    const owner = await account();
+    const theirs = await launch(owner, host);
+    for (const [body, of, id] of [
+      [{ statement: "DELETE FROM kept2", confirm }, key, databaseId],
+      [{ statement, confirm }, key, other.id],
+      [{ statement, confirm }, owner, theirs.id],
+      [{ statement, confirm: `${confirm.slice(0, -2)}AA` }, key, databaseId],
+      [{ statement, confirm: `${confirm}=` }, key, databaseId],
+      [{ statement, confirm: "cfm_" }, key, databaseId],
+    ] as const)
+      expect((await confirmation(body, of, id)).reason).toContain("another statement");
+    expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
+    const asking = query({ statement, write: true, confirm });
+    const { question, answer } = await asked();
+    expect(question).toMatchObject({
+      statement,
+      write: { nonce: expect.stringMatching(/^[\w-]{16}$/), expiresAt },
+    });
+    answer({ kind: "query", result: { ...result, columns: [], rows: [], affectedRows: 2 } });
+    expect((await asking).body).toMatchObject({ affectedRows: 2 });
+    // The host tells the second use by the same nonce.
+    const again = query({ statement, write: true, confirm });
+    const second = await asked();
+    expect(second.question).toEqual(question);
+    second.answer({ kind: "statementRefused", error: "This confirmation was used already." });
+    expect((await again).status).toBe(400);
+  });
+
+  it("that writes is not run once the confirmation has expired", async () => {
+    const { confirm } = await confirmation();
+    const now = Date.now();
+    vi.spyOn(Date, "now").mockReturnValue(now);
+    vi.useFakeTimers({ now: now + 300_001, toFake: ["Date"] });
+    try {
+      expect((await confirmation({ statement, confirm })).reason).toContain("expired");
+    } finally {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+    }
+  });
+
+  it("with a confirmation but without `write` can change nothing", async () => {
+    const { confirm } = await confirmation();
+    const asking = query({ statement, confirm });
+    const { question, answer } = await asked();
+    expect(question).toMatchObject({ write: null });
+    answer({ kind: "statementRefused", error: "read-only transaction" });
+    expect((await asking).status).toBe(400);
+  });
+});
