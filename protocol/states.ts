@@ -58,7 +58,7 @@ export const databaseStatuses = [
 ] as const;
 export type DatabaseStatus = (typeof databaseStatuses)[number];
 
-export const invoiceKinds = ["site", "database", "credits", "renewal"] as const;
+export const invoiceKinds = ["site", "database", "credits", "renewal", "change"] as const;
 export type InvoiceKind = (typeof invoiceKinds)[number];
 
 export const invoiceStatuses = ["unpaid", "paid", "void", "refunded"] as const;

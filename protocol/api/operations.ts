@@ -34,7 +34,7 @@ import { Host, HostCreate, HostCreated, HostPatch, HostRemoved, HostRemoveQuery 
 import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
-import { Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
+import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import {
@@ -130,11 +130,12 @@ export const operations = {
     method: "patch",
     path: "/sites/{id}",
     tag: "Sites",
-    summary: "Run an action, or change domains, environment variables or settings: exactly one of them",
+    summary:
+      "Run an action, or change domains, environment variables, settings or the pack: exactly one of them",
     access: "key",
     body: SitePatch,
     answers: [
-      { status: 200, schema: z.union([EnvChanged, DomainChanged, Site]), when: "A change" },
+      { status: 200, schema: z.union([EnvChanged, DomainChanged, PackChanged, Site]), when: "A change" },
       { status: 202, schema: SiteActionAccepted, when: "An action" },
     ],
     refusals: ["payment_required", "conflict"],
@@ -407,10 +408,13 @@ export const operations = {
     method: "patch",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Start, stop or restart",
+    summary: "Start, stop or restart, or change the pack",
     access: "key",
     body: DatabasePatch,
-    answers: [{ status: 202, schema: DatabaseActionAccepted }],
+    answers: [
+      { status: 200, schema: PackChanged, when: "A pack" },
+      { status: 202, schema: DatabaseActionAccepted, when: "An action" },
+    ],
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "restart" }, answer: { id: exampleDatabaseId, status: "RUNNING" } },
   },

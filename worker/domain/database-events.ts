@@ -11,6 +11,9 @@ export const databaseEvents = {
   stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
   rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  /** `wanted` stays, for the day it is paid again. */
+  suspended: { from: ["RUNNING", "STOPPED", "FAILED"], to: "SUSPENDED" },
+  resumed: { from: ["SUSPENDED"], to: "STOPPED" },
   deleteRequested: {
     from: ["PENDING", "PROVISIONING", "RUNNING", "STOPPED", "FAILED", "SUSPENDED"],
     to: "DELETING",

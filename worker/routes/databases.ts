@@ -11,6 +11,7 @@ import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
 import { rotatePassword } from "../services/databases/rotate.ts";
+import { changePackOfDatabase } from "../services/terms/change-pack.ts";
 import { unlinkDatabase } from "../services/databases/unlink.ts";
 
 /** After the owner's checks. */
@@ -29,9 +30,11 @@ export const databases = new Hono<AppEnv>()
     return c.json(created, 201);
   })
   .get("/:id", async (c) => c.json(await getDatabase(c.var.ctx, c.req.param("id"))))
-  .patch("/:id", body(operations.patchDatabase.body), async (c) =>
-    c.json(await actOnDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")), 202),
-  )
+  .patch("/:id", body(operations.patchDatabase.body), async (c) => {
+    const [id, change] = [c.req.param("id"), c.req.valid("json")];
+    if ("packId" in change) return c.json(await changePackOfDatabase(c.var.ctx, id, change));
+    return c.json(await actOnDatabase(c.var.ctx, id, change), 202);
+  })
   .delete("/:id", async (c) => c.json(await removeDatabase(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/credentials", async (c) => {
     c.header("Cache-Control", "no-store");

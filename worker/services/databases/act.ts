@@ -12,7 +12,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
 export async function actOnDatabase(
   ctx: Ctx,
   databaseId: string,
-  { action }: DatabasePatch,
+  { action }: Extract<DatabasePatch, { action: unknown }>,
 ): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

@@ -8,6 +8,7 @@ import {
   databases,
   deployments,
   domains,
+  invoices,
   jobs,
   packs,
   siteEnvVersions,
@@ -159,6 +160,12 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .select()
       .from(commands)
       .where(eq(commands.id, ofTaken("command_id"))),
+    renewals: ctx.db
+      .select({ token: invoices.token })
+      .from(invoices)
+      .where(
+        and(eq(invoices.resourceId, siteId), eq(invoices.kind, "renewal"), eq(invoices.status, "unpaid")),
+      ),
     linked: links.databases,
     links: links.links,
     unplaced: ctx.db
@@ -198,6 +205,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       linkedEnv: linkedEnvOf(ctx, read.linked, read.links),
       deployment: read.deployments[0],
       command: read.commands[0],
+      renewal: read.renewals[0],
       kept: read.kept,
       domains: read.names.map(({ name }) => name),
     });
