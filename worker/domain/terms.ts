@@ -37,7 +37,7 @@ export function applyToTerm(term: Term, event: TermEvent, now: Date): Term {
   if (term.status === "GONE") return term;
   switch (event.kind) {
     case "ticked":
-      return [issued, suspended, warned, deleted].reduce((next, step) => step(next, now), term);
+      return termSteps.reduce((next, step) => step(next, now), term);
     case "renewed": {
       if (!term.renewal) return term;
       const from = term.status === "SUSPENDED" ? now : term.paidUntil;
@@ -88,3 +88,6 @@ const deleted = (term: Term, now: Date): Term =>
   reached(term.warnedAt, warnDays, now)
     ? { ...term, status: "GONE" }
     : term;
+
+/** The cron's steps, in their order; it may end between any two. */
+export const termSteps = [issued, suspended, warned, deleted] as const;
