@@ -7,7 +7,6 @@ import {
   account,
   api,
   bindings,
-  createSite,
   deployResult,
   fail,
   finish,
@@ -123,7 +122,7 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
     const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 1500)];
     const [one, two] = [await make(small), await make(small)];
     const both = await Promise.all([one, two].map((id) => change(path(id), { packId: large })));
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]));
     expect(both.find(({ status }) => status === 409)?.body.reason).toContain("room for 1500 MB");
     const [first, second] = both[0]?.status === 200 ? [one, two] : [two, one];
     await tickAt(addDays(new Date(), 4));

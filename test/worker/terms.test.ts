@@ -5,6 +5,8 @@ import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts"
 import worker from "../../worker/index.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
 import { sendDueMails } from "../../worker/services/mails/send-due.ts";
+import { sql as query } from "drizzle-orm";
+import { addMonthsTo } from "../../worker/services/terms/resource.ts";
 import { contextOf } from "../../worker/context.ts";
 import {
   account,
@@ -57,8 +59,8 @@ const nothingToDo = () => expect(host.waiting().filter(({ type }) => type === "j
 
 type Made = { id: string; paidUntil: Date };
 type Resource = {
-  make(): Promise<Made>;
-  read(id: string): Promise<{ status: string; paidUntil: string | null; packId: string } | undefined>;
+  make: () => Promise<Made>;
+  read: (id: string) => Promise<{ status: string; paidUntil: string | null; packId: string } | undefined>;
   jobs: { stop: string; start: string; restart: string; delete: string };
   path: string;
 };
@@ -317,6 +319,24 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     expect(await invoicesOf(made.id)).toHaveLength(26);
     nothingToDo();
   });
+});
+
+it("D1 adds months as the rules do, to any day and moment", async () => {
+  const days = [
+    "2026-01-31T11:22:33.444Z",
+    "2028-01-31T00:00:00.000Z",
+    "2026-08-31T23:59:59.999Z",
+    "2026-12-15T05:00:00.001Z",
+  ];
+  const cases = days.flatMap((day) => [0, 1, 2, 29, 30].map((later) => addDays(new Date(day), later)));
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  for (const from of cases)
+    for (const months of [1, 3, 6, 12, 24]) {
+      const [row] = await ctx.db.all<{ at: number }>(
+        query`SELECT ${addMonthsTo(query`${from.getTime()}`, query`${months}`)} AS at`,
+      );
+      expect(new Date(row?.at ?? 0)).toEqual(addMonths(from, months));
+    }
 });
 
 it("a suspended site that a host let go comes back by a deployment of its commit", async () => {

@@ -29,12 +29,13 @@ export const beingPaid = (invoiceId: SQL): SQL =>
 export const renewalOf = (resourceId: SQL | string): SQL =>
   sql`invoices WHERE resource_id = ${resourceId} AND kind = 'renewal' AND status = 'unpaid'`;
 
+const day = (...of: SQL[]) => sql`CAST(strftime('%d', ${sql.join(of, sql`, `)}) AS INTEGER)`;
+
 /**
  * `addMonths` of domain/pricing.ts, as SQL over a column of milliseconds: the same day of a later month, or that month's last.
  */
 export function addMonthsTo(time: SQL, months: SQL): SQL {
   const first = sql`'unixepoch', 'start of month', '+' || (${months}) || ' months'`;
-  const day = (...of: SQL[]) => sql`CAST(strftime('%d', ${sql.join(of, sql`, `)}) AS INTEGER)`;
   const seconds = sql`(${time}) / 1000`;
   return sql`(CAST(strftime('%s', ${seconds}, ${first}) AS INTEGER) * 1000 + (${time}) % 86400000 + 86400000 * (
     min(${day(seconds, sql`'unixepoch'`)}, ${day(seconds, first, sql`'+1 month'`, sql`'-1 day'`)}) - 1))`;
