@@ -34,6 +34,7 @@ export default defineConfig({
                 SECRET_KEYS_OLD: "B".repeat(43),
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
                 MAIL_ENDPOINT: "http://mail.test/emails",
+                BERTH_SEED: process.env["BERTH_SEED"] ?? "0",
                 GITHUB_CLIENT_ID: "github-id",
                 GITHUB_CLIENT_SECRET: "github-secret",
               },

@@ -1,4 +1,4 @@
-import type { JobArgs, JobKind, JobResult } from "../protocol/agent/jobs.ts";
+import type { JobArgs, JobKind, JobResult, StopNotice } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
 import type { ImageProvider } from "./build/image-provider.ts";
 import type { BackupStore } from "./backups/store.ts";
@@ -27,8 +27,10 @@ export type JobRun = {
 export type Ingress = {
   /** Send every new request for these names to one of the targets; open connections stay where they are. */
   route(siteId: string, hostnames: readonly string[], targets: readonly Target[]): Promise<void>;
-  /** The names answer 503 with a page that says the site is stopped. */
-  park(siteId: string, hostnames: readonly string[]): Promise<void>;
+  /** The names answer 503 with a page that says the site is stopped, or what the notice says. */
+  park(siteId: string, hostnames: readonly string[], notice?: StopNotice): Promise<void>;
+  /** Other names for what is answered now. */
+  rename(siteId: string, hostnames: readonly string[]): Promise<void>;
   /** A container in service has another address, or stopped or began to answer: same names. */
   readdress(siteId: string, target: Target): Promise<void>;
   /** Parks the site if this container is in service: same names. */

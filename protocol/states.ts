@@ -66,7 +66,7 @@ export type BackupStatus = (typeof backupStatuses)[number];
 export const backupTriggers = ["api", "schedule", "before-restore", "final"] as const;
 export type BackupTrigger = (typeof backupTriggers)[number];
 
-export const invoiceKinds = ["site", "database", "credits", "renewal"] as const;
+export const invoiceKinds = ["site", "database", "credits", "renewal", "change"] as const;
 export type InvoiceKind = (typeof invoiceKinds)[number];
 
 export const invoiceStatuses = ["unpaid", "paid", "void", "refunded"] as const;

@@ -10,6 +10,7 @@ import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
+import { tendTerms } from "./services/terms/tend.ts";
 import { tendBilling } from "./services/payments/tend.ts";
 
 export { DeploymentLog } from "./objects/deployment-log.ts";
@@ -37,6 +38,15 @@ async function tendCommands(ctx: Ctx): Promise<void> {
   }
 }
 
+/** What was paid in time is heard of before anything is suspended. */
+async function tendMoney(ctx: Ctx): Promise<void> {
+  try {
+    await tendBilling(ctx);
+  } finally {
+    await tendTerms(ctx);
+  }
+}
+
 export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
@@ -48,7 +58,7 @@ export default {
         tendBackups(ctx),
         tendCommands(ctx),
         forgetOldRequests(ctx),
-        tendBilling(ctx),
+        tendMoney(ctx),
         forgetOldJobs(ctx),
       ]),
     );

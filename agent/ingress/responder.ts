@@ -4,7 +4,7 @@ import http from "node:http";
 import { dirname } from "node:path";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
-import { byHostname, emptyTable, RouteTable, type Answer } from "./table.ts";
+import { byHostname, emptyTable, noticesByHostname, RouteTable, type Answer } from "./table.ts";
 
 /**
  * Its own small process, which outlives the agent: tells Caddy which container serves a name, and shows a plain page for
@@ -16,6 +16,7 @@ const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
 const reachable = new Reachable();
 let table = emptyTable;
 let names = new Map<string, Answer>();
+let notices: ReturnType<typeof noticesByHostname> = new Map();
 
 function load(): void {
   try {
@@ -23,6 +24,7 @@ function load(): void {
     if (read.version === table.version) return;
     table = read;
     names = byHostname(read);
+    notices = noticesByHostname(read);
     reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
   } catch (error) {
     // Not there yet, or not ours to judge: the last good table goes on answering.
@@ -82,6 +84,19 @@ const page = (
 <title>${title}</title><style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0;padding:1rem;text-align:center}h1{font-size:1.4rem;margin:0}p{opacity:.7}</style>
 <h1>${title}</h1><p>${text}</p></html>`;
 
+const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
+/** Why a stopped site does not answer, and where whoever wants it back pays. */
+function parkedPage(hostname: string): string {
+  const notice = notices.get(hostname);
+  if (!notice) return page("This site is stopped", "Its owner can start it again.");
+  const pay =
+    notice.payUrl === null
+      ? ""
+      : ` <a href="${escaped(notice.payUrl)}" rel="nofollow noreferrer">Pay the open invoice</a>, and it starts again by itself.`;
+  return page("This site is suspended", `Its term is over and has not been renewed. Its data is kept.${pay}`);
+}
+
 const status = http.createServer((request, response) => {
   // What comes through Caddy carries X-Forwarded-For: only the agent may ask, and it hears of what is in the file now.
   if (request.url === "/.berth/version" && request.headers["x-forwarded-for"] === undefined) {
@@ -98,7 +113,7 @@ const status = http.createServer((request, response) => {
   });
   response.end(
     parked
-      ? page("This site is stopped", "Its owner can start it again.")
+      ? parkedPage(hostname)
       : page("There is no site here", "Check the address, or wait a moment if the site was just created."),
   );
 });

@@ -28,9 +28,14 @@ export function openRoutes(file: string, statusPort: number): Ingress {
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target, others };
       }),
-    park: (siteId, hostnames) =>
+    park: (siteId, hostnames, notice) =>
       change((sites) => {
-        sites[siteId] = { hostnames: [...hostnames], target: null, others: [] };
+        sites[siteId] = { hostnames: [...hostnames], target: null, others: [], ...(notice && { notice }) };
+      }),
+    rename: (siteId, hostnames) =>
+      change((sites) => {
+        const site = sites[siteId];
+        if (site) site.hostnames = [...hostnames];
       }),
     readdress: (siteId, target) =>
       change((sites) => {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { StopNotice } from "../../protocol/agent/jobs.ts";
 
 const Target = z.object({
   containerId: z.string(),
@@ -19,6 +20,8 @@ export const RouteTable = z.object({
       target: Target.nullable(),
       /** Further replicas. Apart, so that a responder that is older than its agent still answers. */
       others: z.array(Target).default([]),
+      /** What the page of a stopped site says beside that. */
+      notice: StopNotice.optional(),
     }),
   ),
 });
@@ -28,6 +31,14 @@ export const emptyTable: RouteTable = { version: 0, sites: {} };
 
 /** Where requests for one name go: containers, the page of a stopped site, or the page that knows no such site. */
 export type Answer = readonly { address: string; port: number }[] | "parked" | "unknown";
+
+/** Host name → what the page of its stopped site says. */
+export function noticesByHostname(table: RouteTable): Map<string, StopNotice> {
+  const notices = new Map<string, StopNotice>();
+  for (const { hostnames, target, notice } of Object.values(table.sites))
+    if (!target && notice) for (const hostname of hostnames) notices.set(hostname.toLowerCase(), notice);
+  return notices;
+}
 
 /** Host name → answer, for look-ups. Names are compared in lower case. */
 export function byHostname(table: RouteTable): Map<string, Answer> {

@@ -122,6 +122,14 @@ export const KeptDeployment = Made.extend({
 });
 export type KeptDeployment = z.infer<typeof KeptDeployment>;
 
+/** What the page of a site says that its owner did not stop. */
+export const StopNotice = z.object({
+  reason: z.literal("suspended"),
+  /** Where whoever wants it back pays; null: nothing can be paid now. */
+  payUrl: z.url({ protocol: /^https?$/ }).nullable(),
+});
+export type StopNotice = z.infer<typeof StopNotice>;
+
 /** Job kind → its arguments. A kind without a handler or a result schema does not compile. */
 export const jobArgs = {
   "site.deploy": z.object({
@@ -139,7 +147,7 @@ export const jobArgs = {
   }),
   /** Start the stopped container, or a new one of the same image where it is gone. */
   "site.start": z.object({ run: RunSpec, deploymentId: DeploymentId }),
-  "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
+  "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()), notice: StopNotice.optional() }),
   /** Same image, new container, zero-downtime swap. */
   "site.restart": z.object({ run: RunSpec, deploymentId: DeploymentId }),
   /** Other names for what is served now. */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
 import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
+import { PackChange } from "./packs.ts";
 import { EnvKey, SiteName } from "./sites.ts";
 
 export const DatabaseCreate = z
@@ -23,6 +24,7 @@ export type DatabaseCreated = z.infer<typeof DatabaseCreated>;
 export const DatabasePatch = z.union([
   z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
   z.strictObject({ backups: BackupSettingsPatch }),
+  PackChange,
 ]);
 export type DatabasePatch = z.infer<typeof DatabasePatch>;
 
@@ -40,6 +42,8 @@ export const Database = z
     /** Why it does not run, or was not changed as asked. */
     error: z.string().nullable(),
     packId: z.string(),
+    /** What it is to have: when the change is paid, or from the next renewal on. */
+    nextPackId: z.string().nullable(),
     billingTerm: z.number(),
     /** Its address for the account's sites on the same host. */
     host: z.string(),

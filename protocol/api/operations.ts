@@ -35,7 +35,7 @@ import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
 import { DatabaseInsight, DatabaseQuery, DatabaseQueryResult, DatabaseSchema } from "./insight.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
-import { Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
+import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import {
@@ -131,11 +131,12 @@ export const operations = {
     method: "patch",
     path: "/sites/{id}",
     tag: "Sites",
-    summary: "Run an action, or change domains, environment variables or settings: exactly one of them",
+    summary:
+      "Run an action, or change domains, environment variables, settings or the pack: exactly one of them",
     access: "key",
     body: SitePatch,
     answers: [
-      { status: 200, schema: z.union([EnvChanged, DomainChanged, Site]), when: "A change" },
+      { status: 200, schema: z.union([EnvChanged, DomainChanged, PackChanged, Site]), when: "A change" },
       { status: 202, schema: SiteActionAccepted, when: "An action" },
     ],
     refusals: ["payment_required", "conflict"],
@@ -408,11 +409,11 @@ export const operations = {
     method: "patch",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Start, stop or restart, or change when it is backed up",
+    summary: "Start, stop or restart, or change the pack or when it is backed up",
     access: "key",
     body: DatabasePatch,
     answers: [
-      { status: 200, schema: Database, when: "A change" },
+      { status: 200, schema: z.union([Database, PackChanged]), when: "A change; of the pack" },
       { status: 202, schema: DatabaseActionAccepted, when: "An action" },
     ],
     refusals: ["payment_required", "conflict"],

@@ -31,6 +31,33 @@ export const PackForOperator = Pack.extend({ pids: z.number().int(), active: z.b
 });
 export type PackForOperator = z.infer<typeof PackForOperator>;
 
+const packId = z.string().min(1).max(100);
+
+/** Of a site or database. A dearer pack is paid for the rest of the term and comes then; any other comes with the next renewal. */
+export const PackChange = z.strictObject({
+  packId,
+  /** From the next renewal on. */
+  billingTerm: z.literal([...billingTermsMonths]).optional(),
+});
+export type PackChange = z.infer<typeof PackChange>;
+
+export const PackChanged = z
+  .object({
+    id: z.string(),
+    /** The pack it has now. */
+    packId: z.string(),
+    /** The one that follows; null: none. */
+    nextPackId: z.string().nullable(),
+    /** `never`: it has this pack, and no other follows any more. */
+    takesEffect: z.enum(["now", "on_payment", "at_renewal", "never"]),
+    /** Of what is to be paid first: the change, or the renewal. */
+    invoiceToken: z.string().nullable(),
+    invoiceId: z.string().nullable(),
+    amountCents: z.number().int().nullable(),
+  })
+  .meta({ id: "PackChanged" });
+export type PackChanged = z.infer<typeof PackChanged>;
+
 const percent = z.number().int().min(0).max(90).optional();
 const fields = {
   name: z.string().trim().min(1).max(100),

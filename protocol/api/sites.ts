@@ -1,3 +1,4 @@
+import { PackChange } from "./packs.ts";
 import * as z from "zod";
 import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
 import { Timestamp } from "./common.ts";
@@ -257,6 +258,7 @@ export const SitePatch = z
     z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
     z.strictObject({ domain: DomainChange }),
     z.strictObject({ settings: SiteSettings }),
+    PackChange,
   ])
   .meta({ id: "SitePatch" });
 export type SitePatch = z.infer<typeof SitePatch>;
@@ -290,6 +292,8 @@ export const Site = z
     volumes: z.array(Volume),
     image: z.string().nullable(),
     packId: z.string(),
+    /** What it is to have: when the change is paid, or from the next renewal on. */
+    nextPackId: z.string().nullable(),
     billingTerm: z.number(),
     url: z.string(),
     domains: z.array(Domain),

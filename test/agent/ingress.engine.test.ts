@@ -5,7 +5,9 @@ import { connect, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { createEngine } from "../../agent/docker/engine.ts";
-import type { Ingress, Target } from "../../agent/host.ts";
+import { routeSite } from "../../agent/handlers/route-site.ts";
+import { stopSite } from "../../agent/handlers/stop-site.ts";
+import type { Host, Ingress, JobRun, Target } from "../../agent/host.ts";
 import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 import { freePort, get, TestResponder } from "../support/ingress.ts";
@@ -162,6 +164,36 @@ describe("the ingress", () => {
     expect(await get(port, host)).toMatchObject({ status: 503, text: expect.stringContaining("stopped") });
     await routes.unroute("site_1");
     expect((await get(port, host)).status).toBe(404);
+  });
+
+  it("says that a site is suspended and where to pay, under all its names, until it is back", async () => {
+    const version = await startVersion("back");
+    await routes.route("site_1", [host], [version.target]);
+    const on = { agentId, engine, ingress: routes } as unknown as Host;
+    const payUrl = `https://berth.example/invoice/inv_1?a="><script>alert(1)</script>&b='`;
+    const notice = { reason: "suspended", payUrl } as const;
+    await stopSite(on, { siteId: "site_001", hostnames: [host], notice }, {} as JobRun);
+    await routes.unroute("site_1");
+    const page = await get(port, host);
+    expect(page).toMatchObject({ status: 503, text: expect.stringContaining("suspended") });
+    expect(page.headers["cache-control"]).toBe("no-store");
+    expect(page.text).not.toContain("<script>");
+    const [, link = ""] = /<a href="([^"]*)"/.exec(page.text) ?? [];
+    expect(link.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))).toBe(payUrl);
+    // An agent that starts anew, and other names, keep it.
+    routes = responder.openRoutes();
+    await routeSite(
+      { ...on, ingress: routes },
+      { siteId: "site_001", hostnames: ["own.localhost"] },
+      {} as JobRun,
+    );
+    expect((await get(port, "own.localhost")).text).toContain("suspended");
+    await routes.route("site_001", [host], [version.target]);
+    expect(await get(port, host)).toMatchObject({ status: 200, text: "back" });
+    await stopSite({ ...on, ingress: routes }, { siteId: "site_001", hostnames: [host] }, {} as JobRun);
+    expect((await get(port, host)).text).toContain("stopped");
+    await routes.unroute("site_001");
+    version.stop();
   });
 
   it("keeps its inside from visitors", async () => {

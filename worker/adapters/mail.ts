@@ -4,14 +4,19 @@ export type Mail = { to: string; subject: string; text: string };
 
 export const canMail = (config: Config): boolean => config.MAIL_ENDPOINT !== undefined;
 
-/** Hands one mail to the configured service (https://resend.com/docs/api-reference/emails/send-email). @throws when refused */
-export async function sendMail(config: Config, mail: Mail): Promise<void> {
+/**
+ * Hands one mail to the configured service (https://resend.com/docs/api-reference/emails/send-email).
+ * @param key the same for every try of one mail
+ * @throws when refused
+ */
+export async function sendMail(config: Config, mail: Mail, key?: string): Promise<void> {
   if (config.MAIL_ENDPOINT === undefined)
     throw new Error("This installation sends no mail: set MAIL_ENDPOINT.");
   const response = await fetch(config.MAIL_ENDPOINT, {
     method: "POST",
     headers: {
       "Content-Type": "application/json",
+      ...(key !== undefined && { "Idempotency-Key": key }),
       ...(config.MAIL_TOKEN !== undefined && { Authorization: `Bearer ${config.MAIL_TOKEN}` }),
     },
     body: JSON.stringify({ from: config.MAIL_FROM ?? "Berth <berth@localhost>", ...mail, to: [mail.to] }),

@@ -160,6 +160,18 @@ export const hosts = sqliteTable(
   ],
 );
 
+/** Of sites and databases: how their term ends, and the pack that follows. */
+const term = () => ({
+  suspendedAt: time("suspended_at"),
+  /** Counts for placement already: what is to be paid, or renewed, has room. */
+  nextPackId: text("next_pack_id").$type<Id<"pack">>(),
+  /** When the pack changes; null: when the change is paid, or with the next renewal. */
+  nextPackAt: time("next_pack_at"),
+  nextBillingTerm: integer("next_billing_term"),
+  /** Since when the containers are to have the limits of another pack than they were made with. */
+  packChangedAt: time("pack_changed_at"),
+});
+
 export const sites = sqliteTable(
   "sites",
   {
@@ -211,12 +223,14 @@ export const sites = sqliteTable(
     /** The deployment in service; null until the first one is live. */
     currentDeploymentId: text("current_deployment_id").$type<Id<"deployment">>(),
     paidUntil: time("paid_until"),
+    ...term(),
     /** Written by each accepted command, read by the other statements of its batch. */
     mark: text(),
     createdAt: time("created_at").notNull(),
     updatedAt: time("updated_at").notNull(),
   },
   (t) => [
+    index("sites_term").on(t.paidUntil), // the cron
     index("sites_account").on(t.accountId, t.id), // GET /sites
     uniqueIndex("sites_account_name").on(t.accountId, t.name), // a name is unique per account
     index("sites_status").on(t.status), // the reaper
@@ -271,12 +285,14 @@ export const databases = sqliteTable(
     /** null: not planned yet, or no schedule. */
     nextBackupAt: time("next_backup_at"),
     paidUntil: time("paid_until"),
+    ...term(),
     /** Written by each accepted command, read by the other statements of its batch. */
     mark: text(),
     createdAt: time("created_at").notNull(),
     updatedAt: time("updated_at").notNull(),
   },
   (t) => [
+    index("databases_term").on(t.paidUntil), // the cron
     index("databases_account").on(t.accountId, t.id), // GET /databases
     uniqueIndex("databases_account_name").on(t.accountId, t.name),
     index("databases_status").on(t.status), // the reaper
@@ -585,6 +601,9 @@ export const invoices = sqliteTable(
     resourceId: text("resource_id"),
     /** Months bought. */
     termMonths: integer("term_months"),
+    /** Of a renewal or a change: the pack that is bought, and the end of the term that it follows or is part of. */
+    packId: text("pack_id").$type<Id<"pack">>(),
+    periodEnd: time("period_end"),
     createdAt: time("created_at").notNull(),
     dueAt: time("due_at").notNull(),
     paidAt: time("paid_at"),
@@ -594,9 +613,32 @@ export const invoices = sqliteTable(
   (t) => [
     index("invoices_account").on(t.accountId, t.id), // GET /invoices
     index("invoices_resource").on(t.resourceId),
+    // One renewal for each end of a term, and one at a time to pay, whatever races.
+    uniqueIndex("invoices_renewal")
+      .on(t.resourceId, t.periodEnd)
+      .where(sql`kind = 'renewal' AND status IN ('unpaid', 'paid')`),
+    uniqueIndex("invoices_one_to_pay")
+      .on(t.resourceId)
+      .where(sql`kind IN ('renewal', 'change') AND status = 'unpaid'`),
     index("invoices_due").on(t.status, t.dueAt), // the cron voids what nobody pays
     index("invoices_settlement").on(t.settlementMark), // the statements of one batch
   ],
+);
+
+/** Mail to accounts, written with what it tells. The id names the occasion, so that there is one for each. */
+export const mails = sqliteTable(
+  "mails",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    subject: text().notNull(),
+    text: text().notNull(),
+    createdAt: time("created_at").notNull(),
+    /** When it is tried next; moved on before each try. */
+    tryAt: time("try_at").notNull(),
+    sentAt: time("sent_at"),
+  },
+  (t) => [index("mails_try").on(t.sentAt, t.tryAt), index("mails_created").on(t.createdAt)], // the cron
 );
 
 /** Money that came in, one row per processor reference, for ever. */

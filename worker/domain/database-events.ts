@@ -12,6 +12,9 @@ export const databaseEvents = {
   restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
   rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
   restoreRequested: { from: ["RUNNING", "STOPPED", "FAILED"], wanted: "RUNNING" },
+  /** `wanted` stays, for the day it is paid again. */
+  suspended: { from: ["RUNNING", "STOPPED", "FAILED"], to: "SUSPENDED" },
+  resumed: { from: ["SUSPENDED"], to: "STOPPED" },
   deleteRequested: {
     from: ["PENDING", "PROVISIONING", "RUNNING", "STOPPED", "FAILED", "SUSPENDED"],
     to: "DELETING",

@@ -26,4 +26,20 @@ export function addMonths(from: Date, months: number): Date {
   return to;
 }
 
+/**
+ * What a dearer pack costs for the rest of a term: the difference of the two terms' prices of today, by the share of the term that is
+ * left. Whole cents, rounded down, never negative. A term paid ahead has more than one of itself left.
+ */
+export function proratedCents(
+  [oldTermCents, newTermCents]: readonly [number, number],
+  months: number,
+  paidUntil: Date,
+  now: Date,
+): number {
+  const termMs = paidUntil.getTime() - addMonths(paidUntil, -months).getTime();
+  const leftMs = Math.max(0, paidUntil.getTime() - now.getTime());
+  // In integers: cents by milliseconds are more than a double holds.
+  return Number((BigInt(Math.max(0, newTermCents - oldTermCents)) * BigInt(leftMs)) / BigInt(termMs));
+}
+
 export const addDays = (from: Date, days: number): Date => new Date(from.getTime() + days * 86_400_000);

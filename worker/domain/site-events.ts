@@ -18,6 +18,9 @@ export const siteEvents = {
   startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
   stopRequested: { from: ["RUNNING", "DEPLOYING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  /** `wanted` stays, for the day it is paid again. */
+  suspended: { from: ["DEPLOYING", "RUNNING", "STOPPED", "FAILED"], to: "SUSPENDED" },
+  resumed: { from: ["SUSPENDED"], to: "DEPLOYING" },
   deleteRequested: {
     from: ["PENDING", "DEPLOYING", "RUNNING", "STOPPED", "FAILED", "SUSPENDED"],
     to: "DELETING",

@@ -13,7 +13,8 @@ const starts = {
   site: "Your site is built and started as soon as this is paid.",
   database: "Your database is provisioned as soon as this is paid.",
   credits: "Your credits are added as soon as this is paid.",
-  renewal: "Your term goes on without a break when this is paid.",
+  renewal: "Your term goes on without a break when this is paid. What is suspended starts again by itself.",
+  change: "The larger pack is yours as soon as this is paid: what runs is restarted with it.",
 } as const;
 
 const said = {

@@ -21,6 +21,7 @@ import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
 import { rotatePassword } from "../services/databases/rotate.ts";
+import { changePackOfDatabase } from "../services/terms/change-pack.ts";
 import { unlinkDatabase } from "../services/databases/unlink.ts";
 
 export const databases = new Hono<AppEnv>()
@@ -34,10 +35,10 @@ export const databases = new Hono<AppEnv>()
   })
   .get("/:id", async (c) => c.json(await getDatabase(c.var.ctx, c.req.param("id"))))
   .patch("/:id", body(operations.patchDatabase.body), async (c) => {
-    const patch = c.req.valid("json");
-    return "action" in patch
-      ? c.json(await actOnDatabase(c.var.ctx, c.req.param("id"), patch), 202)
-      : c.json(await scheduleBackups(c.var.ctx, c.req.param("id"), patch.backups));
+    const [id, patch] = [c.req.param("id"), c.req.valid("json")];
+    if ("packId" in patch) return c.json(await changePackOfDatabase(c.var.ctx, id, patch));
+    if ("backups" in patch) return c.json(await scheduleBackups(c.var.ctx, id, patch.backups));
+    return c.json(await actOnDatabase(c.var.ctx, id, patch), 202);
   })
   .delete("/:id", async (c) => c.json(await removeDatabase(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/credentials", async (c) => {

@@ -20,6 +20,7 @@ import { removeSite } from "../services/sites/remove.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { setSiteSettings } from "../services/sites/set-settings.ts";
+import { changePackOfSite } from "../services/terms/change-pack.ts";
 import { listVolumes } from "../services/volumes/list.ts";
 import { removeVolume } from "../services/volumes/remove.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
@@ -39,6 +40,7 @@ export const sites = new Hono<AppEnv>()
     if ("action" in change) return c.json(await actOnSite(c.var.ctx, id, change), 202);
     if ("settings" in change) return c.json(await setSiteSettings(c.var.ctx, id, change.settings));
     if ("domain" in change) return c.json(await changeDomain(c.var.ctx, id, change.domain));
+    if ("packId" in change) return c.json(await changePackOfSite(c.var.ctx, id, change));
     return c.json(await setSiteEnv(c.var.ctx, id, change.envVariables));
   })
   .delete("/:id", async (c) => c.json(await removeSite(c.var.ctx, c.req.param("id")), 202))

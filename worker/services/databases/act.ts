@@ -12,7 +12,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
 export async function actOnDatabase(
   ctx: Ctx,
   databaseId: string,
-  { action }: Extract<DatabasePatch, { action: string }>,
+  { action }: Extract<DatabasePatch, { action: unknown }>,
 ): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

@@ -37,7 +37,7 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
   const id = ctx.newId("database");
   const invoiceId = ctx.newId("invoice");
   const invoiceToken = mintToken("inv", ctx.random(32));
-  const amountCents = termPriceCents(pack.priceCents, input.billingTerm);
+  const amountCents = termPriceCents(pack.priceCents, input.billingTerm, pack.discounts);
   const months = `${input.billingTerm} ${input.billingTerm === 1 ? "month" : "months"}`;
   const description = `Database ${input.name} (${input.type}): ${pack.name}, ${months}`;
   const [created] = await ctx.db.batch([
@@ -75,6 +75,8 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
           lines: sql`${JSON.stringify([{ description, amountCents }])}`.as("lines"),
           resourceId: databases.id,
           termMonths: databases.billingTerm,
+          packId: sql`NULL`.as("pack_id"),
+          periodEnd: sql`NULL`.as("period_end"),
           createdAt: databases.createdAt,
           dueAt: sql`${addDays(now, invoiceDueDays).getTime()}`.as("due_at"),
           paidAt: sql`NULL`.as("paid_at"),

@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from "drizzle-orm";
+import { and, eq, ne, sql, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { jobResults, type DatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -6,13 +6,14 @@ import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents, type DatabaseEventName } from "../../domain/database-events.ts";
 import type { BackupJobKind } from "../backups/finish.ts";
+import { limitsFollowed } from "../terms/queue-restart.ts";
 import { forgetDatabase } from "./remove.ts";
 import { passwordKnown, passwordRetired } from "./rotate.ts";
 import { tendDatabases } from "./tend.ts";
 
 /** Backups and restores: services/backups/finish.ts. */
 export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
-type DatabaseJob = { kind: PlainDatabaseJobKind; databaseId: Id<"database"> };
+type DatabaseJob = { kind: PlainDatabaseJobKind; databaseId: Id<"database">; leasedAt?: Date | null };
 /** The statement that ends the job, and the condition that it did. */
 type End = { end: BatchItem<"sqlite">; ended: SQL };
 
@@ -37,7 +38,7 @@ const moveDatabase = (
 /** The host reports success. @throws ZodError when the result is not of the job's kind */
 export async function finishDatabaseJob(
   ctx: Ctx,
-  { kind, databaseId: id }: DatabaseJob,
+  { kind, databaseId: id, leasedAt = null }: DatabaseJob,
   result: unknown,
   { end, ended }: End,
 ): Promise<void> {
@@ -47,7 +48,11 @@ export async function finishDatabaseJob(
     case "database.restart": {
       const { version } = jobResults[kind].parse(result);
       const event = kind === "database.provision" ? "provisioned" : "started";
-      await ctx.db.batch([end, moveDatabase(ctx, id, event, ended, { version, error: null })]);
+      await ctx.db.batch([
+        end,
+        moveDatabase(ctx, id, event, ended, { version, error: null }),
+        limitsFollowed(ctx, "databases", id, leasedAt, ended),
+      ]);
       return;
     }
     case "database.stop":
@@ -87,7 +92,7 @@ export async function failDatabaseJob(
         ctx.db
           .update(databases)
           .set({ wanted: "RUNNING", error })
-          .where(and(eq(databases.id, id), ended)),
+          .where(and(eq(databases.id, id), ne(databases.status, "SUSPENDED"), ended)),
       ]);
       return;
     case "database.rotate":

@@ -6,12 +6,21 @@ import { backups, databaseLinks, databases, invoices } from "../../db/schema.ts"
 import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { queueBackup } from "../backups/queue.ts";
-import { databaseOwnedBy } from "./owned.ts";
+import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
-/** DELETING is final: work that waits ends, a last backup is made, the host removes container and data, then the record goes. */
-export async function removeDatabase(ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> {
-  const database = await databaseOwnedBy(ctx, databaseId);
+export const removeDatabase = async (ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> =>
+  deleteDatabase(ctx, await databaseOwnedBy(ctx, databaseId));
+
+/**
+ * DELETING is final: work that waits ends, a last backup is made, the host removes container and data, then the record goes.
+ * @param only must hold when it begins
+ */
+export async function deleteDatabase(
+  ctx: Ctx,
+  database: DatabaseRow,
+  only?: SQL,
+): Promise<DatabaseActionAccepted> {
   const { from, to } = databaseEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM databases WHERE id = ${database.id}) = ${mark}`;
@@ -19,7 +28,7 @@ export async function removeDatabase(ctx: Ctx, databaseId: string): Promise<Data
     ctx.db
       .update(databases)
       .set({ status: to, mark, updatedAt: ctx.now() })
-      .where(and(eq(databases.id, database.id), inArray(databases.status, [...from])))
+      .where(and(eq(databases.id, database.id), inArray(databases.status, [...from]), only))
       .returning(),
     ctx.statement(sql`
       UPDATE backups SET status = 'FAILED', error = 'The database was deleted before its turn came.', finished_at = ${ctx.now().getTime()}

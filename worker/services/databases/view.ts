@@ -30,6 +30,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   status: row.status,
   error: row.error,
   packId: row.packId,
+  nextPackId: row.nextPackId,
   billingTerm: row.billingTerm,
   host: databaseHostname(row.name),
   port: databaseEngines[row.type].port,

@@ -2,11 +2,14 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
 
+/** Of the pack it has and the one it is to have, the larger: what is to be paid has room when it is. */
+const packMb = "(SELECT max(memory_mb) FROM packs WHERE id IN (placed.pack_id, placed.next_pack_id))";
+
 /** Memory of host `h`'s databases, and of its sites: those placed there, on their way there, and not yet gone from there. */
 export const placedMb = sql.raw(`(coalesce((
-  SELECT sum(used.memory_mb) FROM sites placed JOIN packs used ON used.id = placed.pack_id
+  SELECT sum(${packMb}) FROM sites placed
   WHERE placed.host_id = h.id OR placed.move_host_id = h.id OR placed.leaving_host_id = h.id), 0)
-  + coalesce((SELECT sum(used.memory_mb) FROM databases placed JOIN packs used ON used.id = placed.pack_id
+  + coalesce((SELECT sum(${packMb}) FROM databases placed
   WHERE placed.host_id = h.id), 0))`);
 
 /** The same arithmetic as `freeMemoryMb`, where a reservation is made in one statement. */

@@ -1,4 +1,4 @@
-import { and, eq, lt, sql, type SQL } from "drizzle-orm";
+import { and, eq, lt, ne, sql, type SQL } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../context.ts";
 import { invoices } from "../../db/schema.ts";
@@ -22,12 +22,12 @@ export async function voidInvoice(ctx: Ctx, invoiceId: string): Promise<Invoice>
   throw conflict(`This invoice is ${after.status}: only an unpaid one can be void. Refund a paid one.`);
 }
 
-/** Unpaid invoices whose day has passed and that nobody is paying right now. */
+/** Unpaid invoices whose day has passed and that nobody is paying right now. Renewals last as long as what they renew. */
 export async function voidOverdue(ctx: Ctx): Promise<void> {
   const overdue = await ctx.db
     .select()
     .from(invoices)
-    .where(and(eq(invoices.status, "unpaid"), lt(invoices.dueAt, ctx.now())))
+    .where(and(eq(invoices.status, "unpaid"), lt(invoices.dueAt, ctx.now()), ne(invoices.kind, "renewal")))
     .limit(50);
   for (const invoice of overdue)
     await makeVoid(ctx, invoice, sql`status IN ('opening', 'open', 'processing')`);

@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from "drizzle-orm";
+import { and, eq, ne, sql, type SQL } from "drizzle-orm";
 import { jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
@@ -11,6 +11,7 @@ import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
+import { limitsFollowed } from "../terms/queue-restart.ts";
 import { forgetSite } from "../sites/forget.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
@@ -87,7 +88,7 @@ export async function finishJob(
     case "database.stop":
     case "database.rotate":
     case "database.delete":
-      await finishDatabaseJob(ctx, { kind: job.kind, databaseId: requireDatabase(job) }, result, {
+      await finishDatabaseJob(ctx, { ...job, kind: job.kind, databaseId: requireDatabase(job) }, result, {
         end,
         ended,
       });
@@ -133,6 +134,7 @@ export async function finishJob(
           .update(sites)
           .set({ status: statusAfterDeployment })
           .where(and(eq(sites.id, requireSite(job)), ended)),
+        limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
       ]);
       ctx.logs.finish(id, "Deployment is live.");
       if (arrived) await moveSites(ctx);
@@ -150,6 +152,16 @@ export async function finishJob(
           .set({ envVersion: sql`coalesce(${job.envVersion}, env_version)`, error: null })
           .where(and(eq(deployments.id, requireDeployment(job)), ended)),
         moveSite(ctx, requireSite(job), "started", ended, true),
+        // Back from suspension.
+        ctx.db
+          .update(sites)
+          .set({ serving: true })
+          .where(and(eq(sites.id, requireSite(job)), eq(sites.status, "DEPLOYING"), ended)),
+        ctx.db
+          .update(sites)
+          .set({ status: statusAfterDeployment })
+          .where(and(eq(sites.id, requireSite(job)), ended)),
+        limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
       ]);
       if (followed.length > 0) await tendDatabases(ctx);
       return { recorded: true, deploymentId: null };
@@ -298,7 +310,7 @@ export async function endAsFailed(
         ctx.db
           .update(sites)
           .set({ wanted: "RUNNING" })
-          .where(and(eq(sites.id, requireSite(job)), ended)),
+          .where(and(eq(sites.id, requireSite(job)), ne(sites.status, "SUSPENDED"), ended)),
       ]);
       break;
     case "site.restart":

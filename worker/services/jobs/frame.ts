@@ -10,6 +10,7 @@ import type {
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import type { commands, deployments, jobs, packs, sites } from "../../db/schema.ts";
+import { payUrl } from "../terms/pay-url.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 type SiteRow = typeof sites.$inferSelect;
@@ -25,6 +26,8 @@ export type JobMaterial = {
   /** The one the job is about. */
   deployment: DeploymentRow | undefined;
   command: typeof commands.$inferSelect | undefined;
+  /** The unpaid one. */
+  renewal: { token: string } | undefined;
   /** Deployments of the site whose images are kept, newest first. */
   kept: DeploymentRow[];
   /** The site's own names that are proven. */
@@ -58,6 +61,20 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
     case "site.restart":
       return { id, kind, args: { run: runOf(ctx, material), deploymentId: deploymentOf(job) } };
     case "site.stop":
+      return {
+        id,
+        kind,
+        args: {
+          siteId: site.id,
+          hostnames: hostnamesOf(ctx, site, domains),
+          ...(site.status === "SUSPENDED" && {
+            notice: {
+              reason: "suspended",
+              payUrl: material.renewal ? payUrl(ctx, material.renewal.token) : null,
+            },
+          }),
+        },
+      };
     case "site.route":
       return { id, kind, args: { siteId: site.id, hostnames: hostnamesOf(ctx, site, domains) } };
     case "site.command": {

@@ -9,6 +9,7 @@ import {
   databases,
   deployments,
   domains,
+  invoices,
   jobs,
   packs,
   siteEnvVersions,
@@ -176,6 +177,12 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       .select()
       .from(backups)
       .where(eq(backups.id, ofTaken("backup_id"))),
+    renewals: ctx.db
+      .select({ token: invoices.token })
+      .from(invoices)
+      .where(
+        and(eq(invoices.resourceId, siteId), eq(invoices.kind, "renewal"), eq(invoices.status, "unpaid")),
+      ),
     linked: links.databases,
     links: links.links,
     unplaced: ctx.db
@@ -226,6 +233,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
       linkedEnv: linkedEnvOf(ctx, read.linked, read.links),
       deployment: read.deployments[0],
       command: read.commands[0],
+      renewal: read.renewals[0],
       kept: read.kept,
       domains: read.names.map(({ name }) => name),
     });

@@ -102,6 +102,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
             ),
           resourceId: sites.id,
           termMonths: sites.billingTerm,
+          packId: sql`NULL`.as("pack_id"),
+          periodEnd: sql`NULL`.as("period_end"),
           createdAt: sites.createdAt,
           dueAt: sql`${addDays(now, invoiceDueDays).getTime()}`.as("due_at"),
           paidAt: sql`NULL`.as("paid_at"),

@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { invoices, sites } from "../../db/schema.ts";
@@ -7,11 +7,16 @@ import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { forgetSite } from "./forget.ts";
-import { siteOwnedBy } from "./owned.ts";
+import { siteOwnedBy, type SiteRow } from "./owned.ts";
 
-/** DELETING is final: open work of the site ends, a host cleans up, then the record goes. */
-export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAccepted> {
-  const site = await siteOwnedBy(ctx, siteId);
+export const removeSite = async (ctx: Ctx, siteId: string): Promise<SiteActionAccepted> =>
+  deleteSite(ctx, await siteOwnedBy(ctx, siteId));
+
+/**
+ * DELETING is final: open work of the site ends, a host cleans up, then the record goes.
+ * @param only must hold when it begins
+ */
+export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<SiteActionAccepted> {
   const { from, to } = siteEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
@@ -19,7 +24,7 @@ export async function removeSite(ctx: Ctx, siteId: string): Promise<SiteActionAc
     ctx.db
       .update(sites)
       .set({ status: to, mark, updatedAt: ctx.now() })
-      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from])))
+      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), only))
       .returning(),
     queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
     cancelCommands(ctx, site.id, deleting),

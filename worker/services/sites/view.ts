@@ -75,6 +75,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     volumes: site.volumes,
     image: site.image,
     packId: site.packId,
+    nextPackId: site.nextPackId,
     billingTerm: site.billingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     domains: site.domains.map(({ verifiedAt, createdAt, ...row }) =>

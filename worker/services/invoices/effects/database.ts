@@ -49,7 +49,7 @@ export const refundedDatabase: NonNullable<(typeof voided)["database"]> = (
 ) => [
   ctx.db
     .update(databases)
-    .set({ paidUntil: now, updatedAt: now })
+    .set({ paidUntil: sql`min(paid_until, ${now.getTime()})`, updatedAt: now })
     .where(
       and(
         eq(databases.id, resourceId as Id<"database">),

@@ -2,8 +2,10 @@ import type { BatchItem } from "drizzle-orm/batch";
 import type { InvoiceKind } from "../../../../protocol/states.ts";
 import type { Ctx } from "../../../context.ts";
 import type { InvoiceRow } from "../view.ts";
+import { paidChange, voidedChange } from "./change.ts";
 import { paidCredits } from "./credits.ts";
 import { paidDatabase, refundedDatabase, voidedDatabase } from "./database.ts";
+import { paidRenewal, refundedRenewal } from "./renewal.ts";
 import { paidSite, refundedSite, voidedSite } from "./site.ts";
 
 /** What a paid invoice causes. */
@@ -22,16 +24,23 @@ export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
   site: paidSite,
   database: paidDatabase,
   credits: paidCredits,
+  renewal: paidRenewal,
+  change: paidChange,
 };
 
 /** Of a batch that voids or refunds an invoice; each selects by the mark, which is unique to the batch. */
 type Undone = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => BatchItem<"sqlite">[];
 
 /** Kind of invoice → what goes with it when it is void: what was never paid. */
-export const voided: Partial<Record<InvoiceKind, Undone>> = { site: voidedSite, database: voidedDatabase };
+export const voided: Partial<Record<InvoiceKind, Undone>> = {
+  site: voidedSite,
+  database: voidedDatabase,
+  change: voidedChange,
+};
 
 /** Kind of invoice → what ends when it is refunded; `mark` is the refund's. Credits go back by the refund's own hold. */
 export const refunded: Partial<Record<InvoiceKind, Undone>> = {
   site: refundedSite,
   database: refundedDatabase,
+  renewal: refundedRenewal,
 };

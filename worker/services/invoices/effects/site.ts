@@ -44,7 +44,7 @@ export const voidedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resource
 export const refundedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId }, mark, now) => [
   ctx.db
     .update(sites)
-    .set({ paidUntil: now, updatedAt: now })
+    .set({ paidUntil: sql`min(paid_until, ${now.getTime()})`, updatedAt: now })
     .where(
       and(eq(sites.id, resourceId as Id<"site">), sql`EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`),
     ),

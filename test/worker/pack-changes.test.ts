@@ -1,0 +1,256 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Job } from "../../protocol/agent/jobs.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { PackChanged, PackForOperator } from "../../protocol/api/packs.ts";
+import { addDays, addMonths } from "../../worker/domain/pricing.ts";
+import {
+  account,
+  api,
+  bindings,
+  deployResult,
+  fail,
+  finish,
+  operator,
+  pay,
+  readyAgent,
+  runningSite,
+  uniqueName,
+} from "./service.ts";
+import { rows } from "./stripe-service.ts";
+import { invoicesOf, payAt, tickAt } from "./terms-service.ts";
+
+let key: string;
+let host: Awaited<ReturnType<typeof readyAgent>>;
+
+beforeEach(async () => {
+  await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
+  await bindings.DB.prepare("DELETE FROM sites").run();
+  await bindings.DB.prepare("DELETE FROM databases").run();
+  key = await account();
+  // Room for 2000 MB.
+  host = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 2512, diskFreeMb: 10_000 });
+  return () => host.close();
+});
+
+const pack = async (kind: "site" | "database", amountCents: number, memoryMb: number, diskGb = 10) =>
+  (
+    await api<PackForOperator>(await operator(), "POST", "/packs", {
+      kind,
+      name: `Pack of ${memoryMb} MB`,
+      amountCents,
+      memoryMb,
+      cpuMilli: 500,
+      diskGb,
+    })
+  ).body.id;
+
+type Change = PackChanged & { reason?: string; issues?: unknown };
+const change = (path: string, body: object) => api<Change>(key, "PATCH", path, body);
+const limitsOf = (job: Job) => {
+  const args = job.args as { run?: { limits: object }; database?: { limits: object } };
+  return (args.run ?? args.database)?.limits;
+};
+async function take(kind: string, on = host) {
+  const { job, attempt } = await on.next("job");
+  expect(job.kind).toBe(kind);
+  return { job, attempt };
+}
+const nothingToDo = () => expect(host.waiting().filter(({ type }) => type === "job")).toEqual([]);
+
+type Row = { pack_id: string; next_pack_id: string | null; paid_until: number; status: string };
+const kinds = [
+  [
+    "site",
+    async (packId: string) => {
+      const { siteId } = await runningSite(key, host, { packId });
+      return siteId;
+    },
+  ],
+  [
+    "database",
+    async (packId: string) => {
+      const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {
+        name: uniqueName("data"),
+        type: "redis",
+        packId,
+      });
+      await pay(body.invoiceToken);
+      const { job, attempt } = await take("database.provision");
+      await finish(host, job, attempt, { version: "7.2" });
+      return body.databaseId;
+    },
+  ],
+] as const;
+
+describe.each(kinds)("another pack for a %s", (kind, make) => {
+  const result = kind === "database" ? { version: "7.2" } : {};
+  const read = async (id: string) => {
+    const [row] = await rows<Row>(`SELECT * FROM ${kind}s WHERE id = ?`, id);
+    if (!row) throw new Error(`There is no ${id}`);
+    return row;
+  };
+  const path = (id: string) => `/${kind}s/${id}`;
+
+  it("that costs more is invoiced for the rest of the term, and is there with its limits once that is paid", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
+    const id = await make(small);
+    const { body } = await change(path(id), { packId: large });
+    expect(body).toMatchObject({ id, packId: small, nextPackId: large, takesEffect: "on_payment" });
+    // Bought a moment ago: all but a moment of the term is left.
+    expect(body.amountCents).toBeGreaterThan(3990);
+    expect(body.amountCents).toBeLessThanOrEqual(4000);
+    expect(await read(id)).toMatchObject({ pack_id: small });
+    nothingToDo();
+    await pay(body.invoiceToken ?? "");
+    expect(await read(id)).toMatchObject({ pack_id: large, next_pack_id: null });
+    const restart = await take(`${kind}.restart`);
+    expect(limitsOf(restart.job)).toMatchObject({ memoryMb: 512 });
+    // It failed: the limits are owed, so it is asked again.
+    await fail(host, restart.job, restart.attempt);
+    await bindings.DB.prepare("UPDATE databases SET status = 'RUNNING' WHERE id = ?").bind(id).run();
+    await tickAt(new Date());
+    nothingToDo();
+    await tickAt(new Date(Date.now() + 11 * 60_000));
+    const again = await take(`${kind}.restart`);
+    await finish(host, again.job, again.attempt, result);
+    await tickAt(new Date(Date.now() + 60 * 60_000));
+    nothingToDo();
+    expect((await invoicesOf(id, "change")).map(({ status }) => status)).toEqual(["paid"]);
+  });
+
+  it("has its memory kept from the moment of the invoice, and free again when nobody pays that", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 1500)];
+    const [one, two] = [await make(small), await make(small)];
+    const both = await Promise.all([one, two].map((id) => change(path(id), { packId: large })));
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]));
+    expect(both.find(({ status }) => status === 409)?.body.reason).toContain("room for 1500 MB");
+    const [first, second] = both[0]?.status === 200 ? [one, two] : [two, one];
+    await tickAt(addDays(new Date(), 4));
+    expect((await invoicesOf(first, "change")).map(({ status }) => status)).toEqual(["void"]);
+    expect(await read(first)).toMatchObject({ pack_id: small, next_pack_id: null });
+    expect((await change(path(second), { packId: large })).status).toBe(200);
+  });
+
+  it("that costs less comes with the next term, which costs what it costs", async () => {
+    const [large, small] = [await pack(kind, 5000, 512), await pack(kind, 1000, 256)];
+    const id = await make(large);
+    const until = new Date((await read(id)).paid_until);
+    const { body } = await change(path(id), { packId: small, billingTerm: 3 });
+    expect(body).toMatchObject({
+      packId: large,
+      nextPackId: small,
+      takesEffect: "at_renewal",
+      invoiceToken: null,
+    });
+    await tickAt(addDays(until, -7));
+    const [renewal] = await invoicesOf(id);
+    expect(renewal).toMatchObject({ amount_cents: 3000 });
+    if (renewal) await payAt(addDays(until, -5), renewal);
+    // What was paid for stays to its end.
+    await tickAt(addDays(until, -1));
+    expect(await read(id)).toMatchObject({ pack_id: large, paid_until: addMonths(until, 3).getTime() });
+    expect((await change(path(id), { packId: large })).status).toBe(409);
+    nothingToDo();
+    await tickAt(until);
+    expect(await read(id)).toMatchObject({ pack_id: small, next_pack_id: null });
+    const { job, attempt } = await take(`${kind}.restart`);
+    expect(limitsOf(job)).toMatchObject({ memoryMb: 256 });
+    await finish(host, job, attempt, result);
+  });
+
+  it("may be taken back, and one while a renewal is open replaces the renewal", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
+    const id = await make(small);
+    await change(path(id), { packId: large });
+    expect((await change(path(id), { packId: small })).body).toMatchObject({
+      takesEffect: "never",
+      nextPackId: null,
+    });
+    expect((await invoicesOf(id, "change")).map(({ status }) => status)).toEqual(["void"]);
+    await bindings.DB.prepare(`UPDATE ${kind}s SET paid_until = ? WHERE id = ?`)
+      .bind(addDays(new Date(), 5).getTime(), id)
+      .run();
+    await tickAt(new Date());
+    const { body } = await change(path(id), { packId: large });
+    expect(body).toMatchObject({ takesEffect: "at_renewal", amountCents: 5000 });
+    expect((await invoicesOf(id)).map(({ status, amount_cents }) => [status, amount_cents])).toEqual([
+      ["void", 1000],
+      ["unpaid", 5000],
+    ]);
+  });
+
+  it("costs nothing where the rest of the term is worth less than can be charged", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 1040, 512)];
+    const id = await make(small);
+    const { body } = await change(path(id), { packId: large });
+    expect(body).toMatchObject({ packId: large, takesEffect: "now", invoiceToken: null });
+    const { job, attempt } = await take(`${kind}.restart`);
+    expect(limitsOf(job)).toMatchObject({ memoryMb: 512 });
+    await finish(host, job, attempt, result);
+  });
+
+  it("that is unpaid when the term is renewed is void, and the old one is renewed", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
+    const id = await make(small);
+    await change(path(id), { packId: large });
+    const until = new Date((await read(id)).paid_until);
+    // The cron stood still for all the while.
+    await bindings.DB.prepare("UPDATE invoices SET due_at = 9e15 WHERE resource_id = ? AND kind = 'change'")
+      .bind(id)
+      .run();
+    await tickAt(addDays(until, -7));
+    expect((await invoicesOf(id, "change")).map(({ status }) => status)).toEqual(["void"]);
+    expect((await invoicesOf(id)).map(({ amount_cents }) => amount_cents)).toEqual([1000]);
+    expect(await read(id)).toMatchObject({ next_pack_id: null });
+  });
+
+  it("is refused before it is paid for, and of another kind", async () => {
+    const other = await pack(kind === "site" ? "database" : "site", 1000, 256);
+    const small = await pack(kind, 1000, 256);
+    const id = await make(small);
+    expect((await change(path(id), { packId: other })).status).toBe(400);
+    expect((await change(path(id), { packId: small, action: "stop" })).status).toBe(400);
+    await bindings.DB.prepare(`UPDATE ${kind}s SET status = 'PENDING' WHERE id = ?`).bind(id).run();
+    expect((await change(path(id), { packId: small })).status).toBe(402);
+  });
+});
+
+it("a site moves to a host that has room for the larger pack, where that was kept for it", async () => {
+  const [small, large] = [await pack("site", 1000, 256), await pack("site", 5000, 3000)];
+  const { siteId } = await runningSite(key, host, { packId: small });
+  expect((await change(`/sites/${siteId}`, { packId: large })).body.reason).toContain(
+    "No host has room for 3000 MB",
+  );
+  const big = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 4000, diskFreeMb: 10_000 });
+  const { body } = await change(`/sites/${siteId}`, { packId: large });
+  expect(body.takesEffect).toBe("on_payment");
+  await pay(body.invoiceToken ?? "");
+  const { job, attempt } = await take("site.deploy", big);
+  expect(limitsOf(job)).toMatchObject({ memoryMb: 3000 });
+  await finish(big, job, attempt, deployResult);
+  expect((await api(key, "GET", `/sites/${siteId}`)).body).toMatchObject({
+    status: "RUNNING",
+    hostId: big.hostId,
+    packId: large,
+  });
+  big.close();
+});
+
+it("a pack too small for a site's replicas or for what its volumes hold is refused", async () => {
+  const [large, small] = [await pack("site", 5000, 512, 20), await pack("site", 1000, 128, 1)];
+  const { siteId } = await runningSite(key, host, { packId: large, replicas: 4 });
+  const refused = await change(`/sites/${siteId}`, { packId: small });
+  expect([refused.status, JSON.stringify(refused.body.issues)]).toEqual([
+    400,
+    expect.stringContaining("128 MB"),
+  ]);
+  const { siteId: full } = await runningSite(key, host, {
+    packId: large,
+    volumes: [{ name: "data", mountPath: "/data" }],
+  });
+  const asking = change(`/sites/${full}`, { packId: small });
+  const { requestId } = await host.next("ask");
+  const volumes = [{ name: "data", sizeMb: 1500 }];
+  host.send({ type: "answer", requestId, answer: { kind: "volumes", volumes }, last: true });
+  expect((await asking).body.reason).toContain("hold 1500 MB");
+});

@@ -1,0 +1,99 @@
+import { sql } from "drizzle-orm";
+import type { Id } from "../../../../protocol/ids.ts";
+import { databaseEvents } from "../../../domain/database-events.ts";
+import { siteEvents } from "../../../domain/site-events.ts";
+import { queueDatabaseJob } from "../../databases/queue.ts";
+import { queueDeployment, queueSiteJob } from "../../deployments/queue.ts";
+import { queueMove } from "../../hosts/queue-move.ts";
+import { queueStop } from "../../terms/queue-stop.ts";
+import { addMonthsTo, inService, tableOf, termedOf } from "../../terms/resource.ts";
+import type { Ctx } from "../../../context.ts";
+import type { InvoiceRow } from "../view.ts";
+import type { EffectOf, voided } from "./index.ts";
+
+/**
+ * The term goes on from its own end, and nothing restarts; what was suspended has a term from now on and starts again by
+ * itself. Another pack begins with the new term.
+ */
+export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
+  const kind = termedOf(invoice.resourceId);
+  if (!kind) throw new Error(`Renewal ${invoice.id} is of nothing that has a term`);
+  const id = invoice.resourceId as Id<"site"> | Id<"database">;
+  const { packId } = invoice;
+  const months = sql`${invoice.termMonths ?? 1}`;
+  const isPaid = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
+  const nowMs = now.getTime();
+  return {
+    statements: [
+      ctx.statement(sql`
+        UPDATE ${tableOf(kind)} SET paid_until = ${addMonthsTo(sql`paid_until`, months)}, billing_term = ${months},
+          next_billing_term = NULL, next_pack_id = CASE WHEN pack_id = ${packId} THEN NULL ELSE ${packId} END,
+          next_pack_at = CASE WHEN pack_id = ${packId} THEN NULL ELSE max(paid_until, ${nowMs}) END, updated_at = ${nowMs}
+        WHERE id = ${id} AND status IN ${inService} AND ${isPaid}`),
+      ctx.statement(sql`
+        UPDATE ${tableOf(kind)} SET paid_until = ${addMonthsTo(sql`${nowMs}`, months)}, billing_term = ${months},
+          next_billing_term = NULL, next_pack_id = NULL, next_pack_at = NULL,
+          pack_changed_at = CASE WHEN pack_id = ${packId} THEN pack_changed_at ELSE ${nowMs} END, pack_id = ${packId},
+          suspended_at = NULL, mark = ${mark}, updated_at = ${nowMs}, status = ${resumed[kind]}
+        WHERE id = ${id} AND status = 'SUSPENDED' AND ${isPaid}`),
+      ...(kind === "sites"
+        ? startSite(ctx, id as Id<"site">, mark)
+        : startDatabase(ctx, id as Id<"database">, mark)),
+    ],
+    hint: () => ctx.hosts.wake(null),
+  };
+};
+
+/** What its owner had stopped stays stopped. */
+const resumed = {
+  sites: sql`CASE WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED' ELSE ${siteEvents.resumed.to} END`,
+  databases: sql`CASE WHEN version IS NULL AND wanted = 'RUNNING' THEN ${databaseEvents.provisionRequested.to} ELSE ${databaseEvents.resumed.to} END`,
+};
+
+/** Its host still has the version that was in service; where it has no host, that is made once more; where it never ran, anew. */
+function startSite(ctx: Ctx, id: Id<"site">, mark: string) {
+  const mine = sql`SELECT id FROM sites WHERE id = ${id} AND mark = ${mark} AND status = 'DEPLOYING'`;
+  return [
+    ...queueMove(ctx, sql`(${mine} AND host_id IS NULL AND current_deployment_id IS NOT NULL)`),
+    ...queueDeployment(ctx, sql`(${mine} AND current_deployment_id IS NULL)`, { trigger: "renewal" }),
+    queueSiteJob(
+      ctx,
+      "site.start",
+      id,
+      sql`s.mark = ${mark} AND s.status = 'DEPLOYING' AND s.host_id IS NOT NULL AND s.current_deployment_id IS NOT NULL`,
+    ),
+    // Its page is that of a stopped site again.
+    queueStop(ctx, "sites", id, sql`r.mark = ${mark} AND r.status = 'STOPPED'`),
+  ];
+}
+
+const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => [
+  queueDatabaseJob(ctx, "database.provision", id, sql`d.mark = ${mark} AND d.status = 'PROVISIONING'`),
+  queueDatabaseJob(
+    ctx,
+    "database.start",
+    id,
+    sql`d.mark = ${mark} AND d.status = 'STOPPED' AND d.wanted = 'RUNNING'`,
+  ),
+];
+
+/** The term it bought is taken back: what has begun of it ends now. */
+export const refundedRenewal: NonNullable<(typeof voided)["site"]> = (ctx, invoice, mark, now) =>
+  takeTermBack(ctx, invoice, mark, now);
+
+export function takeTermBack(
+  ctx: Ctx,
+  { resourceId, periodEnd }: Pick<InvoiceRow, "resourceId" | "periodEnd">,
+  mark: string,
+  now: Date,
+) {
+  const kind = termedOf(resourceId);
+  return kind === null
+    ? []
+    : [
+        ctx.statement(sql`
+          UPDATE ${tableOf(kind)} SET paid_until = min(paid_until, max(${now.getTime()}, ${periodEnd?.getTime() ?? 0})),
+            updated_at = ${now.getTime()}
+          WHERE id = ${resourceId} AND EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`),
+      ];
+}

@@ -1,0 +1,209 @@
+import { and, eq, or, sql, type SQL } from "drizzle-orm";
+import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
+import type { BillingTermMonths } from "../../../protocol/states.ts";
+import type { Ctx } from "../../context.ts";
+import { packs } from "../../db/schema.ts";
+import { AppError, conflict, invalid } from "../../domain/app-error.ts";
+import { addDays, leastCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
+import { refuseTooManyReplicas } from "../../domain/replicas.ts";
+import { mintToken } from "../../domain/tokens.ts";
+import { databaseOwnedBy, type DatabaseRow } from "../databases/owned.ts";
+import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
+import { bestHostFor, freeMb } from "../hosts/placement.ts";
+import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
+import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
+import { currentRunOf } from "../volumes/list.ts";
+import { applyChange, idleLane } from "./apply-change.ts";
+import { issueRenewal } from "./issue.ts";
+import { beingPaid, inService, renewalOf, tableOf, wordOf, type Termed } from "./resource.ts";
+
+type PackRow = typeof packs.$inferSelect;
+
+/** For a change of pack nobody pays within this time, nothing is kept any longer. */
+const changeDueDays = 3;
+
+export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackChange): Promise<PackChanged> {
+  const site = await siteOwnedBy(ctx, siteId);
+  await refuseUnpaid(ctx, site);
+  const { old, next } = await packsOf(ctx, "sites", site, wanted);
+  const [run] = await currentRunOf(ctx, site.id);
+  refuseTooManyReplicas("packId", Math.max(site.replicas, run?.run?.replicas ?? 1), next.memoryMb);
+  if (next.diskGb < old.diskGb) await refuseTooFull(ctx, site, next);
+  return changePack(ctx, "sites", site, { old, next, wanted });
+}
+
+export async function changePackOfDatabase(
+  ctx: Ctx,
+  databaseId: string,
+  wanted: PackChange,
+): Promise<PackChanged> {
+  const database = await databaseOwnedBy(ctx, databaseId);
+  await refuseUnpaidDatabase(ctx, database);
+  return changePack(ctx, "databases", database, {
+    ...(await packsOf(ctx, "databases", database, wanted)),
+    wanted,
+  });
+}
+
+async function packsOf(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, wanted: PackChange) {
+  const found = await ctx.db
+    .select()
+    .from(packs)
+    .where(
+      or(
+        eq(packs.id, row.packId),
+        and(eq(packs.kind, wordOf(kind)), eq(packs.active, true), sql`${packs.id} = ${wanted.packId}`),
+      ),
+    );
+  const old = found.find(({ id }) => id === row.packId);
+  const next = found.find(({ id }) => id === wanted.packId);
+  if (!old) throw new Error(`There is no pack ${row.packId}`);
+  if (!next) throw invalid("packId", `no active ${wordOf(kind)} pack has this id`);
+  return { old, next };
+}
+
+/** @throws AppError conflict where the volumes hold more than the pack allows, or nobody can tell */
+async function refuseTooFull(ctx: Ctx, { id, hostId }: SiteRow, next: PackRow): Promise<void> {
+  const [volume] = await ctx.db.all(sql`SELECT 1 FROM site_volumes WHERE site_id = ${id} LIMIT 1`);
+  if (!volume || hostId === null) return;
+  const answer = await ctx.questions.ask(hostId, { kind: "volumes", siteId: id });
+  if (answer.kind !== "volumes")
+    throw conflict("The site's host cannot say now what its volumes hold: try again when it is up.");
+  const usedMb = answer.volumes.reduce((sum, { sizeMb }) => sum + (sizeMb ?? 0), 0);
+  if (usedMb > next.diskGb * 1024)
+    throw conflict(
+      `The site's volumes hold ${Math.ceil(usedMb)} MB, and ${next.name} has ${next.diskGb * 1024} MB: remove files first, or choose a larger pack.`,
+    );
+}
+
+type Change = { old: PackRow; next: PackRow; wanted: PackChange };
+
+/**
+ * A dearer pack is invoiced for the rest of the term and comes with the payment, and its memory is kept on a host from now
+ * on; where the term is being renewed already, and for any other pack, it comes with the renewal. One batch decides.
+ */
+async function changePack(
+  ctx: Ctx,
+  kind: Termed,
+  row: SiteRow | DatabaseRow,
+  { old, next, wanted }: Change,
+): Promise<PackChanged> {
+  const now = ctx.now();
+  const paidUntil = row.paidUntil;
+  const [renewal] = await ctx.db.all<{ token: string }>(sql`SELECT token FROM ${renewalOf(row.id)}`);
+  if (!paidUntil || paidUntil <= now)
+    throw new AppError("payment_required", renewal ? { invoiceToken: renewal.token } : {});
+  const term = row.billingTerm as BillingTermMonths;
+  const [oldCents, nextCents] = [old, next].map((pack) =>
+    termPriceCents(pack.priceCents, term, pack.discounts),
+  );
+  const isDearer = next.priceCents > old.priceCents && renewal === undefined;
+  const amountCents = proratedCents([oldCents ?? 0, nextCents ?? 0], term, paidUntil, now);
+  // Processors charge no less, and nobody is charged for nothing.
+  const isFree = isDearer && amountCents < leastCents;
+  const isSame = next.id === old.id;
+
+  const mark = ctx.newMark();
+  const changed = sql`(SELECT mark FROM ${tableOf(kind)} WHERE id = ${row.id}) = ${mark}`;
+  const invoiceId = ctx.newId("invoice");
+  const invoiceToken = mintToken("inv", ctx.random(32));
+  const until = paidUntil.toISOString().slice(0, 10);
+  const description = `${kind === "sites" ? "Site" : "Database"} ${row.name}: from ${old.name} to ${next.name} until ${until}`;
+  const dueAt = Math.min(addDays(now, changeDueDays).getTime(), paidUntil.getTime());
+  const nextTerm = wanted.billingTerm ?? row.nextBillingTerm ?? row.billingTerm;
+  const place = room(kind, next);
+  const answers = (await ctx.db.batch([
+    ctx.statement(sql`
+      UPDATE ${tableOf(kind)} AS r SET next_pack_id = ${isSame ? null : next.id},
+        next_billing_term = ${nextTerm === row.billingTerm ? null : nextTerm}, mark = ${mark}, updated_at = ${now.getTime()} ${place.set}
+      WHERE id = ${row.id} AND status IN ${inService} AND pack_id = ${old.id} AND paid_until = ${paidUntil.getTime()}
+        AND next_pack_at IS NULL AND ${place.fits}
+        AND ${renewal ? sql`EXISTS` : sql`NOT EXISTS`} (SELECT 1 FROM ${renewalOf(row.id)})
+        AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.resource_id = r.id AND i.kind IN ('renewal', 'change')
+          AND i.status = 'unpaid' AND ${beingPaid(sql`i.id`)})`),
+    ctx.statement(sql`
+      UPDATE invoices SET status = 'void'
+      WHERE resource_id = ${row.id} AND kind IN ('renewal', 'change') AND status = 'unpaid' AND ${changed}`),
+    ctx.statement(sql`
+      INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, resource_id, pack_id, period_end,
+        created_at, due_at)
+      SELECT ${invoiceId}, ${invoiceToken}, r.account_id, 'change', 'unpaid', ${amountCents}, ${next.currency},
+        ${JSON.stringify([{ description, amountCents }])}, r.id, ${next.id}, r.paid_until, ${now.getTime()}, ${dueAt}
+      FROM ${tableOf(kind)} r WHERE r.id = ${row.id} AND r.mark = ${mark} AND ${isDearer && !isFree}`),
+    ctx.db
+      .select({ id: sql<string>`${row.id}` })
+      .from(packs)
+      .where(and(eq(packs.id, old.id), changed)),
+    ...(isFree ? applyChange(ctx, kind, row.id, mark, sql`r.mark = ${mark}`) : []),
+  ])) as unknown[][];
+  if (answers[3]?.length !== 1) throw await refusal(ctx, kind, row, next);
+  ctx.hosts.wake(row.hostId);
+  const invoice = isDearer && !isFree ? { invoiceToken, invoiceId, amountCents } : await reissue();
+  return {
+    id: row.id,
+    packId: isFree ? next.id : old.id,
+    nextPackId: isFree || isSame ? null : next.id,
+    takesEffect: isFree
+      ? "now"
+      : isDearer
+        ? "on_payment"
+        : isSame && nextTerm === row.billingTerm
+          ? "never"
+          : "at_renewal",
+    ...invoice,
+  };
+
+  /** The renewal that was there is void: it had another price. */
+  async function reissue() {
+    if (renewal)
+      await issueRenewal(ctx, kind, { ...row, paidUntil: paidUntil?.getTime() ?? 0, suspendedAt: null });
+    const [open] = await ctx.db.all<{ invoiceToken: string; invoiceId: string; amountCents: number }>(
+      sql`SELECT token AS invoiceToken, id AS invoiceId, amount_cents AS amountCents FROM ${renewalOf(row.id)}`,
+    );
+    return open ?? { invoiceToken: null, invoiceId: null, amountCents: null };
+  }
+}
+
+/** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
+function room(kind: Termed, next: PackRow): { fits: SQL; set: SQL } {
+  const more = sql`(${next.memoryMb} - (SELECT max(memory_mb) FROM packs WHERE id IN (r.pack_id, r.next_pack_id)))`;
+  const here = sql`(r.host_id IS NULL OR ${more} <= 0 OR ${more} <= (SELECT ${freeMb} FROM hosts h WHERE h.id = r.host_id))`;
+  if (kind === "databases") return { fits: here, set: sql`` };
+  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND ${freeMb} >= ${next.memoryMb}`)})`;
+  const moves = sql`(r.status IN ('RUNNING', 'STOPPED') AND r.leaving_host_id IS NULL AND ${idleLane(sql`r.id`)}
+    AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = r.id))`;
+  return {
+    fits: sql`(${here} OR ${moves} AND ${other} IS NOT NULL)`,
+    set: sql`, move_host_id = CASE WHEN NOT ${here} THEN ${other} WHEN ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END`,
+  };
+}
+
+async function refusal(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, next: PackRow): Promise<AppError> {
+  const [now] = await ctx.db.all<{
+    status: string;
+    nextPackAt: number | null;
+    isPaid: number;
+    fits: number;
+  }>(sql`
+    SELECT r.status, r.next_pack_at AS nextPackAt, ${room(kind, next).fits} AS fits, EXISTS (
+      SELECT 1 FROM invoices i WHERE i.resource_id = r.id AND i.kind IN ('renewal', 'change') AND i.status = 'unpaid'
+        AND ${beingPaid(sql`i.id`)}) AS isPaid
+    FROM ${tableOf(kind)} r WHERE r.id = ${row.id}`);
+  const what = wordOf(kind);
+  if (!now || now.status === "DELETING") return conflict(`A DELETING ${what} has no other pack.`);
+  if (now.isPaid === 1)
+    return conflict(
+      "Its open invoice is being paid: look at it, and change the pack when it is paid or an hour has passed.",
+    );
+  if (now.nextPackAt !== null)
+    return conflict(
+      `Another pack is paid for and begins on ${new Date(now.nextPackAt).toISOString().slice(0, 10)}: change it after that.`,
+    );
+  if (now.fits === 0)
+    return conflict(
+      kind === "databases"
+        ? `Its host has no room for ${next.memoryMb} MB, and a database does not move, as its data is there: ask the operator for more room.`
+        : `No host has room for ${next.memoryMb} MB that this site could run on; one with volumes or databases does not move. Ask the operator for more room.`,
+    );
+  return conflict(`The ${what} was changed at the same moment: look at it, then try again.`);
+}

@@ -1,0 +1,58 @@
+import { sql, type SQL } from "drizzle-orm";
+import { isId, type Id } from "../../../protocol/ids.ts";
+
+/** What has a term. The statements of this folder are the same for both, but for the table. */
+export type Termed = "sites" | "databases";
+export const termed: readonly Termed[] = ["sites", "databases"];
+
+export const tableOf = (kind: Termed): SQL => sql.raw(kind);
+export const wordOf = (kind: Termed): "site" | "database" => (kind === "sites" ? "site" : "database");
+
+/** Of which kind an invoice's resource is. */
+export const termedOf = (resourceId: string | null): Termed | null =>
+  resourceId === null
+    ? null
+    : isId("site", resourceId)
+      ? "sites"
+      : isId("database", resourceId)
+        ? "databases"
+        : null;
+
+/** Statuses of what is being paid for term by term; what was never paid or is going has no term. */
+export const inService = sql.raw("('DEPLOYING', 'PROVISIONING', 'RUNNING', 'STOPPED', 'FAILED')");
+
+/** A checkout through which the invoice may still be paid. */
+export const beingPaid = (invoiceId: SQL): SQL =>
+  sql`EXISTS (SELECT 1 FROM checkouts WHERE invoice_id = ${invoiceId} AND status IN ('opening', 'open', 'processing'))`;
+
+/** The unpaid renewal of the resource. */
+export const renewalOf = (resourceId: SQL | string): SQL =>
+  sql`invoices WHERE resource_id = ${resourceId} AND kind = 'renewal' AND status = 'unpaid'`;
+
+const day = (...of: SQL[]) => sql`CAST(strftime('%d', ${sql.join(of, sql`, `)}) AS INTEGER)`;
+
+/**
+ * `addMonths` of domain/pricing.ts, as SQL over a column of milliseconds: the same day of a later month, or that month's last.
+ */
+export function addMonthsTo(time: SQL, months: SQL): SQL {
+  const first = sql`'unixepoch', 'start of month', '+' || (${months}) || ' months'`;
+  const seconds = sql`(${time}) / 1000`;
+  return sql`(CAST(strftime('%s', ${seconds}, ${first}) AS INTEGER) * 1000 + (${time}) % 86400000 + 86400000 * (
+    min(${day(seconds, sql`'unixepoch'`)}, ${day(seconds, first, sql`'+1 month'`, sql`'-1 day'`)}) - 1))`;
+}
+
+export type TermRow = {
+  id: Id<"site"> | Id<"database">;
+  accountId: Id<"account">;
+  name: string;
+  status: string;
+  hostId: Id<"host"> | null;
+  paidUntil: number;
+  suspendedAt: number | null;
+};
+
+/** Rows whose turn it is, oldest term first. @param due a condition on the row `r` */
+export const selectDue = (kind: Termed, due: SQL): SQL => sql`
+  SELECT r.id, r.account_id AS accountId, r.name, r.status, r.host_id AS hostId, r.paid_until AS paidUntil,
+    r.suspended_at AS suspendedAt
+  FROM ${tableOf(kind)} r WHERE ${due} ORDER BY r.paid_until LIMIT 100`;

@@ -1,0 +1,26 @@
+import type { Ctx } from "../../context.ts";
+import { sendDueMails } from "../mails/send-due.ts";
+import { changeDue } from "./change-due.ts";
+import { deleteExpired } from "./delete-expired.ts";
+import { healSuspended } from "./heal-suspended.ts";
+import { issueRenewals } from "./issue.ts";
+import { remindOwners } from "./remind.ts";
+import { suspendOverdue } from "./suspend.ts";
+
+/** In the order of a term's life. Each step is repeatable, and none waits for another that fails. */
+const steps = [
+  issueRenewals,
+  suspendOverdue,
+  remindOwners,
+  deleteExpired,
+  changeDue,
+  healSuspended,
+  sendDueMails,
+];
+
+/** By cron. */
+export async function tendTerms(ctx: Ctx): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) await step(ctx).catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, "Terms were not tended whole");
+}
