@@ -16,6 +16,7 @@ ALTER TABLE `databases` ADD `next_pack_at` integer;--> statement-breakpoint
 ALTER TABLE `databases` ADD `next_billing_term` integer;--> statement-breakpoint
 ALTER TABLE `databases` ADD `pack_changed_at` integer;--> statement-breakpoint
 CREATE INDEX `databases_term` ON `databases` (`paid_until`);--> statement-breakpoint
+CREATE INDEX `databases_next_pack` ON `databases` (`next_pack_at`) WHERE next_pack_at IS NOT NULL;--> statement-breakpoint
 ALTER TABLE `invoices` ADD `pack_id` text;--> statement-breakpoint
 ALTER TABLE `invoices` ADD `period_end` integer;--> statement-breakpoint
 CREATE UNIQUE INDEX `invoices_renewal` ON `invoices` (`resource_id`,`period_end`) WHERE kind = 'renewal' AND status IN ('unpaid', 'paid');--> statement-breakpoint
@@ -25,4 +26,5 @@ ALTER TABLE `sites` ADD `next_pack_id` text;--> statement-breakpoint
 ALTER TABLE `sites` ADD `next_pack_at` integer;--> statement-breakpoint
 ALTER TABLE `sites` ADD `next_billing_term` integer;--> statement-breakpoint
 ALTER TABLE `sites` ADD `pack_changed_at` integer;--> statement-breakpoint
-CREATE INDEX `sites_term` ON `sites` (`paid_until`);
+CREATE INDEX `sites_term` ON `sites` (`paid_until`);--> statement-breakpoint
+CREATE INDEX `sites_next_pack` ON `sites` (`next_pack_at`) WHERE next_pack_at IS NOT NULL;

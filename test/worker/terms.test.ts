@@ -128,6 +128,16 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     return time;
   }
 
+  /** Deleted by its host; a database's last backup comes first, and does not hold it up. */
+  async function deleted(): Promise<void> {
+    if (name === "database") {
+      const { job, attempt } = await host.next("job");
+      expect(job.kind).toBe("database.backup");
+      await fail(host, job, attempt, "Not in this test.");
+    }
+    await done(jobs.delete);
+  }
+
   it("is renewed by one invoice, issued seven days before its end, and goes on from there without a restart", async () => {
     const { id, paidUntil } = await make();
     await tickAt(new Date(addDays(paidUntil, -7).getTime() - 1));
@@ -246,7 +256,7 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     await tickAt(addDays(time, 30));
     expect((await read(made.id))?.status).toBe("DELETING");
     expect((await invoicesOf(made.id)).map(({ status }) => status)).toEqual(["void"]);
-    await done(jobs.delete);
+    await deleted();
     expect(await read(made.id)).toBeUndefined();
   });
 
@@ -263,7 +273,7 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     expect((await read(made.id))?.status).toBe("SUSPENDED");
     await tickAt(addDays(later, 7));
     expect((await read(made.id))?.status).toBe("DELETING");
-    await done(jobs.delete);
+    await deleted();
   });
 
   it("waits with the suspension while a payment is at the bank", async () => {

@@ -231,6 +231,9 @@ export const sites = sqliteTable(
   },
   (t) => [
     index("sites_term").on(t.paidUntil), // the cron
+    index("sites_next_pack")
+      .on(t.nextPackAt)
+      .where(sql`next_pack_at IS NOT NULL`),
     index("sites_account").on(t.accountId, t.id), // GET /sites
     uniqueIndex("sites_account_name").on(t.accountId, t.name), // a name is unique per account
     index("sites_status").on(t.status), // the reaper
@@ -293,6 +296,9 @@ export const databases = sqliteTable(
   },
   (t) => [
     index("databases_term").on(t.paidUntil), // the cron
+    index("databases_next_pack")
+      .on(t.nextPackAt)
+      .where(sql`next_pack_at IS NOT NULL`),
     index("databases_account").on(t.accountId, t.id), // GET /databases
     uniqueIndex("databases_account_name").on(t.accountId, t.name),
     index("databases_status").on(t.status), // the reaper

@@ -51,8 +51,8 @@ export type TermRow = {
   suspendedAt: number | null;
 };
 
-/** Rows whose turn it is, oldest term first. @param due a condition on the row `r` */
+/** Rows whose turn it is, oldest term first; `+`: found by what they are due for, not read through in that order. @param due a condition on the row `r` */
 export const selectDue = (kind: Termed, due: SQL): SQL => sql`
   SELECT r.id, r.account_id AS accountId, r.name, r.status, r.host_id AS hostId, r.paid_until AS paidUntil,
     r.suspended_at AS suspendedAt
-  FROM ${tableOf(kind)} r WHERE ${due} ORDER BY r.paid_until LIMIT 100`;
+  FROM ${tableOf(kind)} r WHERE ${due} ORDER BY +r.paid_until LIMIT 100`;
