@@ -47,10 +47,11 @@ const relations = (kinds: string): string =>
    WHERE c.relkind IN (${kinds}) AND c.relpersistence <> 't' AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "c.oid")}`;
 
 /** Types whose hash is that of their value: of an enum it is that of a number which differs from server to server. */
-const plainTypes = [
-  ...["bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar", "bytea"],
-  ...["date", "time", "timetz", "timestamp", "timestamptz", "interval", "uuid", "jsonb", "inet", "macaddr"],
-]
+const plainTypes = (
+  "bool int2 int4 int8 float4 float8 numeric text varchar bpchar bytea " +
+  "date time timetz timestamp timestamptz interval uuid jsonb inet macaddr"
+)
+  .split(" ")
   .map((type) => `'${type}'::regtype`)
   .join(", ");
 const listTables = `SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
