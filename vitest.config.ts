@@ -35,6 +35,8 @@ export default defineConfig({
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
                 MAIL_ENDPOINT: "http://mail.test/emails",
                 BERTH_SEED: process.env["BERTH_SEED"] ?? "0",
+                // `npm run check` takes a few seeds only.
+                BERTH_SIMULATION_SECONDS: process.env["BERTH_SIMULATION_SECONDS"] ?? "60",
                 GITHUB_CLIENT_ID: "github-id",
                 GITHUB_CLIENT_SECRET: "github-secret",
               },

@@ -7,6 +7,7 @@ const run = (name: string, args: string[]): Promise<boolean> =>
     const started = performance.now();
     const child = spawn(join(projectRoot, "node_modules", ".bin", name), args, {
       cwd: projectRoot,
+      env: { ...process.env, BERTH_SIMULATION_SECONDS: "5" },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";

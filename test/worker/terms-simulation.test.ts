@@ -23,8 +23,9 @@ import { buyCredits, rows } from "./stripe-service.ts";
 afterEach(() => vi.restoreAllMocks());
 
 /** One run again: `BERTH_SEED=123 vitest run --project worker test/worker/terms-simulation.test.ts`. */
-const seedAgain = Number((bindings as { BERTH_SEED?: string }).BERTH_SEED ?? 0);
-const budgetMs = 60_000;
+const given = bindings as { BERTH_SEED?: string; BERTH_SIMULATION_SECONDS?: string };
+const seedAgain = Number(given.BERTH_SEED ?? 0);
+const budgetMs = 1000 * Number(given.BERTH_SIMULATION_SECONDS ?? 60);
 const leastSeeds = 5;
 const steps = 30;
 const settlementReasons = ["invoice_void", "paid_twice", "wrong_amount", "wrong_currency"];
