@@ -1,27 +1,16 @@
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
+import { admin, identifier, psqlCommand } from "../databases/postgresql.ts";
 import type { Copier, Server } from "./copier.ts";
 import { demandSuccess, feed } from "./copier.ts";
 import { Session } from "./session.ts";
 import { strayMark } from "./strays.ts";
 
-const admin = "berth";
 const env = [strayMark, "PGOPTIONS=-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"];
-
-const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 const open = async ({ engine, id, spec }: Server): Promise<Session> =>
   new Session(
     await engine.pipe(id, {
-      command: [
-        "psql",
-        "--no-psqlrc",
-        "--quiet",
-        "--tuples-only",
-        "--no-align",
-        "--set=ON_ERROR_STOP=1",
-        `--username=${admin}`,
-        `--dbname=${spec.databaseName}`,
-      ],
+      command: psqlCommand(spec.databaseName),
       env,
     }),
     (word) => `SELECT '${word}';`,

@@ -132,12 +132,14 @@ export async function describeSource(
   return { commit, commitMessage: subject.slice(0, 500) };
 }
 
-function refusalOf(stderr: string, { address, branch }: GitSource): string {
+function refusalOf(printed: string, { address, branch }: GitSource): string {
+  // Git repeats the address, which may say anything: a port with 401 in it, a repository named after 404.
+  const stderr = printed.replaceAll(address, "");
   if (/Remote branch .* not found/i.test(stderr))
     return `The branch ${branch} does not exist in ${address}: choose another branch, or push it.`;
-  if (/not found|does not exist|404/i.test(stderr))
+  if (/not found|does not exist|\b404\b/i.test(stderr))
     return `The repository ${address} does not exist, or it is private: check the address, or set gitToken.`;
-  if (/Authentication failed|could not read Username|403|401/i.test(stderr))
+  if (/Authentication failed|could not read Username|\b40[13]\b/i.test(stderr))
     return `The repository ${address} needs a token: set gitToken to one that may read it.`;
   if (/Could not resolve|Connection refused|timed out|Failed to connect|SSL|certificate/i.test(stderr))
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;

@@ -4,25 +4,23 @@ import { maxConnections, type DatabaseEngine } from "./engine.ts";
 import { scramVerifier } from "./verifiers.ts";
 
 /** Berth's own superuser: the customer's logins are none. */
-const admin = "berth";
+export const admin = "berth";
 
-const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** Over the container's own socket, which the image trusts: nobody else has a shell in there. */
-const psql = (database: string, input: string) => ({
-  command: [
-    "psql",
-    "--no-psqlrc",
-    "--quiet",
-    "--tuples-only",
-    "--no-align",
-    "--set=ON_ERROR_STOP=1",
-    `--username=${admin}`,
-    `--dbname=${database}`,
-  ],
-  input,
-});
+export const psqlCommand = (database: string) => [
+  "psql",
+  "--no-psqlrc",
+  "--quiet",
+  "--tuples-only",
+  "--no-align",
+  "--set=ON_ERROR_STOP=1",
+  `--username=${admin}`,
+  `--dbname=${database}`,
+];
+const psql = (database: string, input: string) => ({ command: psqlCommand(database), input });
 
 /**
  * The role named as the database owns it and everything in it; logins are its members and act as it, so that what one of

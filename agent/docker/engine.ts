@@ -204,6 +204,17 @@ export function createEngine(options: { socketPath: string }): Engine {
     }
   }
 
+  async function begin(id: string, { command, env = [] }: Omit<Program, "input">) {
+    const exec = await docker.getContainer(id).exec({
+      Cmd: [...command],
+      Env: [...env],
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+    });
+    return { exec, stream: await exec.start({ hijack: true, stdin: true }) };
+  }
+
   const removeContainer = async (id: string) => {
     // 409: somebody else removes it right now.
     await unless([404, 409], docker.getContainer(id).remove({ force: true, v: true }));
@@ -274,7 +285,7 @@ export function createEngine(options: { socketPath: string }): Engine {
 
     async volumes(labels) {
       const { Volumes } = await docker.listVolumes({ filters: filters(labels) });
-      return Volumes.map(({ Name, Labels, Mountpoint }) => ({
+      return (Volumes ?? []).map(({ Name, Labels, Mountpoint }) => ({
         name: Name,
         labels: Labels,
         folder: Mountpoint,
@@ -303,15 +314,8 @@ export function createEngine(options: { socketPath: string }): Engine {
     writeFiles: async (id, folder, tar) =>
       void (await docker.getContainer(id).putArchive(tar, { path: folder })),
 
-    async execute(id, { command, env = [], input = "" }) {
-      const exec = await docker.getContainer(id).exec({
-        Cmd: [...command],
-        Env: [...env],
-        AttachStdin: true,
-        AttachStdout: true,
-        AttachStderr: true,
-      });
-      const stream = await exec.start({ hijack: true, stdin: true });
+    async execute(id, { input = "", ...program }) {
+      const { exec, stream } = await begin(id, program);
       const chunks: Buffer[] = [];
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       const ended = once(stream, "end");
@@ -322,15 +326,8 @@ export function createEngine(options: { socketPath: string }): Engine {
       return { exitCode: ExitCode ?? 1, stdout: demultiplex(raw, 1), stderr: demultiplex(raw, 2) };
     },
 
-    async pipe(id, { command, env = [] }) {
-      const exec = await docker.getContainer(id).exec({
-        Cmd: [...command],
-        Env: [...env],
-        AttachStdin: true,
-        AttachStdout: true,
-        AttachStderr: true,
-      });
-      const stream = await exec.start({ hijack: true, stdin: true });
+    async pipe(id, program) {
+      const { exec, stream } = await begin(id, program);
       let stderr = "";
       return {
         input: stream,

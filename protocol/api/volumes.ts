@@ -10,25 +10,15 @@ export const VolumeName = z
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
 
 /** What a container cannot do without, or must not change: these and all below them. */
-const systemFolders = [
-  "/bin",
-  "/boot",
-  "/dev",
-  "/etc",
-  "/lib",
-  "/lib32",
-  "/lib64",
-  "/libx32",
-  "/proc",
-  "/run",
-];
-const moreSystemFolders = ["/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/sbin", "/var/run"];
+const systemFolders = (
+  "/bin /boot /dev /etc /lib /lib32 /lib64 /libx32 /proc /run /sbin /sys " +
+  "/usr/bin /usr/lib /usr/sbin /var/run"
+).split(" ");
 /** These, but not what is below them. */
 const roots = ["/", "/usr", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"];
 
 const isSystemFolder = (path: string): boolean =>
-  roots.includes(path) ||
-  [...systemFolders, ...moreSystemFolders].some((one) => path === one || path.startsWith(`${one}/`));
+  roots.includes(path) || systemFolders.some((one) => path === one || path.startsWith(`${one}/`));
 
 /** An absolute path in the container, without `.`, `..`, empty segments or characters that need quoting. */
 export const MountPath = z

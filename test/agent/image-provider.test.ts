@@ -99,7 +99,11 @@ describe("a deployment", () => {
     const engine: Partial<Engine> = {
       imageId: (name) => Promise.resolve(here.has(name) ? `sha256:${"a".repeat(64)}` : null),
       pullImage: (name) => (pulled.push(name), Promise.reject(new Error("no registry"))),
-      build: ({ tag }) => (built.push(tag), here.add(tag), Promise.resolve()),
+      build: async ({ tag, context }) => {
+        for await (const _ of context);
+        built.push(tag);
+        here.add(tag);
+      },
     };
     const host: Partial<Host> = {
       engine: engine as Engine,

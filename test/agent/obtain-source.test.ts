@@ -124,6 +124,11 @@ async function obtain(
 const submodules = { submodules: true };
 const lfs = { lfs: true };
 
+it("a repository is refused for what Git says of it, not for its name", async () => {
+  const name = `${redirectingHost()}/owner/401-404-not-found.git`;
+  await expect(obtain("x", { address: name })).rejects.toThrow(/redirects/);
+});
+
 describe("submodules", () => {
   it("are refused unless asked for", async () => {
     const inner = unique("inner");

@@ -8,6 +8,11 @@ export function randomOf(seed: number) {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   };
   const below = (limit: number) => Math.floor(next() * limit);
-  return { below, pick: <T>(list: readonly [T, ...T[]]): T => list[below(list.length)] ?? list[0] };
+  function pick<T>(list: readonly [T, ...T[]]): T;
+  function pick<T>(list: readonly T[]): T | undefined;
+  function pick<T>(list: readonly T[]): T | undefined {
+    return list[below(list.length)];
+  }
+  return { below, pick };
 }
 export type Random = ReturnType<typeof randomOf>;

@@ -12,23 +12,11 @@ import { readEvent, receiveEvent } from "../../worker/services/payments/receive-
 import { reconcilePayments } from "../../worker/services/payments/reconcile.ts";
 import { refundInvoice } from "../../worker/services/payments/refund.ts";
 import { account, api, bindings, operator } from "./service.ts";
+import { randomOf } from "../support/random.ts";
 import { crashingDatabase, type CrashPoint } from "./crashing-database.ts";
 import { buyCredits, credits, rows, stripeService } from "./stripe-service.ts";
 
 afterEach(() => vi.restoreAllMocks());
-
-/** mulberry32: the same seed is the same run. */
-function randomOf(seed: number) {
-  let state = seed;
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-  const below = (limit: number) => Math.floor(next() * limit);
-  return { below, pick: <T>(list: readonly T[]): T | undefined => list[below(list.length)] };
-}
 
 const hourMs = 3_600_000;
 const settlementReasons = ["invoice_void", "paid_twice", "wrong_amount", "wrong_currency"];

@@ -10,6 +10,9 @@ export const termPriceCents = (
   discounts: Discounts = {},
 ): number => Math.floor((monthCents * months * (100 - (discounts[months] ?? 0)) + 50) / 100);
 
+export const termText = (months: BillingTermMonths): string =>
+  `${months} ${months === 1 ? "month" : "months"}`;
+
 /** Processors charge no less. */
 export const leastCents = 50;
 

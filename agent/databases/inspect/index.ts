@@ -3,12 +3,15 @@ import { maxResultBytes } from "../../../protocol/api/insight.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../container.ts";
-import { mysql } from "./mysql.ts";
 import { StatementError, type Inspector, type Place } from "./place.ts";
-import { postgresql } from "./postgresql.ts";
 import { redis } from "./redis.ts";
 
-const inspectors: Record<ServerQuestion["type"], Inspector> = { postgresql, mysql, redis };
+/** The two clients cost every agent 25 MB, so each is loaded at the first question to its server. */
+const inspectors: Record<ServerQuestion["type"], () => Promise<Inspector>> = {
+  postgresql: async () => (await import("./postgresql.ts")).postgresql,
+  mysql: async () => (await import("./mysql.ts")).mysql,
+  redis: () => Promise.resolve(redis),
+};
 
 /** Beside its own limit, which the server keeps: time to say so, and for a server that does not keep it. */
 const graceMs = 2000;
@@ -78,7 +81,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
   };
 
   async function answer(question: ServerQuestion, place: Place): Promise<Answer> {
-    const inspector = inspectors[question.type];
+    const inspector = await inspectors[question.type]();
     switch (question.kind) {
       case "insight":
         return { kind: "insight", insight: await inspector.insight(place) };

@@ -9,6 +9,7 @@ import { maxVerifications } from "../../domain/backup-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { dataKeyOf } from "./keys.ts";
 import { queueVerification } from "./queue.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 export type BackupJobKind = "database.backup" | "database.verify" | "database.restore";
 type BackupJob = typeof jobs.$inferSelect & { kind: BackupJobKind };
@@ -111,7 +112,7 @@ export async function finishBackupJob(
           ctx,
           "database.start",
           sql`${job.databaseId}`,
-          sql`${ended} AND d.wanted = 'RUNNING' AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = d.id AND status IN ('QUEUED', 'LEASED'))`,
+          sql`${ended} AND d.wanted = 'RUNNING' AND ${idleLane(sql`d.id`)}`,
         ),
         // It was restored and compared on the way.
         ctx.db

@@ -3,6 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { BackupTrigger } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { backupQueueMs } from "../../domain/job-rules.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 /**
  * Statements of one batch: a backup of database `d` where `guard` holds, and its job, which waits in the database's lane.
@@ -34,5 +35,5 @@ export function queueVerification(ctx: Ctx, guard: SQL) {
       (SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED' AND offline_since IS NULL),
       b.id, b.id, b.account_id, ${now + backupQueueMs}, ${now}
     FROM backups b WHERE b.status = 'STORED' AND b.removed_at IS NULL AND ${guard}
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = b.id AND status IN ('QUEUED', 'LEASED'))`);
+      AND ${idleLane(sql`b.id`)}`);
 }

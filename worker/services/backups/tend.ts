@@ -5,6 +5,7 @@ import { backups, databases } from "../../db/schema.ts";
 import { nextBackupAt, surplusBackups } from "../../domain/backup-rules.ts";
 import { dataKeyOf, folderOf } from "./keys.ts";
 import { queueBackup, queueVerification } from "./queue.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 const atOnce = 50;
 const crowdedAfterMs = 2 * 86_400_000;
@@ -60,13 +61,7 @@ async function verifyStored(ctx: Ctx): Promise<void> {
   const unproven = await ctx.db
     .select({ id: backups.id, hostId: backups.hostId })
     .from(backups)
-    .where(
-      and(
-        eq(backups.status, "STORED"),
-        isNull(backups.removedAt),
-        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`,
-      ),
-    )
+    .where(and(eq(backups.status, "STORED"), isNull(backups.removedAt), idleLane(backups.id)))
     .limit(atOnce);
   for (const { id } of unproven) await queueVerification(ctx, sql`b.id = ${id}`);
   if (unproven.length > 0) ctx.hosts.wake(null);

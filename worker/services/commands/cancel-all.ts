@@ -2,6 +2,7 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands } from "../../db/schema.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 /** Statement for a batch: the site's running commands are to end. `cancelDeployments` behind it answers their leases. */
 export const cancelCommands = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
@@ -24,7 +25,7 @@ export const endOrphans = (ctx: Ctx, siteId?: Id<"site">) => {
       and(
         inArray(commands.status, ["QUEUED", "RUNNING"]),
         siteId && eq(commands.siteId, siteId),
-        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${commands.id} AND status IN ('QUEUED', 'LEASED'))`,
+        idleLane(commands.id),
       ),
     )
     .returning({ id: commands.id, error: commands.error });

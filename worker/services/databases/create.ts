@@ -1,29 +1,18 @@
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import type { DatabaseCreate, DatabaseCreated } from "../../../protocol/api/databases.ts";
 import { accountOf, type Ctx } from "../../context.ts";
-import { databases, invoices, packs } from "../../db/schema.ts";
+import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { databaseEngines, databaseNameOf } from "../../domain/database-engines.ts";
-import { addDays, invoiceDueDays, termPriceCents } from "../../domain/pricing.ts";
-import { mintToken } from "../../domain/tokens.ts";
+import { firstInvoice } from "../invoices/first.ts";
+import { packOffered } from "../packs/offered.ts";
 import { sealAdminPassword, sealNewPassword } from "./logins.ts";
 
 /** A PENDING database and its unpaid invoice; nothing is provisioned. */
 export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<DatabaseCreated> {
   const accountId = accountOf(ctx);
   const [[pack], [taken]] = await ctx.db.batch([
-    ctx.db
-      .select()
-      .from(packs)
-      .where(
-        and(
-          eq(packs.kind, "database"),
-          eq(packs.active, true),
-          input.packId ? sql`${packs.id} = ${input.packId}` : sql`1`,
-        ),
-      )
-      .orderBy(asc(packs.priceCents), asc(packs.id))
-      .limit(1),
+    packOffered(ctx, "database", input.packId),
     ctx.db
       .select({ id: databases.id })
       .from(databases)
@@ -35,11 +24,13 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
 
   const now = ctx.now();
   const id = ctx.newId("database");
-  const invoiceId = ctx.newId("invoice");
-  const invoiceToken = mintToken("inv", ctx.random(32));
-  const amountCents = termPriceCents(pack.priceCents, input.billingTerm, pack.discounts);
-  const months = `${input.billingTerm} ${input.billingTerm === 1 ? "month" : "months"}`;
-  const description = `Database ${input.name} (${input.type}): ${pack.name}, ${months}`;
+  const invoice = firstInvoice(ctx, {
+    id,
+    what: `Database ${input.name} (${input.type})`,
+    pack,
+    billingTerm: input.billingTerm,
+    createdAt: now,
+  });
   const [created] = await ctx.db.batch([
     ctx.db
       .insert(databases)
@@ -61,31 +52,9 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
       })
       .onConflictDoNothing({ target: [databases.accountId, databases.name] })
       .returning({ id: databases.id }),
-    // Only beside its database: a name taken in the meantime leaves nothing.
-    ctx.db.insert(invoices).select(
-      ctx.db
-        .select({
-          id: sql`${invoiceId}`.as("id"),
-          token: sql`${invoiceToken}`.as("token"),
-          accountId: databases.accountId,
-          kind: sql`'database'`.as("kind"),
-          status: sql`'unpaid'`.as("status"),
-          amountCents: sql`${amountCents}`.as("amount_cents"),
-          currency: sql`${pack.currency}`.as("currency"),
-          lines: sql`${JSON.stringify([{ description, amountCents }])}`.as("lines"),
-          resourceId: databases.id,
-          termMonths: databases.billingTerm,
-          packId: sql`NULL`.as("pack_id"),
-          periodEnd: sql`NULL`.as("period_end"),
-          createdAt: databases.createdAt,
-          dueAt: sql`${addDays(now, invoiceDueDays).getTime()}`.as("due_at"),
-          paidAt: sql`NULL`.as("paid_at"),
-          settlementMark: sql`NULL`.as("settlement_mark"),
-        })
-        .from(databases)
-        .where(eq(databases.id, id)),
-    ),
+    invoice.statement,
   ]);
   if (created.length === 0) throw nameTaken();
+  const { invoiceToken, invoiceId } = invoice;
   return { invoiceToken, invoiceId, databaseId: id };
 }

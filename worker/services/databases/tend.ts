@@ -2,10 +2,8 @@ import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
+import { idleLane } from "../jobs/idle.ts";
 import { queueDatabaseJob } from "./queue.ts";
-
-const idle = (lane: string) =>
-  sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${sql.raw(lane)} AND status IN ('QUEUED', 'LEASED'))`;
 
 /** Rotations are carried on with, wherever they were interrupted. */
 export async function tendDatabases(ctx: Ctx): Promise<void> {
@@ -18,7 +16,7 @@ async function restartLinked(ctx: Ctx): Promise<void> {
   const behind = sql`EXISTS (SELECT 1 FROM database_links l JOIN databases d ON d.id = l.database_id
     WHERE l.site_id = s.id AND d.previous_password_sealed IS NOT NULL
       AND l.generation < d.generation AND l.offered_generation < d.generation)
-    AND s.status = 'RUNNING' AND s.wanted = 'RUNNING' AND ${idle("s.id")}`;
+    AND s.status = 'RUNNING' AND s.wanted = 'RUNNING' AND ${idleLane(sql`s.id`)}`;
   const due = await ctx.db.all<{ id: Id<"site">; hostId: Id<"host"> | null }>(
     sql`SELECT s.id, s.host_id AS hostId FROM sites s WHERE s.id IN (SELECT site_id FROM database_links) AND ${behind} LIMIT 100`,
   );
@@ -30,7 +28,7 @@ async function restartLinked(ctx: Ctx): Promise<void> {
 
 /** Where no container runs with the previous password any more, the server forgets it. */
 async function retirePrevious(ctx: Ctx): Promise<void> {
-  const unused = sql`d.previous_password_sealed IS NOT NULL AND d.status = 'RUNNING' AND d.wanted = 'RUNNING' AND ${idle("d.id")}
+  const unused = sql`d.previous_password_sealed IS NOT NULL AND d.status = 'RUNNING' AND d.wanted = 'RUNNING' AND ${idleLane(sql`d.id`)}
     AND NOT EXISTS (SELECT 1 FROM database_links l JOIN sites s ON s.id = l.site_id
       WHERE l.database_id = d.id AND s.serving AND l.generation < d.generation)`;
   const due = await ctx.db.all<{ id: Id<"database">; hostId: Id<"host"> | null }>(

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { evictQueueMs } from "../../domain/job-rules.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 /** What sites left on hosts that carried them goes, once nobody is sent there: asked again until it is done. */
 export async function evictLeft(ctx: Ctx): Promise<void> {
@@ -10,14 +11,14 @@ export async function evictLeft(ctx: Ctx): Promise<void> {
     SELECT s.id AS siteId, h.id AS hostId FROM sites s JOIN hosts h ON h.id = s.leaving_host_id
     WHERE s.leaving_host_id IS NOT NULL AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
       AND (s.leave_at <= ${now} OR s.wanted = 'STOPPED' OR s.status = 'DELETING')
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED')) LIMIT 100`);
+      AND ${idleLane(sql`s.id`)} LIMIT 100`);
   for (const { siteId, hostId } of due) {
     await ctx.db.batch([
       ctx.statement(sql`
         INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
         SELECT ${ctx.newId("job")}, 'site.evict', 'QUEUED', ${hostId}, s.id, s.id, s.account_id, ${now + evictQueueMs}, ${now}
         FROM sites s WHERE s.id = ${siteId} AND s.leaving_host_id = ${hostId}
-          AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))`),
+          AND ${idleLane(sql`s.id`)}`),
     ]);
     ctx.hosts.wake(hostId);
   }

@@ -6,6 +6,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { bestHostFor } from "./placement.ts";
 import { queueMove } from "./queue-move.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 /** A site whose move failed is tried again after this long; others go first. */
 const retryMs = 10 * 60_000;
@@ -26,7 +27,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
   const siteId = sql`(SELECT id FROM sites WHERE host_id = ${hostId} AND mark = ${mark})`;
   // Data in volumes is on this host: the site stays with it.
   const here = sql`s.host_id = ${hostId} AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = s.id) AND s.move_host_id IS NULL AND s.leaving_host_id IS NULL
-    AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))
+    AND ${idleLane(sql`s.id`)}
     AND (SELECT status FROM hosts WHERE id = ${hostId}) = 'DRAINING'`;
   const [, , , , , , [moved]] = await ctx.db.batch([
     // A move whose deployment was cancelled while it waited is none any more.

@@ -1,6 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 /**
  * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: the version in service is made once more,
@@ -17,7 +18,7 @@ export function queueMove(ctx: Ctx, siteId: SQL) {
         coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
       FROM sites s LEFT JOIN deployments c ON c.id = s.current_deployment_id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
-        AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND status IN ('QUEUED', 'LEASED'))`),
+        AND ${idleLane(sql`s.id`)}`),
     ctx.statement(sql`
       INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
       SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', coalesce(s.move_host_id, s.host_id), s.id, s.id, s.account_id, d.id,

@@ -6,6 +6,7 @@ import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { endAsFailed } from "./finish.ts";
 import { noRoomFor } from "./no-room-for.ts";
+import { idleLane } from "./idle.ts";
 
 /** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
@@ -20,22 +21,12 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     ctx.db
       .select()
       .from(sites)
-      .where(
-        and(
-          inArray(sites.status, ["DEPLOYING", "DELETING"]),
-          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${sites.id} AND status IN ('QUEUED', 'LEASED'))`,
-        ),
-      )
+      .where(and(inArray(sites.status, ["DEPLOYING", "DELETING"]), idleLane(sites.id)))
       .limit(100),
     ctx.db
       .select()
       .from(databases)
-      .where(
-        and(
-          inArray(databases.status, ["PROVISIONING", "DELETING"]),
-          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${databases.id} AND status IN ('QUEUED', 'LEASED'))`,
-        ),
-      )
+      .where(and(inArray(databases.status, ["PROVISIONING", "DELETING"]), idleLane(databases.id)))
       .limit(100),
     // Whoever has room may take them by now.
     ctx.db

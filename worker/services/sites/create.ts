@@ -1,12 +1,13 @@
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import type { SiteCreate, SiteCreated } from "../../../protocol/api/sites.ts";
 import { accountOf, type Ctx } from "../../context.ts";
-import { invoices, packs, sites } from "../../db/schema.ts";
+import { sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { addDays, invoiceDueDays, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { siteSlug } from "../../domain/slug.ts";
-import { mintToken, sha256Hex } from "../../domain/tokens.ts";
+import { sha256Hex } from "../../domain/tokens.ts";
+import { firstInvoice } from "../invoices/first.ts";
+import { packOffered } from "../packs/offered.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { newSegment } from "../webhooks/address.ts";
 
@@ -14,18 +15,7 @@ import { newSegment } from "../webhooks/address.ts";
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
   const [[pack], [taken]] = await ctx.db.batch([
-    ctx.db
-      .select()
-      .from(packs)
-      .where(
-        and(
-          eq(packs.kind, "site"),
-          eq(packs.active, true),
-          input.packId ? sql`${packs.id} = ${input.packId}` : sql`1`,
-        ),
-      )
-      .orderBy(asc(packs.priceCents), asc(packs.id))
-      .limit(1),
+    packOffered(ctx, "site", input.packId),
     ctx.db
       .select({ id: sites.id })
       .from(sites)
@@ -38,10 +28,13 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
 
   const now = ctx.now();
   const siteId = ctx.newId("site");
-  const invoiceId = ctx.newId("invoice");
-  const invoiceToken = mintToken("inv", ctx.random(32));
-  const amountCents = termPriceCents(pack.priceCents, input.billingTerm, pack.discounts);
-  const months = `${input.billingTerm} ${input.billingTerm === 1 ? "month" : "months"}`;
+  const invoice = firstInvoice(ctx, {
+    id: siteId,
+    what: `Site ${input.name}`,
+    pack,
+    billingTerm: input.billingTerm,
+    createdAt: now,
+  });
   const site: typeof sites.$inferInsert = {
     id: siteId,
     accountId,
@@ -85,36 +78,11 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
       .values(site)
       .onConflictDoNothing({ target: [sites.accountId, sites.name] })
       .returning({ id: sites.id }),
-    // Only beside its site: a name taken in the meantime leaves nothing.
-    ctx.db.insert(invoices).select(
-      ctx.db
-        .select({
-          id: sql`${invoiceId}`.as("id"),
-          token: sql`${invoiceToken}`.as("token"),
-          accountId: sites.accountId,
-          kind: sql`'site'`.as("kind"),
-          status: sql`'unpaid'`.as("status"),
-          amountCents: sql`${amountCents}`.as("amount_cents"),
-          currency: sql`${pack.currency}`.as("currency"),
-          lines:
-            sql`${JSON.stringify([{ description: `Site ${input.name}: ${pack.name}, ${months}`, amountCents }])}`.as(
-              "lines",
-            ),
-          resourceId: sites.id,
-          termMonths: sites.billingTerm,
-          packId: sql`NULL`.as("pack_id"),
-          periodEnd: sql`NULL`.as("period_end"),
-          createdAt: sites.createdAt,
-          dueAt: sql`${addDays(now, invoiceDueDays).getTime()}`.as("due_at"),
-          paidAt: sql`NULL`.as("paid_at"),
-          settlementMark: sql`NULL`.as("settlement_mark"),
-        })
-        .from(sites)
-        .where(eq(sites.id, siteId)),
-    ),
+    invoice.statement,
     keepVolumes(ctx, siteId, input.volumes ?? []),
   ]);
   if (created.length === 0)
     throw conflict(`You already have a site named ${input.name}: choose another name.`);
+  const { invoiceToken, invoiceId } = invoice;
   return { invoiceToken, invoiceId, siteId };
 }

@@ -5,9 +5,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { queueMove } from "../hosts/queue-move.ts";
 import { behind, queueRestart } from "./queue-restart.ts";
 import { tableOf, type Termed } from "./resource.ts";
-
-export const idleLane = (id: SQL): SQL =>
-  sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${id} AND status IN ('QUEUED', 'LEASED'))`;
+import { idleLane } from "../jobs/idle.ts";
 
 /**
  * Statements for one batch: the pack that was decided on is the pack from now on, and containers get its limits; a site that

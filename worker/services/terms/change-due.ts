@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
-import { applyChange, idleLane } from "./apply-change.ts";
+import { applyChange } from "./apply-change.ts";
+import { idleLane } from "../jobs/idle.ts";
 import { behind, queueRestart } from "./queue-restart.ts";
 import { selectDue, termed, type TermRow } from "./resource.ts";
 

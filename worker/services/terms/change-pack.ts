@@ -13,7 +13,8 @@ import { bestHostFor, freeMb } from "../hosts/placement.ts";
 import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
-import { applyChange, idleLane } from "./apply-change.ts";
+import { applyChange } from "./apply-change.ts";
+import { idleLane } from "../jobs/idle.ts";
 import { issueRenewal } from "./issue.ts";
 import { beingPaid, inService, renewalOf, tableOf, wordOf, type Termed } from "./resource.ts";
 

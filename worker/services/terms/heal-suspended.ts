@@ -2,13 +2,14 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { queueStop } from "./queue-stop.ts";
 import { selectDue, tableOf, type Termed, type TermRow } from "./resource.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 const retryMs = 10 * 60_000;
 
 /** What is suspended does not run, whatever became of the job that stops it; what is paid again does. */
 export async function healSuspended(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
-  const idle = sql`r.host_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND status IN ('QUEUED', 'LEASED'))`;
+  const idle = sql`r.host_id IS NOT NULL AND ${idleLane(sql`r.id`)}`;
   const stopped = (kind: string): SQL => sql`EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${kind}
     AND (status = 'DONE' AND created_at >= r.suspended_at OR status = 'FAILED' AND finished_at > ${now - retryMs}))`;
   const runs: Record<Termed, SQL> = {

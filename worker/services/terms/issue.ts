@@ -2,7 +2,7 @@ import { sql, type SQL } from "drizzle-orm";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { termMail } from "../../domain/term-mails.ts";
-import { addDays, termPriceCents, type Discounts } from "../../domain/pricing.ts";
+import { addDays, termPriceCents, termText, type Discounts } from "../../domain/pricing.ts";
 import { renewalDays } from "../../domain/terms.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { queueMail } from "../mails/queue.ts";
@@ -58,7 +58,7 @@ export async function issueRenewal(ctx: Ctx, kind: Termed, row: TermRow): Promis
   const { packName, months, priceCents, currency } = bought;
   const amountCents = termPriceCents(priceCents, months, JSON.parse(bought.discounts) as Discounts);
   const what = wordOf(kind);
-  const description = `${what === "site" ? "Site" : "Database"} ${row.name}: ${packName}, ${months} ${months === 1 ? "month" : "months"} more`;
+  const description = `${what === "site" ? "Site" : "Database"} ${row.name}: ${packName}, ${termText(months)} more`;
   const paidUntil = new Date(row.paidUntil);
   const issued = sql`EXISTS (SELECT 1 FROM invoices WHERE id = ${id})`;
   const price = `${(amountCents / 100).toFixed(2)} ${currency.toUpperCase()}`;

@@ -2,6 +2,7 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 import { tableOf, type Termed } from "./resource.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 const retryMs = 10 * 60_000;
 const restart = { sites: "site.restart", databases: "database.restart" } as const;
@@ -9,7 +10,7 @@ const restart = { sites: "site.restart", databases: "database.restart" } as cons
 /** Of `r`: it runs with another pack's limits, nothing that would change that waits, and no try has just failed. */
 export const behind = (kind: Termed, now: number): SQL => sql`r.pack_changed_at IS NOT NULL
   AND r.status = 'RUNNING' AND r.wanted = 'RUNNING' AND r.host_id IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND status IN ('QUEUED', 'LEASED'))
+  AND ${idleLane(sql`r.id`)}
   AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${restart[kind]} AND status = 'FAILED'
     AND created_at >= r.pack_changed_at AND finished_at > ${now - retryMs})`;
 

@@ -1,0 +1,14 @@
+import { and, asc, eq, sql } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { packs } from "../../db/schema.ts";
+
+export type PackRow = typeof packs.$inferSelect;
+
+/** A query of the active pack of this kind that was named, or of the cheapest where none was. */
+export const packOffered = (ctx: Ctx, kind: PackRow["kind"], packId: string | undefined) =>
+  ctx.db
+    .select()
+    .from(packs)
+    .where(and(eq(packs.kind, kind), eq(packs.active, true), packId ? sql`${packs.id} = ${packId}` : sql`1`))
+    .orderBy(asc(packs.priceCents), asc(packs.id))
+    .limit(1);
