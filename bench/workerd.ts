@@ -62,6 +62,7 @@ export async function startWorkerd(): Promise<Workerd> {
             SECRET_KEY: secretKey,
             SETUP_TOKEN: setupToken,
           },
+          routes: ["berth.test/*", "127.0.0.1/*"],
         },
         {
           ...(workerOptions as object),
