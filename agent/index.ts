@@ -14,7 +14,6 @@ import { handle } from "./handlers/index.ts";
 import { retireAfter } from "./handlers/retire.ts";
 import { readdress, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
-import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
@@ -174,7 +173,7 @@ async function untilAnswers(engine: Engine): Promise<void> {
 
 /** Caddy runs, with this configuration; one that does is left alone. */
 async function ensureIngress(): Promise<void> {
-  const { spec } = ingressContainer(config.agentId, caddyConfig(config.ingress));
+  const { spec } = ingressContainer(config.agentId, config.ingress);
   const found = await engine.inspectContainer(spec.name);
   if (found && found.labels["berth.config"] !== spec.Labels["berth.config"])
     await engine.removeContainer(found.id);

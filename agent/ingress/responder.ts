@@ -104,6 +104,12 @@ const status = http.createServer((request, response) => {
     response.end(String(table.version));
     return;
   }
+  // Caddy asks before it has a certificate made: only names of this host get one.
+  if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
+    const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
+    response.writeHead(names.has(name) ? 200 : 404).end();
+    return;
+  }
   const hostname = (request.headers.host ?? "").replace(/:\d+$/, "").toLowerCase();
   const parked = names.get(hostname) === "parked";
   response.writeHead(parked ? 503 : 404, {

@@ -8,7 +8,6 @@ import { createEngine } from "../../agent/docker/engine.ts";
 import { routeSite } from "../../agent/handlers/route-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host, Ingress, JobRun, Target } from "../../agent/host.ts";
-import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 import { freePort, get, TestResponder } from "../support/ingress.ts";
 
@@ -101,7 +100,7 @@ beforeAll(async () => {
   responder = await TestResponder.start();
   routes = responder.openRoutes();
   port = await freePort();
-  const config = caddyConfig({ address: "127.0.0.1", port, responderPort: responder.dnsPort });
+  const config = { address: "127.0.0.1", port, responderPort: responder.dnsPort, tls: null };
   containerId = await engine.createContainer(ingressContainer(agentId, config).spec);
   await engine.startContainer(containerId);
   await vi.waitUntil(

@@ -14,7 +14,6 @@ import { retireAfter } from "../../agent/handlers/retire.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import { readdress, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
-import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
@@ -67,7 +66,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-volumes-"));
   responder = await TestResponder.start();
   port = await freePort();
-  const config = caddyConfig({ address: "127.0.0.1", port, responderPort: responder.dnsPort });
+  const config = { address: "127.0.0.1", port, responderPort: responder.dnsPort, tls: null };
   ingressId = await engine.createContainer(ingressContainer(agentId, config).spec);
   await engine.startContainer(ingressId);
   await vi.waitUntil(
