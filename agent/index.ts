@@ -7,7 +7,7 @@ import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
-import { runningDatabases } from "./databases/running.ts";
+import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
@@ -42,8 +42,8 @@ await untilAnswers(engine);
 
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
 const records = openRecords(join(config.stateDirectory, "running.db"));
-const databases = () => runningDatabases(engine, config.agentId);
-const diskUse = new DiskUse({ engine, ingress, records, databases });
+const databases = openRunningDatabases(engine, config.agentId);
+const diskUse = new DiskUse({ engine, ingress, records, databases: databases.list });
 const host: Host = {
   agentId: config.agentId,
   engine,
@@ -100,21 +100,31 @@ watchSites(
     records,
     agentId: config.agentId,
     onStart(siteId, containerId) {
+      databases.changed();
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
       readdressNext(siteId, containerId);
     },
-    // Requests go to the other replicas meanwhile.
-    onEnd: readdressNext,
-    // An engine that was restarted has written its own rules anew.
-    onConnect: () => void isolation.refresh(),
+    onEnd(siteId, containerId) {
+      databases.changed();
+      // Requests go to the other replicas meanwhile.
+      readdressNext(siteId, containerId);
+    },
+    onConnect() {
+      databases.changed();
+      // An engine that was restarted has written its own rules anew.
+      void isolation.refresh();
+    },
     onCrash: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
-startSampling({ engine, ingress, records, intervalMs: sampleMs, databases, diskMb }, stopping.signal);
+startSampling(
+  { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
+  stopping.signal,
+);
 diskUse.watch(sampleMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
