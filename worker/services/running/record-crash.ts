@@ -3,6 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
+import { giveRoomAway } from "../hosts/placement.ts";
 
 type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string };
 
@@ -40,5 +41,6 @@ export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): P
           sql`EXISTS (SELECT 1 FROM sites WHERE id = ${crash.siteId} AND mark = ${mark})`,
         ),
       ),
+    ctx.statement(giveRoomAway(sql`id = ${crash.siteId} AND mark = ${mark}`)),
   ]);
 }
