@@ -6,7 +6,7 @@ import type { Host, JobRun } from "./host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
-import { printable, redactor } from "./redact.ts";
+import { printable, redactor } from "../protocol/redact.ts";
 import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;

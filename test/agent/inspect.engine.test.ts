@@ -334,12 +334,11 @@ describe("a postgresql database", () => {
   });
 
   it("shows its log under its own id, without the passwords, and is counted as running", async () => {
-    const lines = await readSiteLog(
-      { engine, agentId, onStart: () => undefined },
-      spec.databaseId,
-      1000,
-      null,
-    );
+    const lines = await readSiteLog({ engine, agentId, onStart: () => undefined }, spec.databaseId, {
+      tail: 1000,
+      after: null,
+      masks: [],
+    });
     const text = lines.map((line) => line.text).join("\n");
     expect(text).toContain("syntax error");
     expect(text).not.toContain(spec.adminPassword);

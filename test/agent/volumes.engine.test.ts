@@ -415,7 +415,7 @@ describe("replicas", () => {
     );
     expect(new Set(given.split("\n"))).toEqual(new Set([`${85 * 1024 * 1024} 333000000`]));
     const logs = { engine, agentId, onStart: () => undefined };
-    const lines = await readSiteLog(logs, site.siteId, 100, null);
+    const lines = await readSiteLog(logs, site.siteId, { tail: 100, after: null, masks: [] });
     expect(lines.map(({ text, replica }) => `${text} ${replica}`).toSorted()).toEqual([
       "up 1",
       "up 2",
