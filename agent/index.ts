@@ -23,6 +23,7 @@ import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
 import { Desk } from "./running/desk.ts";
+import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { openRecords } from "./running/records.ts";
 import { startSampling } from "./running/sampler.ts";
@@ -43,12 +44,34 @@ await untilAnswers(engine);
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
 const records = openRecords(join(config.stateDirectory, "running.db"));
 const databases = openRunningDatabases(engine, config.agentId);
-const diskUse = new DiskUse({ engine, ingress, records, databases: databases.list });
+const diskUse = new DiskUse({
+  engine,
+  ingress,
+  records,
+  databases: databases.list,
+  onMeasured: (holding) =>
+    void diskGuard
+      .judge(holding)
+      .catch((error) =>
+        log("error", "A site over its disk was not stopped", { siteId: holding.siteId, error }),
+      ),
+});
+const buildRoom = openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds });
+const diskGuard = new DiskGuard({
+  engine,
+  ingress,
+  records,
+  agentId: config.agentId,
+  diskUse,
+  disk: () => buildRoom.disk(),
+  minFreeMb: config.builds.minFreeDiskMb,
+  onCrash: (crash) => desk.crashed(crash),
+});
 const host: Host = {
   agentId: config.agentId,
   engine,
   isolation,
-  buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
+  buildRoom,
   ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
   backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
   workDirectory,
@@ -119,6 +142,7 @@ watchSites(
   },
   stopping.signal,
 );
+const diskLookMs = 2000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
 startSampling(
@@ -126,6 +150,7 @@ startSampling(
   stopping.signal,
 );
 diskUse.watch(sampleMs, stopping.signal);
+diskGuard.watch(diskLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });

@@ -5,37 +5,88 @@ const minInsideLength = 6;
 /** Stands for a secret, whatever its length. */
 const mask = "•••";
 
+/** A line of a secret that has many is rarely printed alone; the longest of them tell most. */
+const maxLinesOfOne = 200;
+const maxLines = 1000;
+/** By so many characters, or fewer where there are thousands of forms, a form is known, and masked in its whole length. */
+const maxHeadLength = 64;
+const minHeadLength = 16;
+const headsLength = 200_000;
+
 /**
  * Masks known secret values, in the forms in which they come up in logs: as they are, in base64 (also inside a longer
- * text, as in an `Authorization` header), URL-encoded and JSON-escaped. Where values overlap, all they cover goes.
+ * text, as in an `Authorization` header), URL-encoded and JSON-escaped. Where values overlap, all they cover goes. What
+ * it takes is bounded by the text's length, whatever values a tenant chose.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
-  const forms = [...new Set(secrets.flatMap(formsOf))];
+  const forms = [...new Set(valuesOf(secrets).flatMap(formsOf))];
+  if (forms.length === 0) return (text) => text;
+  const lengthAt = lookup(forms);
   return (text) => {
-    const found: [start: number, end: number][] = [];
-    for (const form of forms)
-      for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1))
-        found.push([at, at + form.length]);
-    if (found.length === 0) return text;
     let masked = "";
-    let end = 0;
-    for (const [from, to] of found.sort(([a], [b]) => a - b)) {
-      if (from > end || end === 0) masked += text.slice(end, from) + mask;
-      end = Math.max(end, to);
+    let end = -1;
+    for (let at = 0; at < text.length; at++) {
+      const length = lengthAt(text, at);
+      if (length === 0) continue;
+      if (at > end) masked += text.slice(Math.max(end, 0), at) + mask;
+      end = Math.max(end, at + length);
     }
-    return masked + text.slice(end);
+    return end < 0 ? text : masked + text.slice(end);
   };
 }
 
-function formsOf(secret: string): string[] {
-  const lines = [secret, ...secret.split(/\r?\n/)].filter((line) => line.length >= minLength);
-  return lines.flatMap((value) => [
+/** Each secret, and the longest lines of those that have several. */
+function valuesOf(secrets: readonly string[]): string[] {
+  const lines = secrets.flatMap((secret) => {
+    const parts = secret.split(/\r?\n/);
+    return parts.length === 1 ? [] : longest(parts, maxLinesOfOne);
+  });
+  return [...secrets, ...longest(lines, maxLines)].filter((value) => value.length >= minLength);
+}
+
+const longest = (lines: readonly string[], count: number): string[] =>
+  lines.length <= count ? [...lines] : lines.toSorted((a, b) => b.length - a.length).slice(0, count);
+
+/** Answers the length of the longest form that begins at a place of a text, from a tree of their first characters. */
+function lookup(forms: readonly string[]): (text: string, at: number) => number {
+  const headLength = Math.max(minHeadLength, Math.min(maxHeadLength, Math.floor(headsLength / forms.length)));
+  const next = new Map<number, number>();
+  const lengths = [0];
+  const firsts = new Uint8Array(65_536);
+  for (const form of forms) {
+    let node = 0;
+    firsts[form.charCodeAt(0)] = 1;
+    for (let index = 0; index < Math.min(form.length, headLength); index++) {
+      const step = node * 65_536 + form.charCodeAt(index);
+      let following = next.get(step);
+      if (following === undefined) next.set(step, (following = lengths.push(0) - 1));
+      node = following;
+    }
+    lengths[node] = Math.max(lengths[node] ?? 0, form.length);
+  }
+  return (text, at) => {
+    if (firsts[text.charCodeAt(at)] === 0) return 0;
+    let found = 0;
+    let node: number | undefined = 0;
+    for (let index = at; index < text.length; index++) {
+      node = next.get(node * 65_536 + text.charCodeAt(index));
+      if (node === undefined) break;
+      found = lengths[node] || found;
+    }
+    return found;
+  };
+}
+
+function formsOf(value: string): string[] {
+  // Half a character pair has no encoding.
+  const encoded = encodeURIComponent(value.toWellFormed());
+  return [
     value,
     ...base64Forms(Buffer.from(value)),
-    encodeURIComponent(value),
-    encodeURIComponent(value).replaceAll("%20", "+"),
+    encoded,
+    encoded.replaceAll("%20", "+"),
     JSON.stringify(value).slice(1, -1),
-  ]);
+  ];
 }
 
 /** In base64 and base64url: alone, and what is the same of it wherever it stands in a longer text. */

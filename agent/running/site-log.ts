@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
@@ -19,6 +19,8 @@ type Asked = Pick<Extract<Question, { kind: "logs" }>, "tail" | "after" | "masks
 const maxReadBytes = 4 * 1024 * 1024;
 /** Between the end of a container's log and the next look whether it runs again. */
 const againMs = 200;
+/** As long as nothing else of the agent has to wait. */
+const turnMs = 10;
 
 /** The last lines of a site or a database after a time, of all its containers, oldest first. */
 export async function readSiteLog(
@@ -32,7 +34,10 @@ export async function readSiteLog(
   const read = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
     const entries = new LogParser().push(await logs.engine.readLog(containerId, { tail, since }));
-    return entries.filter(({ at }) => from === null || at > from).map(shown);
+    return inTurns(
+      entries.filter(({ at }) => from === null || at > from),
+      shown,
+    );
   };
   const lines = (await Promise.all((await containersOf(logs, siteId)).map(read))).flat();
   const newest = lines.sort(byTime).slice(-tail);
@@ -95,6 +100,19 @@ export async function followSiteLog(
   }
   start = follow;
   for (const containerId of [...(await containersOf(logs, siteId)), ...held]) follow(containerId);
+}
+
+/** Long logs are masked a little at a time, so that the link's pings go out meanwhile. */
+async function inTurns<T, U>(items: readonly T[], make: (item: T) => U): Promise<U[]> {
+  const made: U[] = [];
+  let since = performance.now();
+  for (const item of items) {
+    made.push(make(item));
+    if (performance.now() - since < turnMs) continue;
+    await nextTurn();
+    since = performance.now();
+  }
+  return made;
 }
 
 /** What is shown of a container's entry: its secrets masked, then cut. */
