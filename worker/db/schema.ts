@@ -112,8 +112,16 @@ export const apiKeys = sqliteTable(
     createdAt: time("created_at").notNull(),
     lastUsedAt: time("last_used_at"),
     revokedAt: time("revoked_at"),
+    /** Since when the key's guard, which keeps a copy of this row, knows of the revocation. */
+    guardToldAt: time("guard_told_at"),
   },
-  (t) => [index("api_keys_account").on(t.accountId, t.createdAt)], // GET /keys
+  (t) => [
+    index("api_keys_account").on(t.accountId, t.createdAt), // GET /keys
+    // The timer finishes revocations that were cut short.
+    index("api_keys_untold")
+      .on(t.revokedAt)
+      .where(sql`revoked_at IS NOT NULL AND guard_told_at IS NULL`),
+  ],
 );
 
 /** What can be hosted, at which price. `priceCents` is per month. */
