@@ -23,6 +23,7 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { openRecords } from "./running/records.ts";
@@ -69,7 +70,7 @@ const stopping = new AbortController();
 await isolation.refresh();
 isolation.watch(stopping.signal);
 await ensureIngress();
-await sweep(host);
+await sweep(host, await databasesStillOut({ engine, records }));
 
 const starts = new EventEmitter().setMaxListeners(0);
 const desk = new Desk({
@@ -110,13 +111,14 @@ watchSites(
     // An engine that was restarted has written its own rules anew.
     onConnect: () => void isolation.refresh(),
     onCrash: (crash) => desk.crashed(crash),
+    onDatabaseOut: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
 startSampling({ engine, ingress, records, intervalMs: sampleMs, databases, diskMb }, stopping.signal);
-diskUse.watch(sampleMs, stopping.signal);
+diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });

@@ -5,6 +5,7 @@ import { networkLabels, networkName } from "../docker/specs.ts";
 import type { Program } from "../docker/engine.ts";
 import { JobError, type Host } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
+import { saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import {
   containerName,
@@ -132,7 +133,7 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   if (lackedMemory)
     return "The database needed more memory than its pack has when it started: choose a larger pack.";
   const lines = await host.engine.lastLines(id, shownLines);
-  const full = lines.some((line) => /no space left on device/i.test(line))
+  const full = saysDiskFull(lines)
     ? " The host's disk is full: ask the operator to make room, then start it again."
     : "";
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed } from "../docker/disk-used.ts";
-import type { Engine } from "../docker/engine.ts";
+import { isId, type Id } from "../../protocol/ids.ts";
+import { containerName } from "../databases/container.ts";
+import type { Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
@@ -25,7 +27,10 @@ export class DiskUse {
   private readonly means: Means;
   private readonly known = new Map<string, Known>();
   private readonly over = new Set<string>();
+  /** Megabytes of the volume that each database runs on. */
+  private readonly ofDatabases = new Map<string, number>();
   private walking: Promise<unknown> = Promise.resolve();
+  private walks = 0;
 
   constructor(means: Means) {
     this.means = means;
@@ -34,6 +39,11 @@ export class DiskUse {
   /** As last measured, at most ten minutes ago while the site serves. */
   totalMb(siteId: string): number | null {
     return this.known.get(siteId)?.disk.totalMb ?? null;
+  }
+
+  /** What databases that run hold, as last measured. */
+  databases(): { databaseId: Id<"database">; usedMb: number }[] {
+    return [...this.ofDatabases].map(([id, usedMb]) => ({ databaseId: id as Id<"database">, usedMb }));
   }
 
   /** Of now, or not older than this. */
@@ -70,7 +80,7 @@ export class DiskUse {
   }
 
   /** Looks, every so often, after the sites whose figure is old. */
-  watch(intervalMs: number, signal: AbortSignal): void {
+  watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void = () => undefined): void {
     const loop = async () => {
       for (;;) {
         await delay(intervalMs, undefined, { signal, ref: false });
@@ -78,19 +88,27 @@ export class DiskUse {
           ...this.means.ingress.sites(),
           ...(await this.means.databases().catch(() => none)).keys(),
         ];
-        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.known.delete(siteId);
+        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.forget(siteId);
+        const before = this.walks;
         for (const siteId of sites) {
           signal.throwIfAborted();
           await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
             log("error", "A site's disk use was not measured", { siteId, error }),
           );
         }
+        if (this.walks > before) onMeasured();
       }
     };
     loop().catch(() => undefined);
   }
 
+  private forget(siteId: string): void {
+    this.known.delete(siteId);
+    this.ofDatabases.delete(siteId);
+  }
+
   private async measure(siteId: string): Promise<SiteDisk> {
+    this.walks++;
     const { engine, ingress } = this.means;
     const current = ingress.current(siteId);
     const targets = current === null || current === "parked" ? [] : current;
@@ -103,7 +121,8 @@ export class DiskUse {
     const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
     const inContainers = own.includes(null) ? null : await diskUsed(own.filter((one) => one !== null));
     const inVolumesMb = megabytes(inVolumes);
-    this.judge(siteId, inVolumesMb, Number(there[0]?.labels["berth.disk"] ?? 0));
+    if (isId("database", siteId)) await this.measured(siteId, volumes, inVolumes);
+    else this.judge(siteId, inVolumesMb, Number(there[0]?.labels["berth.disk"] ?? 0), overQuota);
     const inContainersMb = megabytes(inContainers);
     return {
       volumes: volumes.map(({ labels }, index) => ({
@@ -114,8 +133,22 @@ export class DiskUse {
     };
   }
 
-  /** Says it once when a site's volumes come to hold more than its pack has. */
-  private judge(siteId: string, volumesMb: number | null, diskGb: number): void {
+  /** Only the volume it runs on counts: a restore that is under way has another. */
+  private async measured(
+    databaseId: Id<"database">,
+    volumes: readonly VolumeSummary[],
+    bytes: readonly number[] | null,
+  ): Promise<void> {
+    const container = await this.means.engine.inspectContainer(containerName(databaseId));
+    const index = volumes.findIndex(({ name }) => name === container?.labels["berth.volume"]);
+    const usedMb = index < 0 ? null : megabytes(bytes?.slice(index, index + 1) ?? null);
+    if (!container || usedMb === null) return;
+    this.ofDatabases.set(databaseId, usedMb);
+    this.judge(databaseId, usedMb, Number(container.labels["berth.disk"] ?? 0), databaseOverQuota);
+  }
+
+  /** Says it once when somebody's volumes come to hold more than the pack has. */
+  private judge(siteId: string, volumesMb: number | null, diskGb: number, says: typeof overQuota): void {
     if (volumesMb === null || diskGb === 0) return;
     if (volumesMb <= diskGb * 1024) return void this.over.delete(siteId);
     if (this.over.has(siteId)) return;
@@ -123,7 +156,7 @@ export class DiskUse {
     this.means.records.addEvent(siteId, "", {
       at: new Date().toISOString(),
       kind: "disk_full",
-      detail: overQuota(volumesMb, diskGb),
+      detail: says(volumesMb, diskGb),
     });
   }
 }
@@ -134,3 +167,6 @@ const megabytes = (bytes: readonly number[] | null): number | null =>
 
 export const overQuota = (volumesMb: number, diskGb: number): string =>
   `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site goes on running, but nothing new is deployed.`;
+
+const databaseOverQuota: typeof overQuota = (usedMb, diskGb) =>
+  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it goes on running, and is backed up.`;

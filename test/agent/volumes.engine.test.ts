@@ -98,6 +98,7 @@ beforeAll(async () => {
       onEnd: follow,
       onConnect: nothing,
       onCrash: nothing,
+      onDatabaseOut: nothing,
     },
     watching.signal,
   );
