@@ -4,7 +4,7 @@ import type { ContainerEvent, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
-import { saysDiskFull } from "../docker/disk-full.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import { printable, redactor } from "../redact.ts";
 import { takeOutDatabase } from "./databases-out.ts";
@@ -136,7 +136,11 @@ class SiteHistory {
     const shown = lines.map((line) => redact(printable(line)));
     const exits = `exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped.`;
     if (isDatabase) {
-      const advice = lacksMemory ? outOfMemory(labels) : saysDiskFull(lines) ? diskFull : seeLog;
+      const advice = lacksMemory
+        ? outOfMemory(labels)
+        : saysDiskFull(lines)
+          ? diskIsFull("start it again")
+          : seeLog;
       return this.takeOut(siteId, containerId, `The database's server ${exits} ${advice}`, shown);
     }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !this.out.has(one));
@@ -176,7 +180,6 @@ class SiteHistory {
 }
 
 const seeLog = "See what its log says; start it again, or restore a backup into it.";
-const diskFull = "The host's disk is full: ask the operator to make room, then start it again.";
 
 /** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
 async function takeOut(

@@ -103,7 +103,9 @@ export const FromAgent = z.discriminatedUnion("type", [
   /** What databases hold, as last measured. Sent after every connecting and every measuring, so one that is lost is made up for. */
   z.object({
     type: z.literal("diskUse"),
-    databases: z.array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() })).max(5000),
+    databases: z
+      .array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() }))
+      .max(5000),
   }),
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
