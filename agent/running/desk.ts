@@ -91,9 +91,8 @@ export class Desk {
       if (!isOut) continue;
       else if (ingress.current(crash.siteId) === "parked") this.send(crash);
       else records.forgetCrash(crash);
-    const { send } = this;
     databaseCrashes(this.means)
-      .then((crashes) => crashes.forEach(send))
+      .then((crashes) => crashes.forEach((crash) => this.send(crash)))
       .catch((error) => log("error", "A database's crash was not reported", { error }));
   }
 

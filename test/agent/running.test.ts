@@ -522,6 +522,28 @@ describe("a database's server that keeps exiting", () => {
     }
   });
 
+  it("is reported, and what databases hold is told, at every connection", async () => {
+    const on = databaseWorld();
+    watch(on);
+    await loop(on);
+    const held = { databaseId, usedMb: 7 };
+    const desk = new Desk({
+      ...on,
+      records,
+      agentId: "a",
+      inspect: () => Promise.reject(new Error("no database")),
+      diskUse: { soon: () => Promise.resolve(null), databases: () => [held] },
+      onStart: () => undefined,
+    });
+    const sent: string[] = [];
+    for (let connection = 0; connection < 2; connection++) {
+      desk.connected(({ type }) => sent.push(type));
+      await settle();
+      desk.disconnected();
+    }
+    expect(sent).toEqual(["diskUse", "databaseCrashed", "diskUse", "databaseCrashed"]);
+  });
+
   it("stays out when the agent begins anew, and is taken out where that was not done", async () => {
     const on = databaseWorld();
     watch(on);

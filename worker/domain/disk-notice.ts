@@ -7,7 +7,7 @@ type Held = { type: DatabaseType; diskMb: number | null };
 const advice: Record<DatabaseType, string> = {
   postgresql: "delete rows and run VACUUM FULL on their tables",
   mysql: "delete rows and run OPTIMIZE TABLE on their tables",
-  redis: "delete keys",
+  redis: "delete keys, which gives room back when the server next writes its log anew",
 };
 
 const gigabytes = (megabytes: number): string => (megabytes / 1024).toFixed(1);
@@ -17,7 +17,7 @@ const isOver = (diskMb: number | null, diskGb: number): diskMb is number =>
 /** Says that a database holds more than its pack has, and what to do; null where it does not. */
 export const diskNotice = ({ type, diskMb, diskGb }: Held & { diskGb: number }): string | null =>
   isOver(diskMb, diskGb)
-    ? `The database holds ${gigabytes(diskMb)} GB and its pack has ${diskGb} GB: choose a larger pack, or ${advice[type]}. Until then it goes on running, and is backed up. What it holds is measured every ten minutes.`
+    ? `The database holds ${gigabytes(diskMb)} GB and its pack has ${diskGb} GB: choose a larger pack, or ${advice[type]}. Until then it goes on running, and is backed up. What it holds is measured every ten minutes while it runs.`
     : null;
 
 /** Why a database cannot have a pack, by what is known of it. */
@@ -26,5 +26,5 @@ export const tooFullFor = (
   { name, diskGb }: { name: string; diskGb: number },
 ): string | null =>
   isOver(diskMb, diskGb)
-    ? `The database holds ${gigabytes(diskMb)} GB, and ${name} has ${diskGb} GB: ${advice[type]} first, or choose a larger pack. What it holds is measured every ten minutes.`
+    ? `The database holds ${gigabytes(diskMb)} GB, and ${name} has ${diskGb} GB: ${advice[type]}, or choose a larger pack. What it holds is measured every ten minutes while it runs.`
     : null;
