@@ -41,6 +41,8 @@ export const Database = z
     status: z.enum(databaseStatuses),
     /** Why it does not run, or was not changed as asked. */
     error: z.string().nullable(),
+    /** What its owner should do something about, such as data that its pack has no room for. */
+    notice: z.string().nullable(),
     packId: z.string(),
     /** What it is to have: when the change is paid, or from the next renewal on. */
     nextPackId: z.string().nullable(),

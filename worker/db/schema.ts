@@ -276,6 +276,8 @@ export const databases = sqliteTable(
     version: text(),
     /** Why it does not run, or was not changed as asked. */
     error: text(),
+    /** Megabytes of its volume, as its host measured last; null: never. */
+    diskMb: integer("disk_mb"),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     billingTerm: integer("billing_term").notNull(),
     region: text(),
