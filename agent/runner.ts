@@ -8,7 +8,7 @@ import { hostUntil } from "./host-until.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
-import { printable, redactor } from "./redact.ts";
+import { printable, redactor } from "../protocol/redact.ts";
 import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;

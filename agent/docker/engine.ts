@@ -23,6 +23,8 @@ export type ContainerState = {
   user: string;
   /** Where the engine keeps what the container itself wrote; null where its driver has no such folder. */
   ownFolder: string | null;
+  /** Folders of the volumes without a name that its image asks for; they go with it. */
+  ownVolumes: string[];
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
   /** Its address in each network it joined. */
@@ -139,6 +141,9 @@ export type Engine = {
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
 
+/** The engine names such a volume itself. */
+const namelessVolume = /^[0-9a-f]{64}$/;
+
 /** The engine's times; the year 1 stands for never. */
 const timeOf = (text: string): Date | null => (text.startsWith("0001-") ? null : new Date(text));
 
@@ -200,6 +205,9 @@ export function createEngine({
         labels: found.Config.Labels,
         user: found.Config.User,
         ownFolder: (found.GraphDriver?.Data as { UpperDir?: string } | null)?.UpperDir ?? null,
+        ownVolumes: found.Mounts.filter(
+          (one) => one.Type === "volume" && namelessVolume.test(one.Name ?? ""),
+        ).map(({ Source }) => Source),
         env: found.Config.Env,
         addresses: Object.fromEntries(
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),

@@ -1,12 +1,14 @@
 import type { Engine, EngineFacts } from "../docker/engine.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
-import { demandDisk, watchDisk } from "./disk.ts";
+import { demandDisk, diskAt, watchDisk, type Disk } from "./disk.ts";
 
 /** What a build may take from the host. */
 export type BuildRoom = {
   memoryMb: number;
   /** @throws JobError when the disk is too full for a deployment */
   demandDisk(): Promise<void>;
+  /** Where the engine keeps what containers write; null where the agent does not see it. */
+  disk(): Promise<Disk | null>;
   /** Limits set, and a signal that aborts when the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
 };
@@ -28,6 +30,7 @@ export function openBuildRoom(options: {
       const { rootDirectory } = await facts();
       await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
     },
+    disk: async () => diskAt((await facts()).rootDirectory),
     async enter() {
       const { rootDirectory, cgroupDriver } = await facts();
       await limitBuilds(cgroupDriver, limits, slots);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed } from "../docker/disk-used.ts";
-import type { Engine } from "../docker/engine.ts";
+import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
@@ -13,6 +13,15 @@ type Means = {
   ingress: Ingress;
   records: Records;
   databases: () => Promise<ReadonlyMap<string, string>>;
+  /** Told of every site in service that was measured. */
+  onMeasured?: (holding: Holding) => void;
+};
+/** What a site's containers and volumes hold, and its pack has; null where the host cannot tell. */
+export type Holding = {
+  siteId: string;
+  containerIds: readonly string[];
+  heldMb: number | null;
+  diskGb: number;
 };
 type Known = { atMs: number; disk: SiteDisk };
 
@@ -90,40 +99,68 @@ export class DiskUse {
     loop().catch(() => undefined);
   }
 
+  /** Of now and of no cache: what serves, with the site's volumes, and each container beside it by itself. */
+  async holdings(
+    siteId: string,
+    serving: readonly string[],
+    beside: readonly Pick<ContainerSummary, "id">[],
+  ): Promise<Holding[]> {
+    const volumes = await this.means.engine.volumes(labelsOf(siteId));
+    const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
+    const found: Holding[] = [];
+    for (const containerIds of [serving, ...beside.map(({ id }) => [id])]) {
+      if (containerIds.length === 0) continue;
+      const { diskGb, bytes } = await this.written(containerIds);
+      const heldBytes = bytes && inVolumes && [...bytes, ...(found.length === 0 ? inVolumes : [])];
+      found.push({ siteId, containerIds, heldMb: megabytes(heldBytes), diskGb });
+    }
+    return found;
+  }
+
   private async measure(siteId: string): Promise<SiteDisk> {
     const { engine, ingress } = this.means;
     const current = ingress.current(siteId);
     const targets = current === null || current === "parked" ? [] : current;
-    const [volumes, containers] = await Promise.all([
-      engine.volumes(labelsOf(siteId)),
-      Promise.all(targets.map(({ containerId }) => engine.inspectContainer(containerId))),
-    ]);
-    const there = containers.filter((one) => one !== null);
-    const own = there.map(({ ownFolder }) => ownFolder);
+    const containerIds = targets.map(({ containerId }) => containerId);
+    const volumes = await engine.volumes(labelsOf(siteId));
     const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
-    const inContainers = own.includes(null) ? null : await diskUsed(own.filter((one) => one !== null));
-    const inVolumesMb = megabytes(inVolumes);
-    this.judge(siteId, inVolumesMb, Number(there[0]?.labels["berth.disk"] ?? 0));
-    const inContainersMb = megabytes(inContainers);
+    const { diskGb, bytes } = await this.written(containerIds);
+    const heldMb = inVolumes && bytes && megabytes([...inVolumes, ...bytes]);
+    const holding = { siteId, containerIds, heldMb, diskGb };
+    this.judge(holding);
+    this.means.onMeasured?.(holding);
     return {
       volumes: volumes.map(({ labels }, index) => ({
         name: labels["berth.volume"] ?? "",
         sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
       })),
-      totalMb: inVolumesMb === null || inContainersMb === null ? null : tenths(inVolumesMb + inContainersMb),
+      totalMb: heldMb,
     };
   }
 
-  /** Says it once when a site's volumes come to hold more than its pack has. */
-  private judge(siteId: string, volumesMb: number | null, diskGb: number): void {
-    if (volumesMb === null || diskGb === 0) return;
-    if (volumesMb <= diskGb * 1024) return void this.over.delete(siteId);
+  /** Bytes that containers wrote beside the site's volumes. */
+  private async written(
+    containerIds: readonly string[],
+  ): Promise<{ diskGb: number; bytes: number[] | null }> {
+    const containers = await Promise.all(containerIds.map((id) => this.means.engine.inspectContainer(id)));
+    const there = containers.filter((one) => one !== null);
+    const folders = there.flatMap(({ ownFolder, ownVolumes }) => [ownFolder, ...ownVolumes]);
+    return {
+      diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
+      bytes: folders.includes(null) ? null : await diskUsed(folders.filter((one) => one !== null)),
+    };
+  }
+
+  /** Says it once when a site comes to hold more than its pack has. */
+  private judge({ siteId, heldMb, diskGb, ...holding }: Holding): void {
+    if (heldMb === null || diskGb === 0) return;
+    if (heldMb <= diskGb * 1024) return void this.over.delete(siteId);
     if (this.over.has(siteId)) return;
     this.over.add(siteId);
     this.means.records.addEvent(siteId, "", {
       at: new Date().toISOString(),
       kind: "disk_full",
-      detail: overQuota(volumesMb, diskGb),
+      detail: overPack({ siteId, heldMb, diskGb, ...holding }),
     });
   }
 }
@@ -134,3 +171,12 @@ const megabytes = (bytes: readonly number[] | null): number | null =>
 
 export const overQuota = (volumesMb: number, diskGb: number): string =>
   `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site goes on running, but nothing new is deployed.`;
+
+const holds = ({ heldMb, diskGb }: Holding): string =>
+  `what its containers wrote and its volumes hold is ${((heldMb ?? 0) / 1024).toFixed(1)} GB, and its pack has ${diskGb} GB`;
+
+const overPack = (holding: Holding): string =>
+  `The site is over its disk: ${holds(holding)}. Remove files or choose a larger pack: a site that goes on writing is stopped.`;
+
+export const beyondPack = (holding: Holding, who: string): string =>
+  `${who} wrote more than its pack's disk and was stopped: ${holds(holding)}.`;

@@ -1,11 +1,11 @@
 import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
-import type { ContainerEvent, Engine } from "../docker/engine.ts";
+import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { log } from "../log.ts";
-import { printable, redactor } from "../redact.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 import type { Crash, PendingCrash, Records } from "./records.ts";
 
 export type Watched = {
@@ -119,14 +119,9 @@ class SiteHistory {
     this.exits.set(containerId, recent);
     if (recent.length < loopExits || !serves(ingress, siteId, containerId)) return;
     this.exits.delete(containerId);
-    const [container, lines] = await Promise.all([
-      engine.inspectContainer(containerId),
-      engine.lastLines(containerId, shownLines),
-    ]);
-    // A newer version took its place meanwhile.
+    const container = await engine.inspectContainer(containerId);
     if (!container || !serves(ingress, siteId, containerId)) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
-    const redact = redactor(secretsIn(container));
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !this.out.has(one));
     const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped. ${
       lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
@@ -138,10 +133,9 @@ class SiteHistory {
       this.out.add(containerId);
       return engine.stopContainer(containerId, stopGraceSeconds);
     }
-    const error = withLines(
-      reason,
-      lines.map((line) => redact(printable(line))),
-    );
+    const error = await lastWords(engine, container, reason);
+    // A newer version took its place meanwhile.
+    if (!serves(ingress, siteId, containerId)) return;
     const crash: Crash = {
       type: "crashed",
       siteId: siteId as Id<"site">,
@@ -156,8 +150,14 @@ class SiteHistory {
 }
 
 /** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
-async function takeOut(
-  { engine, ingress, records, agentId, onCrash }: Watched,
+export async function takeOut(
+  {
+    engine,
+    ingress,
+    records,
+    agentId,
+    onCrash,
+  }: Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "onCrash">,
   pending: PendingCrash,
 ): Promise<void> {
   const { crash, containerId } = pending;
@@ -199,6 +199,16 @@ const outOfMemory = (labels: Record<string, string>): string => {
   const who = labels["berth.database"] ? "The database's server" : "The app";
   return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
 };
+
+/** A reason, and what the container printed last, without its secrets. */
+export async function lastWords(engine: Engine, container: ContainerState, reason: string): Promise<string> {
+  const redact = redactor(secretsIn(container));
+  const lines = await engine.lastLines(container.id, shownLines);
+  return withLines(
+    reason,
+    lines.map((line) => redact(printable(line))),
+  );
+}
 
 /** The last lines that fit. */
 function withLines(reason: string, lines: string[]): string {

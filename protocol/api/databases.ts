@@ -3,11 +3,11 @@ import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.t
 import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
-import { EnvKey, SiteName } from "./sites.ts";
+import { EnvKey, LabelName } from "./sites.ts";
 
 export const DatabaseCreate = z
   .strictObject({
-    name: SiteName,
+    name: LabelName,
     type: z.enum(databaseTypes),
     packId: z.string().max(100).optional(),
     region: z.string().max(50).optional(),

@@ -157,10 +157,11 @@ describe("a backup", () => {
     expect(listed.body.data.map(({ id }) => id)).toEqual([asked.id]);
   });
 
-  it("that is damaged is FAILED and says how; one that a host could not verify is tried thrice, elsewhere too", async () => {
+  it("that is damaged is FAILED and says how; a good one that a host could not verify stays good and is tried again, ever more seldom", async () => {
     const key = await account();
     const on = await readyAgent();
     const databaseId = await running(key, on);
+    await api(key, "PATCH", `/databases/${databaseId}`, { backups: { schedule: null } });
     const damaged = await backedUp(key, on, databaseId, "spoilt", "The table items has 2 rows instead of 3.");
     expect(await backup(key, damaged)).toMatchObject({
       status: "FAILED",
@@ -171,14 +172,30 @@ describe("a backup", () => {
     await upload(on, taken, "a dump");
     await finish(on, taken.job, taken.attempt);
     const id = taken.job.args.backupId;
-    for (const status of ["STORED", "STORED", "FAILED"]) {
+    // After an hour, six hours, a day, a day.
+    let hours = 0;
+    for (const pause of [1, 6, 24, 24]) {
       const { job, attempt } = await take(on, "database.verify");
       await fail(on, job, attempt, "The disk is full: make room.");
-      expect(await backup(key, id)).toMatchObject({ status, error: expect.stringContaining("disk is full") });
-      await tendBackups(ctx());
+      await run("UPDATE jobs SET finished_at = finished_at + ? WHERE id = ?", hours * 3_600_000, job.id);
+      expect(await backup(key, id)).toMatchObject({
+        status: "STORED",
+        error: expect.stringContaining("disk is full"),
+        verifiedAt: null,
+      });
+      const at = (ms: number) => ({ ...ctx(), now: () => new Date(Date.now() + ms) });
+      await tendBackups(at((hours + pause) * 3_600_000 - 60_000));
+      await reapJobs(ctx());
+      expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+      hours += pause;
+      await tendBackups(at(hours * 3_600_000 + 60_000));
       await reapJobs(ctx());
     }
-    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    // It can be had all the while, and a host that has room proves it.
+    expect((await api(key, "POST", `/backups/${id}/link`)).status).toBe(200);
+    const { job, attempt } = await take(on, "database.verify");
+    await finish(on, job, attempt, { damage: null });
+    expect(await backup(key, id)).toMatchObject({ status: "VERIFIED", error: null });
   });
 
   it("whose host reports success without a complete upload, or fails, is FAILED and never good", async () => {
