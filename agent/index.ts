@@ -7,14 +7,13 @@ import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
-import { runningDatabases } from "./databases/running.ts";
+import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { retireAfter } from "./handlers/retire.ts";
 import { readdress, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
-import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
@@ -44,12 +43,12 @@ await untilAnswers(engine);
 
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
 const records = openRecords(join(config.stateDirectory, "running.db"));
-const databases = () => runningDatabases(engine, config.agentId);
+const databases = openRunningDatabases(engine, config.agentId);
 const diskUse = new DiskUse({
   engine,
   ingress,
   records,
-  databases,
+  databases: databases.list,
   onMeasured: (holding) =>
     void diskGuard
       .judge(holding)
@@ -124,14 +123,21 @@ watchSites(
     records,
     agentId: config.agentId,
     onStart(siteId, containerId) {
+      databases.changed();
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
       readdressNext(siteId, containerId);
     },
-    // Requests go to the other replicas meanwhile.
-    onEnd: readdressNext,
-    // An engine that was restarted has written its own rules anew.
-    onConnect: () => void isolation.refresh(),
+    onEnd(siteId, containerId) {
+      databases.changed();
+      // Requests go to the other replicas meanwhile.
+      readdressNext(siteId, containerId);
+    },
+    onConnect() {
+      databases.changed();
+      // An engine that was restarted has written its own rules anew.
+      void isolation.refresh();
+    },
     onCrash: (crash) => desk.crashed(crash),
   },
   stopping.signal,
@@ -139,7 +145,10 @@ watchSites(
 const diskLookMs = 2000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
-startSampling({ engine, ingress, records, intervalMs: sampleMs, databases, diskMb }, stopping.signal);
+startSampling(
+  { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
+  stopping.signal,
+);
 diskUse.watch(sampleMs, stopping.signal);
 diskGuard.watch(diskLookMs, stopping.signal);
 
@@ -199,7 +208,7 @@ async function untilAnswers(engine: Engine): Promise<void> {
 
 /** Caddy runs, with this configuration; one that does is left alone. */
 async function ensureIngress(): Promise<void> {
-  const { spec } = ingressContainer(config.agentId, caddyConfig(config.ingress));
+  const { spec } = ingressContainer(config.agentId, config.ingress);
   const found = await engine.inspectContainer(spec.name);
   if (found && found.labels["berth.config"] !== spec.Labels["berth.config"])
     await engine.removeContainer(found.id);

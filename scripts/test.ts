@@ -13,6 +13,8 @@ try {
   // For the pages in a real browser, and the invoices they print.
   if (!existsSync("/usr/bin/chromium")) await installPackages(["chromium"]);
   if (!existsSync("/usr/bin/pdftotext")) await installPackages(["poppler-utils"]);
+  // Let's Encrypt's test server, for sites' certificates.
+  if (!existsSync("/usr/bin/pebble")) await installPackages(["pebble"]);
   const service = await startEmbeddedService("test", {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",

@@ -19,7 +19,7 @@ export async function sweep(host: Host): Promise<void> {
       await host.engine.removeContainer(id);
       continue;
     }
-    if (labels["berth.database"] !== undefined && running)
+    if (labels["berth.database"] && running)
       await endStrays(host.engine, id).catch((error) =>
         log("warn", "A backup's remains stay", { id, error }),
       );

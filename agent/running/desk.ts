@@ -132,7 +132,7 @@ export class Desk {
           return followSiteLog(this.means, siteId, question, signal, (lines) =>
             say({ kind: "logs", lines }, false),
           );
-        const lines = await readSiteLog(this.means, siteId, question.tail, question.after);
+        const lines = await readSiteLog(this.means, siteId, question);
         const parts = inParts(lines);
         for (const [index, part] of parts.entries())
           say({ kind: "logs", lines: part }, index === parts.length - 1);

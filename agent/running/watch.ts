@@ -5,7 +5,7 @@ import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { log } from "../log.ts";
-import { printable, redactor } from "../redact.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 import type { Crash, PendingCrash, Records } from "./records.ts";
 
 export type Watched = {

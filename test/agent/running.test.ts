@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { openRunningDatabases } from "../../agent/databases/running.ts";
 import type { ContainerEvent, Engine } from "../../agent/docker/engine.ts";
 import {
   engineTimeBefore,
@@ -15,7 +16,7 @@ import type { Ingress, Target } from "../../agent/host.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
-import { sumOf, usedBetween } from "../../agent/running/sampler.ts";
+import { startSampling, sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
@@ -135,14 +136,14 @@ describe("a sample", () => {
       "sys/fs/cgroup/system.slice/docker-c1.scope/memory.stat": "anon 60\ninactive_file 30\n",
     },
   };
-  it.each(Object.entries(kernels))("comes from the files of %s", async (_, files) => {
+  it.each(Object.entries(kernels))("comes from the files of %s", (_, files) => {
     for (const [path, text] of Object.entries({ ...files, "proc/7/net/dev": devices })) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), text);
     }
-    expect(await readUsage("c1", 7, folder)).toEqual(usage);
-    expect(await readUsage("c2", 7, folder)).toBeNull();
-    expect(await readUsage("c1", 8, folder)).toBeNull();
+    expect(readUsage("c1", 7, folder)).toEqual(usage);
+    expect(readUsage("c2", 7, folder)).toBeNull();
+    expect(readUsage("c1", 8, folder)).toBeNull();
   });
 });
 
@@ -205,6 +206,73 @@ describe("what the host keeps of its sites", () => {
     records.keepOnly([], new Date("2026-01-01T02:00:00Z"));
     expect(records.events(siteId)).toEqual([]);
   });
+
+  it("stays while only others go", () => {
+    const ids = ["a", "b", "c", "d", "e"];
+    for (const hour of [0, 1, 2]) {
+      const at = new Date(Date.UTC(2026, 0, 1, hour));
+      records.addSamples(
+        at,
+        60_000,
+        ids.map((id) => [id, sample]),
+      );
+      // Of e the last event is two hours old, of the others none is older than the moment.
+      for (const id of ids.slice(0, hour === 0 ? 5 : 4))
+        records.addEvent(id, id, { at: at.toISOString(), kind: "exit", detail: "" });
+    }
+    const left = () => ids.map((id) => [records.samples(id).length, records.events(id).length]);
+    records.keepOnly(["b", "d"], new Date("2026-01-01T02:00:00Z"));
+    expect(left()).toEqual([
+      [0, 3],
+      [3, 3],
+      [0, 3],
+      [3, 3],
+      [0, 0],
+    ]);
+  });
+});
+
+it("a minute's samples of a hundred sites ask the engine nothing, unless a container has started or ended", async () => {
+  const ids = Array.from({ length: 100 }, (_, index) => `c${index}`);
+  const asked: string[] = [];
+  const engine = {
+    inspectContainer: (id: string) => {
+      asked.push(id);
+      return Promise.resolve({ running: true, pid: 1 });
+    },
+    listContainers: () => {
+      asked.push("databases");
+      return Promise.resolve([{ id: "d", running: true, labels: { "berth.database": "db" } }]);
+    },
+  } as unknown as Engine;
+  const ingress = {
+    sites: () => ids,
+    current: (id: string) => [{ containerId: id, address: "10.0.0.2", port: 3000 }],
+  } as unknown as Ingress;
+  const usage = { cpuNanoseconds: 1, memoryBytes: 1, receivedBytes: 1, sentBytes: 1 };
+  const databases = openRunningDatabases(engine, "a");
+  const over = new AbortController();
+  startSampling(
+    {
+      engine,
+      ingress,
+      records,
+      intervalMs: 20,
+      databases: databases.list,
+      diskMb: () => null,
+      read: () => usage,
+    },
+    over.signal,
+  );
+  const sampled = (count: number) =>
+    vi.waitUntil(() => [...ids, "db"].every((id) => records.samples(id).length >= count));
+  await sampled(3);
+  expect(asked.toSorted()).toEqual([...ids, "d", "databases"].toSorted());
+  databases.changed();
+  await vi.waitUntil(() => asked.length > 102);
+  await sampled(6);
+  over.abort();
+  expect(asked.slice(102)).toEqual(["databases"]);
 });
 
 /** An engine and an ingress that do what is asked of them, and say so. */

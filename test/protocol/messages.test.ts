@@ -153,7 +153,7 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
   ask: {
     type: "ask",
     requestId: "r1",
-    question: { kind: "logs", siteId: id("site"), tail: 100, after: null, follow: true },
+    question: { kind: "logs", siteId: id("site"), tail: 100, after: null, follow: true, masks: [] },
   },
   endAsk: { type: "endAsk", requestId: "r1" },
   crashAck: { type: "crashAck", ...version },

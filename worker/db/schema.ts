@@ -212,6 +212,8 @@ export const sites = sqliteTable(
     /** First label of the site's own address. */
     slug: text().notNull().unique(),
     hostId: text("host_id").$type<Id<"host">>(),
+    /** Its pack counts on `hostId` and `leavingHostId`. Not that of a FAILED site of which nothing runs: it needs room again to run again. */
+    reserved: integer({ mode: "boolean" }).notNull().default(true),
     /** While the site moves: the host that is to carry it. `hostId` carries it until the new one is healthy. */
     moveHostId: text("move_host_id").$type<Id<"host">>(),
     /** The host that carried it before, and from when on what is left there may go. */

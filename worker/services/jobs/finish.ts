@@ -11,6 +11,7 @@ import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
+import { giveRoomAway } from "../hosts/placement.ts";
 import { limitsFollowed } from "../terms/queue-restart.ts";
 import { forgetSite } from "../sites/forget.ts";
 
@@ -285,6 +286,7 @@ export async function endAsFailed(
           .set({ status: statusAfterDeployment, updatedAt: now })
           .where(and(eq(sites.id, requireSite(job)), ended)),
         giveUpMove(ctx, requireSite(job), job.hostId, ended),
+        ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
       ]);
       if (!hit) return stale;
       ctx.logs.finish(
@@ -301,7 +303,11 @@ export async function endAsFailed(
       break;
     }
     case "site.start":
-      await ctx.db.batch([end, moveSite(ctx, requireSite(job), "startFailed", ended, false)]);
+      await ctx.db.batch([
+        end,
+        moveSite(ctx, requireSite(job), "startFailed", ended, false),
+        ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
+      ]);
       break;
     case "site.stop":
       // The containers may still run: say so, and let the owner ask again.

@@ -20,7 +20,7 @@ import { backupFrameOf } from "../backups/frame.ts";
 import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
-import { mayPlace } from "../hosts/placement.ts";
+import { mayPlace, takeRoom, waitsForRoom } from "../hosts/placement.ts";
 import { frameOf } from "./frame.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; logId: LogId | null };
@@ -61,7 +61,7 @@ export async function leaseJob(
     hostId,
     sql`id = (
     SELECT j.id FROM jobs j
-    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
+    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} AND NOT ${waitsForRoom}
       OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, ctx.now().getTime())}))
       -- A restore is waited for; of what nobody waits for, one at a time.
       AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
@@ -119,9 +119,13 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     ctx.statement(sql`
       UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${ofTaken("deployment_id")}
       WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`),
-    // Who cleans up behind a site does not get it back.
+    // Who cleans up behind a site does not get it back. A host that the site had left keeps what it still has of it.
     ctx.statement(sql`
-      UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`),
+      UPDATE sites SET host_id = ${hostId}, reserved = 1,
+        leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
+        leaving_host_id = nullif(leaving_host_id, ${hostId})
+      WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`),
+    ctx.statement(takeRoom(siteId, hostId, ofTaken("kind"))),
     ctx.statement(sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`),
     // What was asked for while it had no host is this host's as well.
     ctx.statement(sql`

@@ -9,7 +9,7 @@ import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { databaseOwnedBy, type DatabaseRow } from "../databases/owned.ts";
 import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
-import { bestHostFor, freeMb } from "../hosts/placement.ts";
+import { bestHostFor, hostRooms } from "../hosts/placement.ts";
 import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
@@ -168,9 +168,12 @@ async function changePack(
 /** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
 function room(kind: Termed, next: PackRow): { fits: SQL; set: SQL } {
   const more = sql`(${next.memoryMb} - (SELECT max(memory_mb) FROM packs WHERE id IN (r.pack_id, r.next_pack_id)))`;
-  const here = sql`(r.host_id IS NULL OR ${more} <= 0 OR ${more} <= (SELECT ${freeMb} FROM hosts h WHERE h.id = r.host_id))`;
+  // A site that gave its room away finds room for its pack when it is to run again.
+  const counts = kind === "sites" ? sql`r.reserved` : sql`1`;
+  const here = sql`(r.host_id IS NULL OR NOT ${counts} OR ${more} <= 0
+    OR ${more} <= (SELECT h.free_mb FROM ${hostRooms} h WHERE h.id = r.host_id))`;
   if (kind === "databases") return { fits: here, set: sql`` };
-  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND ${freeMb} >= ${next.memoryMb}`)})`;
+  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND h.free_mb >= ${next.memoryMb}`)})`;
   const moves = sql`(r.status IN ('RUNNING', 'STOPPED') AND r.leaving_host_id IS NULL AND ${idleLane(sql`r.id`)}
     AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = r.id))`;
   return {

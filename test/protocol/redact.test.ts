@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { printable, redactor } from "../../agent/redact.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
   const secret = fc
