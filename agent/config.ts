@@ -91,6 +91,8 @@ const Environment = z
       .default(Math.ceil(availableParallelism() / 2)),
     BERTH_BUILD_PIDS: z.coerce.number().int().min(64).default(1024),
     BERTH_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
+    /** What the engine may keep of builds for the next ones (10 GiB, or 20 % of a small disk). */
+    BERTH_BUILD_CACHE_MB: z.coerce.number().int().min(0).optional(),
   })
   .transform((env) => ({
     controlPlaneUrl: env.BERTH_URL,
@@ -125,6 +127,7 @@ const Environment = z
         pids: env.BERTH_BUILD_PIDS,
       },
       minFreeDiskMb: env.BERTH_MIN_FREE_DISK_MB ?? null,
+      maxCacheMb: env.BERTH_BUILD_CACHE_MB ?? null,
     },
     imageProvider: env.BERTH_IMAGE_PROVIDER,
     settings: {

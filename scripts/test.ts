@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
+import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 
 /** Every tier, on a service started for it. Arguments go to vitest; what cannot run fails. */
@@ -36,6 +37,12 @@ try {
   });
   if (existsSync(closingLineFile)) closingLine = readFileSync(closingLineFile, "utf8");
   await service.stop();
+  const left = JSON.parse(readFileSync(join(service.stateDirectory, leftoversFile), "utf8")) as string[];
+  if (left.length > 0) {
+    console.error(`\nThe tests left on the engine:\n${left.map((name) => `  ${name}\n`).join("")}`);
+    closingLine = closingLine.replace(/(\d+) failed/, (_, failed) => `${Number(failed) + 1} failed`);
+    status = 1;
+  }
 } catch (error) {
   console.error(error);
   status = 1;

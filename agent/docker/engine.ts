@@ -123,6 +123,8 @@ export type Engine = {
   registryDigest(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<string>;
   pullImage(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
+  /** Removes the longest unused of what builds left, until it takes no more than this; answers the bytes that are free now. */
+  pruneBuildCache(keepBytes: number, signal: AbortSignal): Promise<number>;
   /**
    * Calls back for what happens to containers of these labels, in order, until aborted; after an interruption of either
    * side it goes on after `since`, as far as the engine remembers.
@@ -475,6 +477,25 @@ export function createEngine({
     async build(request) {
       const { buildImage } = await import("./buildkit.ts");
       await buildImage(docker.modem, request);
+    },
+
+    async pruneBuildCache(keepBytes, signal) {
+      // dockerode's own method sends no bound, and would remove all; from API 1.48 on it has other names. Not `all`: then
+      // what images share would count as freed, though it is not.
+      const bound = { "keep-storage": keepBytes, "reserved-space": keepBytes, "max-used-space": keepBytes };
+      const options = {
+        path: "/build/prune?",
+        method: "POST",
+        options: bound,
+        abortSignal: signal,
+        statusCodes: { 200: true, 500: "server error" },
+      };
+      const { SpaceReclaimed } = await new Promise<{ SpaceReclaimed: number }>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) =>
+          error ? reject(error) : resolve(answer as { SpaceReclaimed: number }),
+        ),
+      );
+      return SpaceReclaimed;
     },
 
     watchContainers(labels, signal, { since, onEvent, onConnect }) {
