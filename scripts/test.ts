@@ -12,6 +12,8 @@ try {
   // For the pages in a real browser, and the invoices they print.
   if (!existsSync("/usr/bin/chromium")) await installPackages(["chromium"]);
   if (!existsSync("/usr/bin/pdftotext")) await installPackages(["poppler-utils"]);
+  // For the units that the install script writes; nothing of it is started.
+  if (!existsSync("/usr/bin/systemd-analyze")) await installPackages(["systemd"]);
   const service = await startEmbeddedService("test", {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
