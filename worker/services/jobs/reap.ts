@@ -5,6 +5,7 @@ import { expiredReason } from "../../domain/job-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { endAsFailed } from "./finish.ts";
+import { limitsOf } from "./lease.ts";
 import { noRoomFor } from "./no-room-for.ts";
 import { idleLane } from "./idle.ts";
 
@@ -38,7 +39,9 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
   for (const job of expired) {
     const failure = {
       error:
-        job.hostId === null ? await noRoomFor(ctx, job) : expiredReason(job.kind, job.status === "LEASED"),
+        job.hostId === null
+          ? await noRoomFor(ctx, job)
+          : expiredReason(job.kind, job.status === "LEASED", limitsOf(ctx)),
       cancelled: false,
       durations: null,
     };
