@@ -7,6 +7,7 @@ import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
+import { openPublicAccess } from "./databases/public-access.ts";
 import { runningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
@@ -36,7 +37,13 @@ const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
 const engine = createEngine({ socketPath: config.dockerSocket });
-const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
+const publicAccess = openPublicAccess(
+  join(config.stateDirectory, "public-access"),
+  config.agentId,
+  config.publicAddress,
+);
+const ways = () => publicAccess.ways(engine);
+const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...config.firewall });
 // Before the engine is up, as after a boot it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
@@ -49,6 +56,7 @@ const host: Host = {
   agentId: config.agentId,
   engine,
   isolation,
+  publicAccess,
   buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
   ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
   backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
@@ -104,6 +112,7 @@ watchSites(
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
       readdressNext(siteId, containerId);
+      if (publicAccess.has(siteId)) void isolation.refresh();
     },
     // Requests go to the other replicas meanwhile.
     onEnd: readdressNext,
