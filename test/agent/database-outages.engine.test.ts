@@ -394,3 +394,22 @@ it("a redis backup that is cancelled while the server saves ends that, leaves no
   await ask(spec, clients.redis.write);
   expect(await verify(spec, await backUp(spec))).toEqual({ damage: null });
 });
+
+it.each(["postgresql", "redis"] as const)(
+  "a verification of %s that is cancelled leaves no container",
+  async (type) => {
+    const spec = specOf(type, `${type}unproven`);
+    await does("database.provision", { database: spec });
+    await ask(spec, clients[type].write);
+    const backupId = await backUp(spec);
+    const cancel = new AbortController();
+    server.disturb = (request) => {
+      if (request.url?.endsWith("/data")) cancel.abort(new Error("Cancelled."));
+      return false;
+    };
+    const args = { like: spec, backup: server.stored(backupId, spec.databaseName) };
+    await expect(does("database.verify", args, { signal: cancel.signal })).rejects.toThrow("Cancelled.");
+    server.disturb = () => false;
+    expect(await copies()).toBe("");
+  },
+);
