@@ -10,8 +10,12 @@ const harmless = new Set<PropertyKey>(["current", "sites", "followLog", "watchCo
 export function hostUntil(host: Host, over: AbortSignal): Host {
   return {
     ...host,
-    engine: fenced(host.engine, over),
-    ingress: fenced(host.ingress, over),
+    get engine() {
+      return fenced(host.engine, over);
+    },
+    get ingress() {
+      return fenced(host.ingress, over);
+    },
     retire: (siteId, keepContainerIds) => {
       if (!over.aborted) host.retire(siteId, keepContainerIds);
     },

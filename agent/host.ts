@@ -71,6 +71,10 @@ export type Host = {
   settings: HostSettings;
   /** Removes the site's containers but these, once what they began has had time to end. */
   retire(siteId: string, keepContainerIds: readonly string[]): void;
+  /** So does this agent with one that the agent before it was about to; false where it was not, or its time is over. */
+  goOnRetiring(containerId: string): boolean;
+  /** Resolves when nothing is being removed that way any more. */
+  retired(): Promise<void>;
   /** Megabytes in a site's volumes now; null when the host cannot tell. */
   volumesMb(siteId: string): Promise<number | null>;
   /** Name of the repository that holds a site's images; not to be guessed by another tenant's Dockerfile. */

@@ -12,7 +12,7 @@ import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
-import { retireAfter } from "./handlers/retire.ts";
+import { openRetirement } from "./handlers/retire.ts";
 import { readdress, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer } from "./ingress/container.ts";
@@ -91,9 +91,13 @@ const host: Host = {
     const sizes = (await diskUse.of(siteId, 0)).volumes.map(({ sizeMb }) => sizeMb);
     return sizes.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0);
   },
-  retire: retireAfter(engine, config.agentId, config.settings, (error) =>
-    log("error", "A retired container was not removed", { error }),
-  ),
+  ...openRetirement({
+    engine,
+    agentId: config.agentId,
+    patience: config.settings,
+    drains: records,
+    onError: (error) => log("error", "A retired container was not removed", { error }),
+  }),
 };
 
 const stopping = new AbortController();

@@ -134,13 +134,14 @@ export class Runner {
     }
   }
 
-  /** Takes no more work; resolves when what runs has ended. What was offered meanwhile is offered again. */
+  /** Takes no more work; resolves when what runs has ended, old versions too. What was offered meanwhile is offered again. */
   async finish(): Promise<void> {
     this.send({ type: "ready", free: 0, freeCommands: 0 });
     this.stopping = true;
     // Commands go on without this agent.
     const jobs = () => [...this.running.values()].filter(({ room }) => room !== "command");
     while (jobs().length > 0) await Promise.all(jobs().map(({ ended }) => ended));
+    await this.host.retired();
   }
 
   /** Takes no more work and stops what runs, which the control plane offers again; commands run on. */

@@ -2,6 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { countServed, socketTables } from "../docker/listening.ts";
 import type { Engine } from "../docker/engine.ts";
 import { siteLabels } from "../docker/specs.ts";
+import type { Host } from "../host.ts";
+import type { Records } from "../running/records.ts";
 import { stopGraceSeconds } from "./release.ts";
 
 /** Seconds an old container still runs after the swap: at least `drain`, and up to `drainMax` while it serves somebody. */
@@ -9,34 +11,72 @@ export type Patience = { drainSeconds: number; drainMaxSeconds: number };
 
 /**
  * Removes a site's containers but those in service, after what they began has had time to end: requests, downloads, event streams,
- * WebSockets. Not part of the job: if the agent dies meanwhile, the sweep at its next start removes them.
+ * WebSockets. Not part of the job: if the agent dies meanwhile, the next one goes on until the same moment.
  */
-export function retireAfter(
-  engine: Engine,
-  agentId: string,
-  { drainSeconds, drainMaxSeconds }: Patience,
-  onError: (error: unknown) => void,
-) {
-  async function drain(id: string, swapped: number): Promise<void> {
-    await delay(drainSeconds * 1000);
+export function openRetirement(options: {
+  engine: Engine;
+  agentId: string;
+  patience: Patience;
+  drains: Pick<Records, "drainUntil" | "drainsUntil" | "drained">;
+  onError: (error: unknown) => void;
+}): Pick<Host, "retire" | "goOnRetiring" | "retired"> {
+  const { engine, agentId, patience, drains, onError } = options;
+  const drainMs = patience.drainSeconds * 1000;
+  const drainMaxMs = Math.max(patience.drainSeconds, patience.drainMaxSeconds) * 1000;
+  const underWay = new Set<Promise<void>>();
+
+  function begin(work: () => Promise<unknown>): void {
+    const one: Promise<void> = work()
+      .then(() => undefined, onError)
+      .finally(() => underWay.delete(one));
+    underWay.add(one);
+  }
+
+  async function allEnded(): Promise<void> {
+    while (underWay.size > 0) await Promise.all(underWay);
+  }
+
+  async function drain(id: string, leftMs: number): Promise<void> {
+    const began = performance.now();
+    await delay(Math.min(drainMs, leftMs));
     for (;;) {
       const state = await engine.inspectContainer(id);
       // The ingress keeps no idle connection longer than the shortest drain.
       const isBusy = state?.running === true && countServed(...(await socketTables(state.pid))) > 0;
-      if (!isBusy || performance.now() - swapped > drainMaxSeconds * 1000) return;
+      if (!isBusy || performance.now() - began > leftMs) return;
       await delay(500);
     }
   }
-  return (siteId: string, keepContainerIds: readonly string[]): void => {
-    const swapped = performance.now();
-    const old = engine
-      .listContainers({ ...siteLabels(siteId), "berth.agent": agentId })
-      .then((all) => all.filter(({ id }) => !keepContainerIds.includes(id)));
-    const remove = async (id: string) => {
-      await drain(id, swapped);
-      await engine.stopContainer(id, stopGraceSeconds);
-      await engine.removeContainer(id);
-    };
-    old.then((retired) => Promise.all(retired.map(({ id }) => remove(id)))).catch(onError);
+
+  async function remove(id: string, until: Date): Promise<void> {
+    // The clock may have been set meanwhile.
+    await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())));
+    await engine.stopContainer(id, stopGraceSeconds);
+    await engine.removeContainer(id);
+    drains.drained(id);
+  }
+
+  return {
+    retire(siteId, keepContainerIds) {
+      const until = new Date(Date.now() + drainMaxMs);
+      begin(async () => {
+        const all = await engine.listContainers({ ...siteLabels(siteId), "berth.agent": agentId });
+        const old = all.filter(({ id }) => !keepContainerIds.includes(id));
+        for (const { id } of old) drains.drainUntil(id, until);
+        await Promise.all(old.map(({ id }) => remove(id, until)));
+      });
+    },
+    goOnRetiring(containerId) {
+      const until = drains.drainsUntil(containerId);
+      if (until === null || until.getTime() <= Date.now()) return false;
+      begin(() => remove(containerId, until));
+      return true;
+    },
+    async retired() {
+      const over = new AbortController();
+      const longest = delay(drainMaxMs + 2 * stopGraceSeconds * 1000, undefined, { signal: over.signal });
+      await Promise.race([allEnded(), longest]);
+      over.abort();
+    },
   };
 }

@@ -33,8 +33,10 @@ export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): P
     if (!siteId) continue;
     const routed = host.ingress.current(siteId);
     // A stopped site keeps its containers for the next start.
-    if (routed !== "parked" && !routed?.some(({ containerId }) => containerId === id))
-      await host.engine.removeContainer(id);
+    if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) continue;
+    // An old version still ends what it began.
+    if (routed && running && host.goOnRetiring(id)) continue;
+    await host.engine.removeContainer(id);
   }
 }
 

@@ -33,6 +33,10 @@ export type Records = {
   forgetDatabaseOut(databaseId: string): void;
   /** Whether this is the first time that it is used; known until it has expired. */
   useOnce(nonce: string, expiresAt: string, now: Date): boolean;
+  /** A container that is out of service may end what it began until then; what was said first counts. */
+  drainUntil(containerId: string, until: Date): void;
+  drainsUntil(containerId: string): Date | null;
+  drained(containerId: string): void;
   /** Of sites and databases that are gone: samples at once, events an hour after the last. */
   keepOnly(siteIds: readonly string[], now: Date): void;
   close(): void;
@@ -48,6 +52,7 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE INDEX IF NOT EXISTS events_container ON events (container_id, id);
   CREATE TABLE IF NOT EXISTS crashes (site_id TEXT PRIMARY KEY, crash TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS databases_out (database_id TEXT PRIMARY KEY, out TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS draining (container_id TEXT PRIMARY KEY, until TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires_at TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT`;
 
@@ -83,6 +88,9 @@ export function openRecords(file: string): Records {
   const forgetDatabaseOut = db.prepare("DELETE FROM databases_out WHERE database_id = ?");
   const use = db.prepare("INSERT OR IGNORE INTO used VALUES (?, ?)");
   const dropUsed = db.prepare("DELETE FROM used WHERE expires_at < ?");
+  const drain = db.prepare("INSERT OR IGNORE INTO draining VALUES (?, ?)");
+  const draining = db.prepare("SELECT until FROM draining WHERE container_id = ?");
+  const drained = db.prepare("DELETE FROM draining WHERE container_id = ? OR until < ?");
   const dropGoneSamples = db.prepare(`DELETE FROM samples WHERE site_id IN (${goneFrom("samples")})`);
   const dropGoneEvents = db.prepare(
     `DELETE FROM events WHERE site_id IN (${goneFrom("events")}
@@ -122,6 +130,13 @@ export function openRecords(file: string): Records {
       dropUsed.run(new Date(now.getTime() - hourMs).toISOString());
       return use.run(nonce, expiresAt).changes === 1;
     },
+    drainUntil: (containerId, until) => void drain.run(containerId, until.toISOString()),
+    drainsUntil(containerId) {
+      const found = draining.get(containerId);
+      return found ? new Date(String(found["until"])) : null;
+    },
+    // With what was removed otherwise.
+    drained: (containerId) => void drained.run(containerId, new Date(Date.now() - 24 * hourMs).toISOString()),
     keepOnly(siteIds, now) {
       const kept = JSON.stringify(siteIds);
       dropGoneSamples.run(kept);

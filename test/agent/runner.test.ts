@@ -305,6 +305,16 @@ describe("an agent that is to be replaced", () => {
     await finishing;
     expect(frames("done").map(({ jobId }) => jobId)).toEqual([first?.job.id]);
   });
+
+  it("ends when old versions have ended what they began", async () => {
+    retired = Promise.withResolvers();
+    let ended = false;
+    const finishing = runner.finish().then(() => (ended = true));
+    await new Promise(setImmediate);
+    expect(ended).toBe(false);
+    retired.resolve();
+    await finishing;
+  });
 });
 
 describe("a report", () => {

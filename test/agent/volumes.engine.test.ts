@@ -10,7 +10,7 @@ import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName, siteContainer, siteLabels, volumeName } from "../../agent/docker/specs.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { containersOf, release } from "../../agent/handlers/release.ts";
-import { retireAfter } from "../../agent/handlers/retire.ts";
+import { openRetirement } from "../../agent/handlers/retire.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import { readdress, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
@@ -57,8 +57,14 @@ const newHost = (): Host =>
     isolation: { demand: () => Promise.resolve() },
     workDirectory: folder,
     imageRepository: (siteId: string) => `berth-test/${siteId}`,
-    retire: retireAfter(engine, agentId, { drainSeconds: 1.6, drainMaxSeconds: 5 }, (error) => {
-      throw error;
+    ...openRetirement({
+      engine,
+      agentId,
+      patience: { drainSeconds: 1.6, drainMaxSeconds: 5 },
+      drains: records,
+      onError: (error) => {
+        throw error;
+      },
     }),
   }) as unknown as Host;
 
@@ -77,8 +83,8 @@ beforeAll(async () => {
       ),
     { timeout: 20_000 },
   );
-  host = newHost();
   records = openRecords(join(folder, "..", `${agentId}.db`));
+  host = newHost();
   // Of whichever agent is the newest.
   const ingress = { ...host.ingress, current: (siteId: string) => host.ingress.current(siteId) };
   diskUse = new DiskUse({ engine, ingress, records, databases: async () => new Map() });

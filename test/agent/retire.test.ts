@@ -1,0 +1,117 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import net, { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Engine } from "../../agent/docker/engine.ts";
+import { openRetirement } from "../../agent/handlers/retire.ts";
+import { sweep } from "../../agent/handlers/sweep.ts";
+import type { Host } from "../../agent/host.ts";
+import { openRecords, type Records } from "../../agent/running/records.ts";
+
+let folder: string;
+let records: Records;
+let removed: string[];
+/** A listener with a client: whoever has this process's sockets serves somebody. */
+let server: net.Server;
+let client: net.Socket;
+/** Of the old container's process. One that is gone has no sockets. */
+let pid: number;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "berth-retire-"));
+  mkdirSync(join(folder, "work"));
+  records = openRecords(join(folder, "running.db"));
+  removed = [];
+  pid = process.pid;
+  await new Promise<void>((resolve) => void (server = net.createServer().listen(0, "127.0.0.1", resolve)));
+  client = net.connect((server.address() as AddressInfo).port, "127.0.0.1");
+  await new Promise((resolve) => client.once("connect", resolve));
+});
+afterEach(() => {
+  pid = 0;
+  client.destroy();
+  server.close();
+  records.close();
+  rmSync(folder, { recursive: true });
+});
+
+const labels = { "berth.site": "site_1", "berth.agent": "agent" };
+/** An agent of a host with an old and a new container. A killed one gets no answers any more. */
+function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {}): Host {
+  const answer = <T>(value: () => T) =>
+    isKilled() ? new Promise<T>(() => undefined) : Promise.resolve(value());
+  const engine = {
+    listContainers: () =>
+      answer(() =>
+        ["old", "new"]
+          .filter((id) => !removed.includes(id))
+          .map((id) => ({ id, name: id, labels, running: true })),
+      ),
+    inspectContainer: (id: string) => answer(() => ({ id, running: true, pid, labels, addresses: {} })),
+    stopContainer: () => answer(() => undefined),
+    removeContainer: (id: string) => answer(() => void removed.push(id)),
+  } as unknown as Engine;
+  return {
+    agentId: "agent",
+    engine,
+    workDirectory: join(folder, "work"),
+    ingress: { sites: () => [], current: () => [{ containerId: "new", address: "10.0.0.2", port: 1 }] },
+    ...openRetirement({
+      engine,
+      agentId: "agent",
+      patience: { drainSeconds: 0.01, drainMaxSeconds },
+      drains: records,
+      onError: (error) => expect.fail(String(error)),
+    }),
+  } as unknown as Host;
+}
+
+describe("an old version that still serves somebody", () => {
+  it("is waited for by an agent that is to be replaced, and goes when it has ended", async () => {
+    const host = agentOf();
+    host.retire("site_1", ["new"]);
+    let isOver = false;
+    const retired = host.retired().then(() => (isOver = true));
+    await vi.waitUntil(() => records.drainsUntil("old"));
+    expect([isOver, removed]).toEqual([false, []]);
+    pid = 0;
+    await retired;
+    expect(removed).toEqual(["old"]);
+    expect(records.drainsUntil("old")).toBeNull();
+  });
+
+  it("is not cut by the next agent, which goes on with it", async () => {
+    let isKilled = false;
+    agentOf({ isKilled: () => isKilled }).retire("site_1", ["new"]);
+    await vi.waitUntil(() => records.drainsUntil("old"));
+    isKilled = true;
+    records.close();
+    records = openRecords(join(folder, "running.db"));
+    const next = agentOf();
+    await sweep(next);
+    expect(removed).toEqual([]);
+    pid = 0;
+    await next.retired();
+    expect(removed).toEqual(["old"]);
+  });
+
+  it("is cut when its time is over, however many agents there were meanwhile", async () => {
+    records.drainUntil("old", new Date(Date.now() - 1));
+    records.drainUntil("old", new Date(Date.now() + 60_000));
+    await sweep(agentOf());
+    expect(removed).toEqual(["old"]);
+  });
+
+  it("is waited for no longer than the longest drain", async () => {
+    const host = agentOf({ drainMaxSeconds: 0.02 });
+    host.retire("site_1", ["new"]);
+    await host.retired();
+    expect(removed).toEqual(["old"]);
+  });
+});
+
+it("a container that never served is removed by the next agent at once", async () => {
+  await sweep(agentOf());
+  expect(removed).toEqual(["old"]);
+});
