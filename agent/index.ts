@@ -22,6 +22,7 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
@@ -91,7 +92,7 @@ const stopping = new AbortController();
 await isolation.refresh();
 isolation.watch(stopping.signal);
 await ensureIngress();
-await sweep(host);
+await sweep(host, await databasesStillOut({ engine, records }));
 
 const starts = new EventEmitter().setMaxListeners(0);
 const desk = new Desk({
@@ -139,6 +140,7 @@ watchSites(
       void isolation.refresh();
     },
     onCrash: (crash) => desk.crashed(crash),
+    onDatabaseOut: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
@@ -149,7 +151,7 @@ startSampling(
   { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
   stopping.signal,
 );
-diskUse.watch(sampleMs, stopping.signal);
+diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 diskGuard.watch(diskLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));

@@ -58,6 +58,7 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec): Containe
       ...databaseLabels(agentId, databaseId, accountId),
       "berth.volume": volumeName(databaseId, spec.volume),
       "berth.memory": String(limits.memoryMb),
+      "berth.disk": String(limits.diskGb ?? 0),
       "berth.config": config,
     },
   };

@@ -5,6 +5,7 @@ import { networkLabels, networkName } from "../docker/specs.ts";
 import type { Program } from "../docker/engine.ts";
 import { JobError, type Host } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import {
   containerName,
@@ -101,7 +102,13 @@ async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> 
     const archive = tar.pack();
     archive.entry({ name, mode: 0o644 }, text);
     archive.finalize();
-    await host.engine.writeFiles(id, engine.dataPath, archive);
+    try {
+      await host.engine.writeFiles(id, engine.dataPath, archive);
+    } catch (error) {
+      throw saysDiskFull([String(error)])
+        ? new JobError(diskIsFull("start it again"), { cause: error })
+        : error;
+    }
   }
   await host.engine.startContainer(id);
   return id;
@@ -132,9 +139,7 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   if (lackedMemory)
     return "The database needed more memory than its pack has when it started: choose a larger pack.";
   const lines = await host.engine.lastLines(id, shownLines);
-  const full = lines.some((line) => /no space left on device/i.test(line))
-    ? " The host's disk is full: ask the operator to make room, then start it again."
-    : "";
+  const full = saysDiskFull(lines) ? ` ${diskIsFull("start it again")}` : "";
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
 }
 

@@ -97,6 +97,8 @@ export const DatabaseSpec = z.object({
     /** Thousandths of a core. */
     cpuMilli: z.number().int().positive(),
     pids: z.number().int().positive(),
+    /** Over it, the host says so; left out: any amount. */
+    diskGb: z.number().int().positive().optional(),
   }),
 });
 export type DatabaseSpec = z.infer<typeof DatabaseSpec>;

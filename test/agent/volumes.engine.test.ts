@@ -97,6 +97,7 @@ beforeAll(async () => {
       onEnd: follow,
       onConnect: nothing,
       onCrash: nothing,
+      onDatabaseOut: nothing,
     },
     watching.signal,
   );

@@ -1,4 +1,5 @@
 import { isLongJob, type JobKind } from "../../protocol/agent/jobs.ts";
+import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 
 const minute = 60_000;
 
@@ -52,6 +53,13 @@ export const expiredReason = (kind: JobKind, wasLeased: boolean): string =>
         : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
 
 export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;
+
+/** Why a job ends before any host sees it. */
+export const unfitReason = {
+  tooLarge: `What this would send to its host is larger than ${maxFrameBytes / 1024} KiB: make the environment or the Dockerfile smaller, then try again.`,
+  unreadable:
+    "This could not be prepared: a secret of it cannot be opened, or what it needs is gone. Set its secrets anew and try again; if it repeats, ask the operator.",
+};
 
 /** A command is no deployment: doing it twice may do harm, so what was interrupted is not run again. */
 export const interruptedReason =

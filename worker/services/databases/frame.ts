@@ -43,5 +43,5 @@ export const specOf = (
   databaseName: database.databaseName,
   adminPassword: openAdminPassword(ctx, database),
   logins: logins(ctx, database),
-  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids },
+  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
 });
