@@ -53,7 +53,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
     } else {
       await engine.startContainer(id);
       await untilReady(host, id, spec, signal);
-      await engines[spec.type].arrange(spec, (program) => run(host, id, program));
+      await engines[spec.type].arrange(spec, (program) => run(host, id, program, signal));
       await copier.fill?.(server, bytes, backup);
     }
     const differs = difference(wanted, await copier.fingerprint(server));
@@ -182,7 +182,7 @@ async function untilSeeded(
         throw new Error(lines.join(" | "));
       throw new DamageError(`The server did not load it: ${lines.join(" | ").slice(-300)}`);
     }
-    const said = await engine.execute(id, { command: ready.command }).catch(() => null);
+    const said = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
     if (said?.exitCode === 0 && said.stdout.includes(ready.says)) return;
     await delay(100, undefined, { signal });
   }

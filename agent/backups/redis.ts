@@ -8,12 +8,13 @@ const file = "dump.rdb";
 const pauseMs = 250;
 
 /** What it prints; the server that loads a copy has no users. */
-async function ask({ engine, id, spec }: Server, input: string, anonymous = false): Promise<string> {
-  const { exitCode, stdout, stderr } = await engine.execute(id, {
+async function ask({ engine, id, spec, signal }: Server, input: string, anonymous = false): Promise<string> {
+  const program = {
     command: anonymous ? ["redis-cli"] : ["redis-cli", "--user", "berth", "--no-auth-warning"],
     env: anonymous ? [strayMark] : [strayMark, `REDISCLI_AUTH=${spec.adminPassword}`],
     input,
-  });
+  };
+  const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
   if (exitCode !== 0) throw new Error(`redis-cli ended with ${exitCode}: ${stderr.slice(0, 300)}`);
   return stdout;
 }

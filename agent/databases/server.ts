@@ -38,8 +38,8 @@ export async function bringUp(
   signal.throwIfAborted();
   const id = await ensureContainer(host, spec);
   await untilReady(host, id, spec, signal);
-  await arrange(host, spec);
-  const version = await engine.version(spec, (program) => run(host, id, program));
+  await arrange(host, spec, signal);
+  const version = await engine.version(spec, (program) => run(host, id, program, signal));
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
 
@@ -54,12 +54,13 @@ export async function removeVolumes(host: Host, databaseId: string, kept?: strin
 }
 
 /** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
-export async function arrange(host: Host, spec: DatabaseSpec): Promise<void> {
+export async function arrange(host: Host, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
   const found = await host.engine.inspectContainer(containerName(spec.databaseId));
   if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
   try {
-    await engines[spec.type].arrange(spec, (program) => run(host, found.id, program));
+    await engines[spec.type].arrange(spec, (program) => run(host, found.id, program, signal));
   } catch (error) {
+    signal.throwIfAborted();
     throw new JobError("The database's logins could not be set: try again, or restart the database first.", {
       cause: error,
     });
@@ -129,7 +130,7 @@ export async function untilReady(
     if (!state?.running || state.restarts !== before)
       throw new JobError(await lastWords(host, id, state?.oomKilled === true));
     // It may end at any moment, and then the program cannot be run.
-    const said = await host.engine.execute(id, ready.program(spec)).catch(() => null);
+    const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
     if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
     await delay(pauseMs, undefined, { signal });
   }
@@ -143,8 +144,8 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
 }
 
-export async function run(host: Host, id: string, program: Program): Promise<string> {
-  const { exitCode, stdout, stderr } = await host.engine.execute(id, program);
+export async function run(host: Host, id: string, program: Program, signal: AbortSignal): Promise<string> {
+  const { exitCode, stdout, stderr } = await host.engine.execute(id, program, signal);
   // Only its first line: a server quotes the statement it refuses.
   if (exitCode !== 0)
     throw new Error(`${program.command[0]} ended with ${exitCode}: ${stderr.trim().split("\n")[0]}`);

@@ -16,7 +16,7 @@ export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): P
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
   for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
     // What made or proved a backup ended with the agent that watched over it.
-    if (labels["berth.copy"] !== undefined) {
+    if (labels["berth.copy"]) {
       await host.engine.removeContainer(id);
       continue;
     }

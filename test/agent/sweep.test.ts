@@ -73,7 +73,7 @@ async function swept(containers: Container[], serving: string | null = null) {
 describe("an agent that starts", () => {
   it("runs a program in its databases' containers only, never in a tenant's", async () => {
     const labels = databaseLabels("agent", databaseId, accountId);
-    const { executed } = await swept(
+    const { executed, removed } = await swept(
       [
         { id: "site", labels: ofSite(), running: true },
         { id: "command", labels: ofCommand(), running: true },
@@ -82,5 +82,6 @@ describe("an agent that starts", () => {
       "site",
     );
     expect(executed).toEqual(["database"]);
+    expect(removed).toEqual([]);
   });
 });
