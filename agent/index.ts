@@ -7,6 +7,7 @@ import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
+import { openPublicAccess } from "./databases/public-access.ts";
 import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
@@ -37,7 +38,13 @@ const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
 const engine = createEngine({ socketPath: config.dockerSocket });
-const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
+const publicAccess = openPublicAccess(
+  join(config.stateDirectory, "public-access"),
+  config.agentId,
+  config.publicAddress,
+);
+const ways = () => publicAccess.ways(engine);
+const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...config.firewall });
 // Before the engine is up, as after a boot it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
@@ -72,6 +79,7 @@ const host: Host = {
   agentId: config.agentId,
   engine,
   isolation,
+  publicAccess,
   buildRoom,
   ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
   backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
@@ -128,6 +136,7 @@ watchSites(
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
       readdressNext(siteId, containerId);
+      if (publicAccess.has(siteId)) void isolation.refresh();
     },
     onEnd(siteId, containerId) {
       databases.changed();

@@ -73,6 +73,8 @@ type Labels = Record<string, string>;
 export type Engine = {
   ping(): Promise<void>;
   ensureNetwork(name: string, bridge: string, labels: Labels): Promise<void>;
+  /** The IPv4 addresses of a network's containers: `172.18.0.0/16`. */
+  subnet(name: string): Promise<string>;
   /** The kernel's interfaces of Docker's default network, and of the networks of these labels. */
   bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
   /** Removes the network unless containers still use it. */
@@ -266,6 +268,13 @@ export function createEngine({
             Options: { [bridgeOption]: bridge },
           }),
         );
+    },
+
+    async subnet(name) {
+      const { IPAM } = await docker.getNetwork(name).inspect();
+      const found = IPAM?.Config?.map(({ Subnet }) => Subnet).find((subnet) => subnet?.includes("."));
+      if (found === undefined) throw new Error(`The network ${name} has no IPv4 addresses`);
+      return found;
     },
 
     async bridges(labels) {

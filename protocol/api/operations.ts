@@ -409,7 +409,8 @@ export const operations = {
     method: "patch",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Start, stop or restart, or change the pack or when it is backed up",
+    summary:
+      "Start, stop or restart, or change the pack, when it is backed up, or who reaches it from outside: `publicAccess` takes addresses and networks, which connect with TLS to `publicAccess.host` and `.port` of the record",
     access: "key",
     body: DatabasePatch,
     answers: [

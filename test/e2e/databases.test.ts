@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,6 +8,7 @@ import type { DatabaseQueryResult, WriteConfirmation } from "../../protocol/api/
 import type { SiteEvents, SiteLogs, SiteMetrics } from "../../protocol/api/running.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { plugIn } from "../support/machine.ts";
 import { api, pay, remove, Repository, request, stateDirectory, until } from "./service.ts";
 
 const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
@@ -104,6 +105,52 @@ afterAll(async () => {
     );
     expect(docker("ps", "--all", "--quiet", "--filter", `label=berth.database=${id}`)).toBe("");
     expect(docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${id}`)).toBe("");
+  }
+});
+
+it("a database is opened to one machine on the internet, with TLS, and stays so while the agent is killed", async () => {
+  const { id, status } = await launchDatabase("postgresql", "public");
+  expect(status).toBe("RUNNING");
+  const friend = await plugIn(`be${process.pid % 100_000}`, `10.203.${process.pid % 250}`);
+  const authority = join(stateDirectory, "public-ca.pem");
+  const visit = async () => {
+    const { publicAccess } = await credentials(id);
+    writeFileSync(authority, publicAccess?.certificateAuthority ?? "");
+    const address = (publicAccess?.connectionString ?? "").replace("ca.pem", "/ca.pem&connect_timeout=5");
+    const run = ["run", "--rm", "--network", friend.network, "--volume", `${authority}:/ca.pem:ro`];
+    const psql = ["--entrypoint", "psql", "postgres:17", address, "-qAt", "-c", "SELECT 'hello'"];
+    return (await execute("docker", [...run, ...psql]).catch((error: Error) => ({ stdout: error.message })))
+      .stdout;
+  };
+  const change = async (publicAccess: object) => {
+    expect((await api("PATCH", `/databases/${id}`, { publicAccess })).status).toBe(200);
+    return until(
+      () => read(id),
+      ({ publicAccess }) => publicAccess.applied || publicAccess.error !== null,
+    );
+  };
+  try {
+    const opened = await change({ enabled: true, allow: [friend.address] });
+    expect(opened.publicAccess).toMatchObject({ applied: true, error: null, host: expect.any(String) });
+    expect(await visit()).toBe("hello\n");
+    const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+      string,
+      number
+    >;
+    const agent = processes["agent"] ?? 0;
+    expect(agent).toBeGreaterThan(1);
+    process.kill(agent, "SIGKILL");
+    expect(await visit()).toBe("hello\n");
+    const { connectionString } = (await credentials(id)).publicAccess ?? {};
+    await change({ enabled: true, allow: ["203.0.113.0/24"] });
+    expect(await visit()).not.toBe("hello\n");
+    await change({ enabled: true, allow: [friend.address] });
+    expect(await visit()).toBe("hello\n");
+    expect((await credentials(id)).publicAccess?.connectionString).toBe(connectionString);
+    await change({ enabled: false });
+    expect((await credentials(id)).publicAccess).toBeNull();
+  } finally {
+    await friend.unplug();
   }
 });
 

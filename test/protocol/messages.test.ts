@@ -143,6 +143,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
   "database.restart": { id: id("job"), kind: "database.restart", args: { database } },
   "database.stop": { id: id("job"), kind: "database.stop", args: ofDatabase },
   "database.rotate": { id: id("job"), kind: "database.rotate", args: { database } },
+  "database.expose": { id: id("job"), kind: "database.expose", args: { database, generation: 1 } },
   "database.delete": { id: id("job"), kind: "database.delete", args: ofDatabase },
 };
 const offerOf = (job: Job): ToAgent => ({ type: "job", job, attempt: 1, timeoutMs: 1000 });

@@ -11,6 +11,8 @@ export const databaseEvents = {
   stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING", "FAILED"], wanted: "RUNNING" },
   rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  /** Whether it runs or not: what runs next is reached so. */
+  exposeRequested: { from: ["RUNNING", "STOPPED", "FAILED"] },
   restoreRequested: { from: ["RUNNING", "STOPPED", "FAILED"], wanted: "RUNNING" },
   /** `wanted` stays, for the day it is paid again. */
   suspended: { from: ["RUNNING", "STOPPED", "FAILED"], to: "SUSPENDED" },

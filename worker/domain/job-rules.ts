@@ -21,6 +21,7 @@ const jobTimeoutMs: Record<JobKind, number> = {
   "database.restart": 10 * minute,
   "database.stop": 5 * minute,
   "database.rotate": 5 * minute,
+  "database.expose": 5 * minute,
   "database.delete": 5 * minute,
   "database.backup": 120 * minute,
   "database.verify": 120 * minute,

@@ -97,6 +97,7 @@ export async function finishJob(
     case "database.restart":
     case "database.stop":
     case "database.rotate":
+    case "database.expose":
     case "database.delete":
       await finishDatabaseJob(ctx, { ...job, kind: job.kind, databaseId: requireDatabase(job) }, result, {
         end,
@@ -270,6 +271,7 @@ export async function endAsFailed(
     case "database.restart":
     case "database.stop":
     case "database.rotate":
+    case "database.expose":
     case "database.delete":
       await failDatabaseJob(ctx, { kind: job.kind, databaseId: requireDatabase(job) }, failure.error, {
         end,
