@@ -72,9 +72,9 @@ async function start(): Promise<void> {
   const engine = await ensureDockerEngine(stateDirectory);
   if (!flags.keep) undo.push(() => engine.stop());
   if (flags.discard) await discardState(stateDirectory);
-  const whatIsLeft = flags.discard ? await rememberEngine() : undefined;
   const { state, save } = openState(stateDirectory, await freePorts());
   if (state.hostToken !== undefined) await removeIngress(state.hostToken);
+  const whatIsLeft = flags.discard ? await rememberEngine(() => state.hostToken ?? "") : undefined;
   await portIsFree("--ingress-port", ingressPort, wasKilled);
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();
@@ -88,8 +88,7 @@ async function start(): Promise<void> {
   await publishExamples(inState("git"));
 
   const supervisor = new Supervisor(stateDirectory);
-  if (whatIsLeft)
-    undo.push(async () => writePrivate(inState(leftoversFile), await whatIsLeft(state.hostToken ?? "")));
+  if (whatIsLeft) undo.push(async () => writePrivate(inState(leftoversFile), await whatIsLeft()));
   // Once nothing is left that would start containers.
   if (!flags.keep) undo.push(() => clearEngine(state.hostToken));
   undo.push(() => supervisor.stop());

@@ -6,26 +6,40 @@ type Found = { name: string; isOurs: boolean };
 /** Where the service that tests run on writes down what was left. */
 export const leftoversFile = "left-on-engine.json";
 
+const lookMs = 10_000;
+
 /** What the engine holds before a service runs on it; then what that service, and the tests, left there. */
-export async function rememberEngine(): Promise<(hostToken: string) => Promise<string[]>> {
+export async function rememberEngine(hostToken: () => string): Promise<() => Promise<string[]>> {
   const before = new Set((await berthObjects("")).map(({ name }) => name));
-  const others = await otherAgents("");
-  return async (hostToken) => {
-    const isShared = others.length > 0 || (await otherAgents(hostToken)).length > 0;
+  let isShared = (await lines("ps", "--quiet", "--filter", "label=berth.agent")).length > 0;
+  const look = async () => {
+    isShared ||= await hasOtherIngress(hostToken());
+  };
+  await look();
+  const timer = setInterval(() => void look().catch(() => undefined), lookMs).unref();
+  return async () => {
+    clearInterval(timer);
+    await look();
     if (isShared)
       console.log(
         "Another Berth runs on this engine: of what is left there only what this run's agent made was looked for.",
       );
-    return (await berthObjects(hostToken))
+    return (await berthObjects(hostToken()))
       .filter(({ name, isOurs }) => !before.has(name) && (isOurs || !isShared))
       .map(({ name }) => name);
   };
 }
 
-const otherAgents = async (hostToken: string): Promise<string[]> =>
-  (await lines("ps", "--format", '{{.Label "berth.ingress"}}', "--filter", "label=berth.ingress")).filter(
-    (agentId) => agentId !== agentIdOf(hostToken),
+async function hasOtherIngress(hostToken: string): Promise<boolean> {
+  const found = await lines(
+    "ps",
+    "--format",
+    '{{.Label "berth.ingress"}}',
+    "--filter",
+    "label=berth.ingress",
   );
+  return found.some((agentId) => agentId !== agentIdOf(hostToken));
+}
 
 /** Everything with a name or a label of Berth's, and volumes without a name that nothing uses. Base images are none: they stay. */
 async function berthObjects(hostToken: string): Promise<Found[]> {

@@ -1,9 +1,12 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { agentIdOf } from "../../scripts/lib/engine-objects.ts";
 import {
   api,
   createSite,
+  hostToken,
   launch,
   leftovers,
   local,
@@ -15,6 +18,7 @@ import {
   request,
   serverSource,
   settled,
+  site,
   stateDirectory,
   until,
 } from "./service.ts";
@@ -38,6 +42,14 @@ async function workerdIdOf(controlPlane: number): Promise<number> {
   }
   throw new Error(`No workerd below process ${controlPlane}`);
 }
+
+const docker = (...args: string[]): string[] =>
+  execFileSync("docker", args, { encoding: "utf8" }).split("\n").filter(Boolean);
+
+const deploymentsOf = async (siteId: string) =>
+  (await api<{ data: { id: string }[] }>("GET", `/sites/${siteId}/deployments`)).body.data.map(
+    ({ id }) => id,
+  );
 
 const slowBuild = (version: string) => ({
   ...plainServer(version),
@@ -91,4 +103,43 @@ it("kill -9 of workerd between payment and deployment ends in RUNNING by itself,
   expect((await request(record.url)).text).toBe("version two");
   await remove(siteId);
   await remove(other.id);
+});
+
+it("a reboot of the host: what ran runs again by itself, and what was stopped stays so", async () => {
+  const runs = await launch({ githubUrl: new Repository(plainServer("runs")).address });
+  const stopped = await launch({ githubUrl: new Repository(plainServer("stopped")).address });
+  await api("PATCH", `/sites/${stopped.id}`, { action: "stop" });
+  await until(
+    () => site(stopped.id),
+    ({ status }) => status === "STOPPED",
+  );
+  const agentId = agentIdOf(hostToken);
+  const running = docker("ps", "--quiet", "--filter", `label=berth.agent=${agentId}`);
+  const ingress = docker("ps", "--quiet", "--filter", `label=berth.ingress=${agentId}`);
+  const [deployed] = await deploymentsOf(runs.id);
+  process.kill(processIds()["agent"] ?? 0, "SIGKILL");
+  // Not started again by the engine, as what is killed by name is not.
+  docker("kill", ...running, ...ingress);
+  const answers = (url: string) =>
+    request(url).then(
+      ({ status, text }) => `${status} ${text}`,
+      () => "",
+    );
+  await until(
+    () => answers(runs.url),
+    (answer) => answer === "200 version runs",
+    60_000,
+  );
+  expect(await answers(stopped.url)).toMatch(/^503 /);
+  expect((await site(runs.id)).status).toBe("RUNNING");
+  expect((await site(stopped.id)).status).toBe("STOPPED");
+  expect(await deploymentsOf(runs.id)).toEqual([deployed]);
+  // The service's sample and whatever else ran.
+  await until(
+    () => docker("ps", "--quiet", "--filter", `label=berth.agent=${agentId}`).toSorted(),
+    (now) => running.every((id) => now.includes(id)),
+    60_000,
+  );
+  await remove(runs.id);
+  await remove(stopped.id);
 });

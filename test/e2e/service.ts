@@ -224,7 +224,7 @@ export async function remove(siteId: string): Promise<void> {
   );
 }
 
-const { hostToken } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as {
+export const { hostToken } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as {
   hostToken: string;
 };
 

@@ -19,9 +19,13 @@ export async function startPrivateEngine(): Promise<{
   const socketPath = at("socket");
   const flags = ["--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
   const files = ["--pidfile", at("pid"), "--data-root", at("data"), "--exec-root", at("exec")];
-  const daemon = spawn("dockerd", [...flags, ...files, "--host", `unix://${socketPath}`], {
-    stdio: "ignore",
-  });
+  // In a network namespace of its own, as an engine without a bridge removes docker0, whosever it is; and it ends with us.
+  const within = ["--pdeathsig", "TERM", "unshare", "--net"];
+  const daemon = spawn(
+    "setpriv",
+    [...within, "dockerd", ...flags, ...files, "--host", `unix://${socketPath}`],
+    { stdio: "ignore" },
+  );
   const exited = once(daemon, "exit");
   const end = async () => {
     daemon.kill("SIGTERM");
