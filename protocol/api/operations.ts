@@ -200,6 +200,7 @@ export const operations = {
     query: LogQuery,
     answers: [{ status: 200, schema: listOf(LogLine) }],
     streams: true,
+    refusals: ["conflict"],
   },
   getSiteLogs: {
     method: "get",
@@ -295,6 +296,7 @@ export const operations = {
     query: LogQuery,
     answers: [{ status: 200, schema: listOf(LogLine) }],
     streams: true,
+    refusals: ["conflict"],
   },
   listSchedules: {
     method: "get",

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   createSite,
   newAddress,
+  operator,
   pay,
   person,
   removeSites,
@@ -19,11 +20,15 @@ type Operation = {
   operationId: string;
   "x-access": "none" | "key" | "session" | "operator";
   parameters?: { in: string; name: string }[];
-  requestBody?: { required: boolean; content: Record<string, { example?: unknown }> };
+  requestBody?: { required: boolean; content: Record<string, { example?: unknown; schema?: Schema }> };
   responses: Record<string, unknown>;
 };
+type Schema = { $ref?: string; properties?: object } & Partial<Record<"anyOf" | "oneOf" | "allOf", Schema[]>>;
 type Servers = { servers?: { url: string }[] };
-type Document = Servers & { paths: Record<string, Servers & Record<string, unknown>> };
+type Document = Servers & {
+  paths: Record<string, Servers & Record<string, unknown>>;
+  components: { schemas: Record<string, Schema> };
+};
 
 const { body: document } = await send<Document>(null, "GET", "/openapi.json");
 const rows = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -46,10 +51,16 @@ const rows = Object.entries(document.paths).flatMap(([path, item]) =>
 );
 type Row = (typeof rows)[number];
 
+/** Of a deployment elsewhere, BERTH_OPERATOR_EMAIL and BERTH_OPERATOR_PASSWORD say who; without them its rows are skipped. */
+const operatorSession = await operator();
+const describeOperator = operatorSession ? describe : describe.skip;
+
 let owner: Person;
 let stranger: Person;
 /** An id of the owner's, by the path it belongs in. */
 let owned: Record<string, string>;
+/** What the stranger has, so that a request of theirs gets as far as the ids in it. */
+let strangers: Record<string, string>;
 let spent: { key: string; at: number };
 
 beforeAll(async () => {
@@ -82,7 +93,7 @@ beforeAll(async () => {
         body: { name: uniqueName("nightly"), cron: "0 3 * * *", command: "true" },
       })
     ).body.id,
-    commands: "cmd_001m80000000000000000000000",
+    commands: await commandOfOperator(),
     databases: database.body.databaseId,
     backups: backup.body.id,
     hosts: "host_001m80000000000000000000000",
@@ -90,11 +101,30 @@ beforeAll(async () => {
     credits: "cpk_001k0000000000000000000001",
     payments: "flag_001m80000000000000000000000",
   };
+  const other = await createSite(stranger.session);
+  await pay(other.invoiceToken);
+  const { body: unpaid } = await send<{ databaseId: string }>(stranger.session, "POST", "/databases", {
+    body: { name: "strangers", type: "postgresql" },
+  });
+  strangers = { sites: other.siteId, databases: unpaid.databaseId };
 });
 afterAll(async () => {
   await removeSites();
   await send(owner.session, "DELETE", `/databases/${owned["databases"]}`);
+  await send(stranger.session, "DELETE", `/databases/${strangers["databases"]}`);
 });
+
+/** A command needs a site that is live: the operator's, as `npm start` deploys one. */
+async function commandOfOperator(): Promise<string> {
+  if (!operatorSession) return "cmd_001m80000000000000000000000";
+  const { body } = await send<{ data: Site[] }>(operatorSession, "GET", "/sites?limit=100");
+  const live = body.data.find(({ status }) => status === "RUNNING");
+  if (!live) throw new Error("The operator has no running site, which a command needs: deploy one first");
+  const path = `/sites/${live.id}/commands`;
+  const run = await send<{ id: string }>(operatorSession, "POST", path, { body: { command: "true" } });
+  if (run.status !== 202) throw new Error(`POST ${path} answered ${run.status}: ${JSON.stringify(run.body)}`);
+  return run.body.id;
+}
 
 const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id).replace("{name}", "data");
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
@@ -103,6 +133,7 @@ const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.examp
 /** A credential that this operation takes. */
 async function credentialOf(row: Row, who: Person): Promise<Credential> {
   if (row.access === "none") return null;
+  if (row.access === "operator" && operatorSession) return operatorSession;
   // The assistant has limits of its own, per account.
   if (row.path.startsWith("/chat")) return { key: (await (await person()).newKey()).key };
   return row.access === "session" ? who.session : { key: await keyOf(who) };
@@ -201,23 +232,82 @@ async function spentKey(): Promise<string> {
   return spent.key;
 }
 
-/** Resources that exist already and are an account's; a command needs a site that is live. */
-const withId = rows.filter(
-  ({ access, hasId, path }) =>
-    access !== "none" && access !== "operator" && hasId && !path.startsWith("/commands/"),
-);
+const withId = rows.filter(({ access, hasId }) => access !== "none" && hasId);
 
-describe.each(withId)("$name", (row) => {
-  it("with somebody else's id: 403", async () => {
-    const credential = await credentialOf(row, stranger);
-    expectError(await send(credential, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
-  });
+async function expectUnknown(row: Row) {
+  const credential = await credentialOf(row, owner);
+  const unknown = ownId(row).slice(0, -4) + "0000";
+  for (const id of [unknown, "unknown", "%00", "..%2f..", `${ownId(row)}'--`, "x".repeat(1000)])
+    expectError(await send(credential, row.method, urlOf(row, id), sentOf(row)), 404, "Not found");
+}
 
-  it("with an unknown id: 404 Not found", async () => {
-    const credential = await credentialOf(row, owner);
-    const unknown = ownId(row).slice(0, -4) + "0000";
-    for (const id of [unknown, "unknown", "%00", "..%2f..", `${ownId(row)}'--`, "x".repeat(1000)])
-      expectError(await send(credential, row.method, urlOf(row, id), sentOf(row)), 404, "Not found");
+describe.each(withId.filter(({ access }) => access !== "operator"))("$name", (row) => {
+  it.skipIf(row.path.startsWith("/commands/") && !operatorSession)(
+    "with somebody else's id: 403",
+    async () => {
+      const credential = await credentialOf(row, stranger);
+      expectError(await send(credential, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
+    },
+  );
+
+  it("with an unknown id: 404 Not found", () => expectUnknown(row));
+});
+
+/** Names of fields and parameters that name a resource of an account, and where its id belongs in a path. */
+const references: Record<string, string> = {
+  siteId: "sites",
+  databaseId: "databases",
+  deploymentId: "deployments",
+  backupId: "backups",
+  scheduleId: "schedules",
+  invoiceId: "invoices",
+  commandId: "commands",
+};
+const fieldsOf = (schema: Schema | undefined): string[] => [
+  ...Object.keys(schema?.properties ?? {}),
+  ...(schema?.$ref ? fieldsOf(document.components.schemas[schema.$ref.split("/").at(-1) ?? ""]) : []),
+  ...[...(schema?.anyOf ?? []), ...(schema?.oneOf ?? []), ...(schema?.allOf ?? [])].flatMap(fieldsOf),
+];
+const byReference = rows
+  .filter(({ access, isBuilt }) => isBuilt && (access === "key" || access === "session"))
+  .flatMap((row) => [
+    ...fieldsOf(row.operation.requestBody?.content["application/json"]?.schema).map((field) => ({
+      row,
+      field,
+      isQuery: false,
+    })),
+    ...(row.operation.parameters ?? [])
+      .filter((one) => one.in === "query")
+      .map(({ name }) => ({ row, field: name, isQuery: true })),
+  ])
+  .filter(({ field }) => references[field] !== undefined)
+  .map((one) => ({ ...one, name: one.row.name }));
+
+it("the operations that name other resources in body or query are all there", () => {
+  expect(byReference.map(({ name, field }) => `${name} ${field}`)).toEqual(
+    expect.arrayContaining([
+      "POST /sites/{id}/rollback deploymentId",
+      "GET /sites/{id}/commands scheduleId",
+      "POST /databases/{id}/links siteId",
+      "DELETE /databases/{id}/links siteId",
+      "POST /databases/{id}/restore backupId",
+      "GET /backups databaseId",
+    ]),
+  );
+});
+
+describe.each(byReference)("$name", ({ row, field, isQuery }) => {
+  it(`with somebody else's ${field}: refused, or nothing of it`, async () => {
+    const foreign = owned[references[field] ?? ""] ?? "";
+    expect(foreign).toMatch(/_/);
+    const url = urlOf(row, strangers[row.path.split("/")[1] ?? ""] ?? "");
+    const answer = isQuery
+      ? await send(stranger.session, row.method, `${url}?${field}=${foreign}`, sentOf(row))
+      : await send(stranger.session, row.method, url, {
+          body: { ...(row.example as object | undefined), [field]: foreign },
+        });
+    if (isQuery && answer.status === 200) expect(answer.body["data"] ?? answer.body["unlinked"]).toEqual([]);
+    else expect([403, 404]).toContain(answer.status);
   });
 });
 
@@ -230,10 +320,23 @@ describe.each(rows.filter(({ access }) => access === "session"))("$name", (row) 
 
 describe.each(rows.filter(({ access }) => access === "operator"))("$name", (row) => {
   it("by somebody who is no operator: 403", async () => {
-    const credential = await credentialOf(row, owner);
-    expectError(await send(credential, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
+    const key = await keyOf(owner);
+    expectError(await send({ key }, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
   });
 });
+
+describeOperator.each(withId.filter(({ access }) => access === "operator"))("$name", (row) => {
+  it("by an operator, with an unknown id: 404 Not found", () => expectUnknown(row));
+});
+
+describeOperator.each(rows.filter(({ access, method }) => access === "operator" && method === "GET"))(
+  "$name",
+  (row) => {
+    it("by an operator: 200", async () => {
+      expect((await send(operatorSession, row.method, urlOf(row, ""))).status).toBe(200);
+    });
+  },
+);
 
 describe.each(rows.filter(({ access, method }) => access !== "none" && method !== "GET"))("$name", (row) => {
   it("by a session from another site's page: 403", async () => {

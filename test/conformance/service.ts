@@ -5,12 +5,23 @@ import { join } from "node:path";
  * Berth from outside: HTTP and nothing else. BERTH_URL points at any deployment whose sign-up is open and whose payments
  * are the test processor's; without it, the service that `npm test` started.
  */
-export const siteUrl = process.env["BERTH_URL"]?.replace(/\/$/, "") ?? embedded();
+export const siteUrl = process.env["BERTH_URL"]?.replace(/\/$/, "") ?? embedded().siteUrl;
 
-function embedded(): string {
+function embedded() {
   const directory = process.env["BERTH_E2E_STATE_DIR"];
   if (!directory) throw new Error("Set BERTH_URL, or run these tests with npm test");
-  return (JSON.parse(readFileSync(join(directory, "local.json"), "utf8")) as { siteUrl: string }).siteUrl;
+  return JSON.parse(readFileSync(join(directory, "local.json"), "utf8")) as {
+    siteUrl: string;
+    email: string;
+    password: string;
+  };
+}
+
+/** How the operator signs in; null: this deployment's is not told. */
+function operatorLogin(): { email: string; password: string } | null {
+  if (process.env["BERTH_URL"] === undefined) return embedded();
+  const [email, word] = [process.env["BERTH_OPERATOR_EMAIL"], process.env["BERTH_OPERATOR_PASSWORD"]];
+  return email !== undefined && word !== undefined ? { email, password: word } : null;
 }
 
 export const baseUrl = `${siteUrl}/api/v1`;
@@ -76,6 +87,27 @@ export type Person = {
 
 export const password = "a password for the test";
 
+const sessionOf = ({ headers }: Answer) => ({
+  cookie: headers
+    .getSetCookie()
+    .map((one) => one.split(";")[0])
+    .join("; "),
+});
+
+/** A session of whoever runs the deployment, or null where nobody told who that is. */
+export async function operator(): Promise<{ cookie: string } | null> {
+  const login = operatorLogin();
+  if (login === null) return null;
+  const answer = await send(null, "POST", `${siteUrl}/api/auth/sign-in/email`, {
+    body: { email: login.email, password: login.password },
+    headers: { Origin: siteUrl },
+    address: newAddress(),
+  });
+  if (answer.status !== 200)
+    throw new Error(`the operator's sign-in answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  return sessionOf(answer);
+}
+
 /** Somebody who signed up. */
 export async function person(): Promise<Person> {
   const email = `${uniqueName("person")}@example.com`;
@@ -86,12 +118,7 @@ export async function person(): Promise<Person> {
   });
   if (answer.status !== 200)
     throw new Error(`sign-up answered ${answer.status}: ${JSON.stringify(answer.body)}`);
-  const session = {
-    cookie: answer.headers
-      .getSetCookie()
-      .map((one) => one.split(";")[0])
-      .join("; "),
-  };
+  const session = sessionOf(answer);
   return {
     email,
     session,

@@ -1,5 +1,9 @@
-import { describe, expect, it } from "vitest";
-import { account, api, bindings, call, siteInput } from "./service.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../worker/app.ts";
+import { crashingDatabase } from "./crashing-database.ts";
+import { account, api, bindings, call, siteInput, siteUrl } from "./service.ts";
+
+afterEach(() => vi.restoreAllMocks());
 
 const post = async (key: string, idempotencyKey: string, body: unknown, path = "/sites") => {
   const response = await call(`/api/v1${path}`, {
@@ -52,6 +56,77 @@ describe("a request with an Idempotency-Key", () => {
     const key = await account();
     expect((await post(key, "mend", siteInput({ port: 0 }))).status).toBe(400);
     expect((await post(key, "mend", siteInput())).status).toBe(201);
+  });
+
+  describe("that failed", () => {
+    const purchase = { packageId: "cpk_001k0000000000000000000001" };
+    const bought = async (key: string) =>
+      (await api<{ data: unknown[] }>(key, "GET", "/invoices")).body.data.length;
+
+    /** The same request to a Worker whose database is this one. */
+    async function postWith(DB: D1Database, key: string): Promise<Response> {
+      const work: Promise<unknown>[] = [];
+      const execution = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+      const response = await app.fetch(
+        new Request(`${siteUrl}/api/v1/credits/purchase`, {
+          method: "POST",
+          headers: {
+            Authorization: `Bearer ${key}`,
+            "Content-Type": "application/json",
+            "Idempotency-Key": "failed",
+          },
+          body: JSON.stringify(purchase),
+        }),
+        { ...bindings, DB },
+        execution as unknown as ExecutionContext,
+      );
+      await Promise.all(work);
+      return response;
+    }
+
+    it("answers its failure again and does nothing twice", async () => {
+      vi.spyOn(console, "error").mockImplementation(() => undefined);
+      const key = await account();
+      let batches = 0;
+      // The second batch makes the invoice: it is done, and the answer is lost.
+      const DB = {
+        prepare: (sql: string) => bindings.DB.prepare(sql),
+        batch: async (list: D1PreparedStatement[]) => {
+          const answer = await bindings.DB.batch(list);
+          if (++batches === 2) throw new Error("D1_ERROR: Network connection lost");
+          return answer;
+        },
+      } as D1Database;
+      const first = await postWith(DB, key);
+      expect([first.status, await bought(key)]).toEqual([500, 1]);
+      const second = await post(key, "failed", purchase, "/credits/purchase");
+      expect(second).toEqual({ status: 500, replayed: "true", text: await first.text() });
+      expect(await bought(key)).toBe(1);
+      expect((await post(key, "another", purchase, "/credits/purchase")).status).toBe(201);
+    });
+
+    it("without an answer, wherever it was cut short, acts once at most, also much later", async () => {
+      vi.spyOn(console, "error").mockImplementation(() => undefined);
+      let keptInvoices = 0;
+      for (let roundTrip = 0; roundTrip < 4; roundTrip++)
+        for (const when of ["before", "after"] as const) {
+          const key = await account();
+          await postWith(crashingDatabase(bindings.DB, { roundTrip, when }), key).catch(() => undefined);
+          await bindings.DB.prepare("UPDATE idempotent_requests SET created_at = created_at - 3600000").run();
+          const acted = await bought(key);
+          const again = await post(key, "failed", purchase, "/credits/purchase");
+          expect([201, 409]).toContain(again.status);
+          expect([roundTrip, when, await bought(key)]).toEqual([
+            roundTrip,
+            when,
+            acted + (again.status === 201 && again.replayed === null ? 1 : 0),
+          ]);
+          expect(await bought(key)).toBeLessThanOrEqual(1);
+          if (again.status === 409) expect(again.text).toContain("was cut short");
+          keptInvoices += acted;
+        }
+      expect(keptInvoices).toBeGreaterThan(0);
+    });
   });
 
   it("is the account's own: another account's equal key means nothing", async () => {

@@ -5,7 +5,8 @@ import { claimRequest } from "../services/idempotency/claim.ts";
 
 /**
  * Idempotency-Key on POST (draft-ietf-httpapi-idempotency-key-header): the same key and body within a day replays the
- * first answer byte for byte. A refusal changed nothing, so it is not kept: the request may be mended and sent again.
+ * first answer byte for byte. A refusal changed nothing, so it is not kept: the request may be mended and sent again. What
+ * failed may have acted before it failed: it is kept.
  */
 export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   const key = c.req.header("Idempotency-Key");
@@ -21,7 +22,13 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
     const headers = { "Content-Type": "application/json", "Idempotency-Replayed": "true" };
     return c.body(claim.replay.body, claim.replay.status as 200, headers);
   }
-  await next();
-  if (c.res.ok) await claim.keep({ status: c.res.status, body: await c.res.clone().text() });
-  else await claim.release();
+  const answered = (async () => {
+    await next();
+    if (c.res.ok || c.res.status === 500)
+      await claim.keep({ status: c.res.status, body: await c.res.clone().text() });
+    else await claim.release();
+  })();
+  // A client that gives up asks again under this key: the first request goes on, so that there is an answer.
+  c.executionCtx.waitUntil(answered.catch(() => undefined));
+  await answered;
 });

@@ -7,12 +7,20 @@ const keepMs = 30 * 86_400_000;
 /** Lines kept per deployment; beyond it one marker line says so. */
 const maxLines = 50_000;
 
+/** Readers that follow one log at once. */
+const maxWatchers = 20;
+/** Proxies cut what is silent for long. */
+const heartbeatMs = 15_000;
+/** Chunks a slow reader may be behind; then it is let go, and goes on from the last line it has. */
+const chunksAhead = 1024;
+
 type Row = { seq: number; at: string; stream: LogLine["stream"]; text: string };
 
 /** One per deployment: keeps its log for thirty days and fans it out to watchers as server-sent events. */
 export class DeploymentLog extends DurableObject<Env> {
   private readonly watchers = new Set<WritableStreamDefaultWriter<Uint8Array>>();
   private readonly encoder = new TextEncoder();
+  private heartbeat: ReturnType<typeof setInterval> | undefined;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -21,8 +29,12 @@ export class DeploymentLog extends DurableObject<Env> {
     );
   }
 
-  /** Adds lines `firstSeq`… of this attempt. A batch sent twice is kept once; answers the last line known of the attempt. */
+  /**
+   * Adds lines `firstSeq`… of this attempt. A batch sent twice is kept once; answers the last line known of the attempt. What
+   * comes after the end is taken off the agent's hands, and dropped.
+   */
   async append(attempt: number, firstSeq: number, lines: AgentLogLine[]): Promise<number> {
+    if (this.ended()) return firstSeq + lines.length - 1;
     const known = this.ctx.storage.kv.get<{ attempt: number; seq: number }>("source") ?? {
       attempt: 0,
       seq: 0,
@@ -60,18 +72,24 @@ export class DeploymentLog extends DurableObject<Env> {
     return this.linesAfter(afterSeq, limit);
   }
 
-  /** The log as server-sent events after `afterSeq`, then live until the deployment ends. */
-  async follow(afterSeq: number): Promise<ReadableStream<Uint8Array>> {
+  /** The log as server-sent events after `afterSeq`, then live until the deployment ends; null: too many follow it already. */
+  async follow(afterSeq: number): Promise<ReadableStream<Uint8Array> | null> {
+    const ended = this.ended();
+    if (!ended && this.watchers.size >= maxWatchers) return null;
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
-      highWaterMark: 1024,
+      highWaterMark: chunksAhead,
     });
     const writer = writable.getWriter();
+    this.watchers.add(writer);
+    writer.closed.catch(() => undefined).finally(() => this.forget(writer));
+    // The answer's head goes out with its first bytes.
+    this.write(writer, ": following\n\n");
     this.send(writer, this.linesAfter(afterSeq, maxLines));
-    if (this.ended()) this.end(writer);
-    else {
-      this.watchers.add(writer);
-      writer.closed.catch(() => undefined).finally(() => this.watchers.delete(writer));
-    }
+    if (ended) this.end(writer);
+    else
+      this.heartbeat ??= setInterval(() => {
+        for (const watcher of this.watchers) this.write(watcher, ": still here\n\n");
+      }, heartbeatMs);
     return readable;
   }
 
@@ -125,18 +143,31 @@ export class DeploymentLog extends DurableObject<Env> {
 
   private send(writer: WritableStreamDefaultWriter<Uint8Array>, lines: Row[]): void {
     if (lines.length === 0) return;
-    const events = lines
-      .map((line) => `id: ${line.seq}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`)
-      .join("");
-    this.ctx.waitUntil(writer.write(this.encoder.encode(events)).catch(() => this.watchers.delete(writer)));
+    this.write(
+      writer,
+      lines.map((line) => `id: ${line.seq}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`).join(""),
+    );
+  }
+
+  private write(writer: WritableStreamDefaultWriter<Uint8Array>, text: string): void {
+    if ((writer.desiredSize ?? 0) <= 0) return this.close(writer);
+    writer.write(this.encoder.encode(text)).catch(() => this.forget(writer));
   }
 
   private end(writer: WritableStreamDefaultWriter<Uint8Array>): void {
+    this.write(writer, "event: end\ndata: {}\n\n");
+    this.close(writer);
+  }
+
+  private close(writer: WritableStreamDefaultWriter<Uint8Array>): void {
+    this.forget(writer);
+    this.ctx.waitUntil(writer.close().catch(() => undefined));
+  }
+
+  private forget(writer: WritableStreamDefaultWriter<Uint8Array>): void {
     this.watchers.delete(writer);
-    const close = async () => {
-      await writer.write(this.encoder.encode("event: end\ndata: {}\n\n"));
-      await writer.close();
-    };
-    this.ctx.waitUntil(close().catch(() => undefined));
+    if (this.watchers.size > 0) return;
+    clearInterval(this.heartbeat);
+    this.heartbeat = undefined;
   }
 }

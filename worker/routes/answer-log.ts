@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
+import { conflict } from "../domain/app-error.ts";
 import type { Id } from "../../protocol/ids.ts";
 
 type Asked = { follow: "0" | "1"; limit: number; cursor: number };
@@ -14,6 +15,7 @@ export async function answerLog(
   if (follow === "1") {
     const resumeAfter = Number(c.req.header("Last-Event-ID") ?? cursor);
     const events = await log.follow(Number.isSafeInteger(resumeAfter) && resumeAfter > 0 ? resumeAfter : 0);
+    if (!events) throw conflict("Too many readers follow this log already: close one of them first.");
     return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
   }
   const lines = await log.read(cursor, limit);

@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or } from "drizzle-orm";
+import { and, eq, lt } from "drizzle-orm";
 import { accountOf, type Ctx } from "../../context.ts";
 import { idempotentRequests } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
@@ -12,7 +12,7 @@ export type Claim =
   | { replay: FirstAnswer }
   | { keep(answer: FirstAnswer): Promise<void>; release(): Promise<void> };
 
-/** A claim whose request died without an answer may be taken over after this. */
+/** Longer runs no request: it died, and nobody knows whether it had acted. */
 const abandonedAfterMs = 5 * 60_000;
 
 /** One of several equal requests gets to run. @throws AppError idempotency_mismatch, or conflict while the first runs */
@@ -21,13 +21,9 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
   const bodyHash = sha256Hex(request.body);
   const now = ctx.now();
   const row = eq(idempotentRequests.id, id);
-  const abandoned = and(
-    isNull(idempotentRequests.status),
-    lt(idempotentRequests.createdAt, new Date(now.getTime() - abandonedAfterMs)),
-  );
   const expired = lt(idempotentRequests.createdAt, addDays(now, -1));
   const [, claimed, [known]] = await ctx.db.batch([
-    ctx.db.delete(idempotentRequests).where(and(row, or(abandoned, expired))),
+    ctx.db.delete(idempotentRequests).where(and(row, expired)),
     ctx.db
       .insert(idempotentRequests)
       .values({ id, bodyHash, createdAt: now })
@@ -50,6 +46,10 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
     };
   if (known && known.bodyHash !== bodyHash) throw new AppError("idempotency_mismatch");
   if (!known || known.status === null || known.responseSealed === null)
-    throw conflict("The first request with this Idempotency-Key is still running: try again in a moment.");
+    throw conflict(
+      known && now.getTime() - known.createdAt.getTime() > abandonedAfterMs
+        ? "The first request with this Idempotency-Key was cut short: look whether it acted, then use another key."
+        : "The first request with this Idempotency-Key is still running: try again in a moment.",
+    );
   return { replay: { status: known.status, body: ctx.secrets.open(known.responseSealed, context) } };
 }

@@ -1,0 +1,75 @@
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  deployResult,
+  createSite,
+  finish,
+  pay,
+  readyAgent,
+  site,
+} from "./service.ts";
+
+const line = (text: string) => ({ at: "2026-11-21T10:00:00.000Z", stream: "stdout" as const, text });
+const newLog = () => bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.newUniqueId());
+const textsOf = (events: string) => [...events.matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text);
+
+afterEach(() => vi.useRealTimers());
+
+describe("the log of a deployment", () => {
+  it("has nothing after its end, and the agent is rid of what came late", async () => {
+    const log = newLog();
+    expect(await log.append(1, 1, [line("one")])).toBe(1);
+    await log.finish("It is over.");
+    expect(await log.append(1, 2, [line("two"), line("three")])).toBe(3);
+    expect(await log.append(2, 1, [line("another attempt")])).toBe(1);
+    expect((await log.read(0, 100)).map(({ text }) => text)).toEqual(["one", "It is over."]);
+    const events = await new Response(await log.follow(0)).text();
+    expect(textsOf(events)).toEqual(["one", "It is over."]);
+    expect(events).toMatch(/event: end\ndata: {}\n\n$/);
+  });
+
+  it("says at once that it is followed, and every fifteen seconds that it is still there", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const log = newLog();
+    const reader = (await log.follow(0))?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toBe(": following\n\n");
+    await runInDurableObject(log, () => void vi.advanceTimersByTime(15_000));
+    expect((await reader?.read())?.value).toBe(": still here\n\n");
+    await log.finish("It is over.");
+    expect((await reader?.read())?.value).toContain("It is over.");
+    await reader?.cancel();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is followed by twenty at most; one that leaves makes room, and one that has ended may be read by all", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await agent.next("job");
+    const path = `/deployments/${(await site(key, siteId)).latestDeployment?.id}/logs?follow=1`;
+    const follow = () => call(`/api/v1${path}`, { headers: { Authorization: `Bearer ${key}` } });
+    const followers = await Promise.all(Array.from({ length: 20 }, follow));
+    expect(followers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(await api(key, "GET", path)).toMatchObject({
+      status: 409,
+      body: { error: "conflict", reason: expect.stringContaining("close one of them") },
+    });
+    await followers.pop()?.body?.cancel();
+    await vi.waitFor(async () => {
+      const next = await follow();
+      if (next.status === 200) followers.push(next);
+      else await next.body?.cancel();
+      expect(next.status).toBe(200);
+    });
+    await finish(agent, job, attempt, deployResult);
+    for (const follower of followers) expect(await follower.text()).toContain("event: end");
+    const late = await Promise.all(Array.from({ length: 21 }, follow));
+    for (const one of late) expect(await one.text()).toContain("event: end");
+    agent.close();
+  });
+});
