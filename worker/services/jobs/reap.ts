@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, lt, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { databases, jobs, sites } from "../../db/schema.ts";
 import { expiredReason } from "../../domain/job-rules.ts";
@@ -13,7 +13,7 @@ import { idleLane } from "./idle.ts";
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const open = ["QUEUED", "LEASED"] as const;
-  const [expired, idle, idleDatabases, unplaced] = await ctx.db.batch([
+  const [expired, idle, idleDatabases, unplaced, waiting] = await ctx.db.batch([
     ctx.db
       .select()
       .from(jobs)
@@ -35,6 +35,11 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
       .from(jobs)
       .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED")))
       .limit(1),
+    // Whose hint may have been lost.
+    ctx.db
+      .selectDistinct({ hostId: jobs.hostId })
+      .from(jobs)
+      .where(and(isNotNull(jobs.hostId), eq(jobs.status, "QUEUED"))),
   ]);
   for (const job of expired) {
     const failure = {
@@ -61,4 +66,5 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     ctx.hosts.wake(hostId);
   }
   if (unplaced.length > 0) ctx.hosts.wake(null);
+  for (const { hostId } of waiting) if (hostId) ctx.hosts.wake(hostId);
 }
