@@ -94,7 +94,7 @@ export type CheckoutStatus = (typeof checkoutStatuses)[number];
 export const refundStatuses = ["pending", "done", "failed"] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
 
-/** Why money, or news of it, waits for an operator. */
+/** Why money, or news of it, waits for an operator. `owner_not_warned`: nothing is deleted while no mail service takes the warning. */
 export const flagReasons = [
   "unknown_invoice",
   "invoice_void",
@@ -106,5 +106,6 @@ export const flagReasons = [
   "refund_failed",
   "refund_of_spent_credits",
   "disputed",
+  "owner_not_warned",
 ] as const;
 export type FlagReason = (typeof flagReasons)[number];

@@ -19,11 +19,19 @@ export const ctxAt = (time: Date, database: D1Database = bindings.DB): Ctx => ({
   now: () => time,
 });
 
+/** Warnings of a deletion go out in the minute in which they are written. */
+export const sendWarnings = async (): Promise<void> => {
+  await bindings.DB.prepare(
+    "UPDATE mails SET sent_at = created_at WHERE id LIKE 'deletion:%' AND sent_at IS NULL",
+  ).run();
+};
+
 /** All that the cron does about money and terms at this time, twice: a second time changes nothing. */
-export async function tickAt(time: Date): Promise<void> {
+export async function tickAt(time: Date, warningsArrive = true): Promise<void> {
   for (let round = 0; round < 2; round++) {
     await tendBilling(ctxAt(time));
     await tendTerms(ctxAt(time));
+    if (warningsArrive) await sendWarnings();
   }
 }
 export const reapAt = (time: Date): Promise<void> => reapJobs(ctxAt(time));

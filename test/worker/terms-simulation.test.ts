@@ -19,6 +19,7 @@ import { randomOf } from "../support/random.ts";
 import { crashingDatabase, type CrashPoint } from "./crashing-database.ts";
 import { account, api, bindings, createSite, deployResult, uniqueName } from "./service.ts";
 import { buyCredits, rows } from "./stripe-service.ts";
+import { sendWarnings } from "./terms-service.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -186,6 +187,7 @@ async function simulate(seed: number, done: Record<string, number>): Promise<voi
       service: async (ctx) => {
         await tendBilling(ctx);
         await tendTerms(ctx);
+        await sendWarnings();
       },
       model: () => model.tick(),
     }),
@@ -286,6 +288,7 @@ async function simulate(seed: number, done: Record<string, number>): Promise<voi
   // Whatever waited too long is asked for again.
   model.now = addDays(model.now, 0.01);
   await tendTerms(calm);
+  await sendWarnings();
   await work(calm);
   expect(await rows("SELECT id FROM sites WHERE status = 'SUSPENDED' AND serving"), `seed ${seed}`).toEqual(
     [],

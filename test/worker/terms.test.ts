@@ -260,6 +260,34 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     expect(await read(made.id)).toBeUndefined();
   });
 
+  it("is not deleted before its owner was sent the warning; an operator sees that it waits", async () => {
+    const made = await make();
+    const time = await suspended(made);
+    await tickAt(addDays(time, 23), false);
+    await tickAt(addDays(time, 29), false);
+    const flags = () =>
+      rows("SELECT reason, invoice_id FROM payment_flags WHERE reference LIKE ?", `${made.id}:%`);
+    expect(await flags()).toEqual([]);
+    await tickAt(addDays(time, 60), false);
+    expect((await read(made.id))?.status).toBe("SUSPENDED");
+    expect(await flags()).toEqual([{ reason: "owner_not_warned", invoice_id: null }]);
+    // A service is set at last: the warning still goes out, however old it is.
+    const sent: string[] = [];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+      sent.push(await new Request(input, init).text());
+      return new Response(null);
+    });
+    const withMail = contextOf(bindings, { type: "system" }, () => undefined);
+    await sendDueMails({ ...withMail, now: () => addDays(time, 61) });
+    vi.restoreAllMocks();
+    expect(sent.filter((text) => text.includes("will be deleted"))).toHaveLength(1);
+    await tickAt(addDays(time, 67), false);
+    expect((await read(made.id))?.status).toBe("SUSPENDED");
+    await tickAt(addDays(time, 68), false);
+    expect((await read(made.id))?.status).toBe("DELETING");
+    await deleted();
+  });
+
   it("does not suspend or delete at once when the cron stood still for months", async () => {
     const made = await make();
     const late = addMonths(made.paidUntil, 4);

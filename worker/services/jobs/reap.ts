@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, inArray, isNotNull, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { databases, jobs, sites } from "../../db/schema.ts";
 import { expiredReason } from "../../domain/job-rules.ts";
@@ -19,7 +19,7 @@ const hasNoRoom = sql<number>`EXISTS (
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const open = ["QUEUED", "LEASED"] as const;
-  const [expired, idle, idleDatabases, waiting] = await ctx.db.batch([
+  const [expired, idle, idleDatabases, unplaced, waiting] = await ctx.db.batch([
     ctx.db
       .select({ ...getTableColumns(jobs), hasNoRoom })
       .from(jobs)
@@ -46,6 +46,11 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
         ),
       )
       .limit(1),
+    // Whose hint may have been lost.
+    ctx.db
+      .selectDistinct({ hostId: jobs.hostId })
+      .from(jobs)
+      .where(and(isNotNull(jobs.hostId), eq(jobs.status, "QUEUED"))),
     ctx.statement(giveRoomAway(sql`1`)),
   ]);
   for (const job of expired) {
@@ -72,5 +77,6 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     await queueDatabaseJob(ctx, kind, id, sql`d.status = ${status}`);
     ctx.hosts.wake(hostId);
   }
-  if (waiting.length > 0) ctx.hosts.wake(null);
+  if (unplaced.length > 0) ctx.hosts.wake(null);
+  for (const { hostId } of waiting) if (hostId) ctx.hosts.wake(hostId);
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull, lt, lte } from "drizzle-orm";
+import { and, asc, eq, gt, isNull, like, lt, lte, or } from "drizzle-orm";
 import { canMail, sendMail } from "../../adapters/mail.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts, mails } from "../../db/schema.ts";
@@ -7,7 +7,7 @@ import { logError } from "../../log-error.ts";
 
 const atOnce = 50;
 const retryMs = 10 * 60_000;
-/** News older than this is none. */
+/** News older than this is none; but the warning of a deletion, which waits for it. */
 const giveUpDays = 3;
 /** The id keeps an occasion from being told twice, so it stays longer than any repeats. */
 const keepDays = 120;
@@ -21,7 +21,13 @@ export async function sendDueMails(ctx: Ctx): Promise<void> {
     .select({ mail: mails, to: accounts.email })
     .from(mails)
     .innerJoin(accounts, eq(accounts.id, mails.accountId))
-    .where(and(isNull(mails.sentAt), lte(mails.tryAt, now), gt(mails.createdAt, addDays(now, -giveUpDays))))
+    .where(
+      and(
+        isNull(mails.sentAt),
+        lte(mails.tryAt, now),
+        or(gt(mails.createdAt, addDays(now, -giveUpDays)), like(mails.id, "deletion:%")),
+      ),
+    )
     .orderBy(asc(mails.tryAt))
     .limit(atOnce);
   for (const { mail, to } of due) {
