@@ -83,6 +83,8 @@ const Environment = z
     BERTH_FIREWALL: z.enum(["on", "off"]).optional(),
     /** Private addresses or networks, each with or without a TCP port, that tenants may reach all the same. */
     BERTH_ALLOWED_PRIVATE_ADDRESSES: z.string().default("").transform(destinations),
+    /** A name or IPv4 address by which the internet reaches this host; left out: the address it connects from. */
+    BERTH_PUBLIC_ADDRESS: z.union([z.ipv4(), z.hostname()]).optional(),
     /** What one build may use, and the free disk below which none begins (2 GiB, or 5 % of a large disk). */
     BERTH_BUILD_MEMORY_MB: z.coerce.number().int().min(256).default(2048),
     BERTH_BUILD_CPUS: z.coerce
@@ -91,6 +93,8 @@ const Environment = z
       .default(Math.ceil(availableParallelism() / 2)),
     BERTH_BUILD_PIDS: z.coerce.number().int().min(64).default(1024),
     BERTH_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
+    /** What the engine may keep of builds for the next ones (10 GiB, or 20 % of a small disk). */
+    BERTH_BUILD_CACHE_MB: z.coerce.number().int().min(0).optional(),
   })
   .transform((env) => ({
     controlPlaneUrl: env.BERTH_URL,
@@ -118,6 +122,7 @@ const Environment = z
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,
     autoUpdate: env.BERTH_AUTO_UPDATE === "on",
     firewall: { mode: firewallMode(env.BERTH_FIREWALL), allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES },
+    publicAddress: env.BERTH_PUBLIC_ADDRESS,
     builds: {
       limits: {
         memoryMb: env.BERTH_BUILD_MEMORY_MB,
@@ -125,6 +130,7 @@ const Environment = z
         pids: env.BERTH_BUILD_PIDS,
       },
       minFreeDiskMb: env.BERTH_MIN_FREE_DISK_MB ?? null,
+      maxCacheMb: env.BERTH_BUILD_CACHE_MB ?? null,
     },
     imageProvider: env.BERTH_IMAGE_PROVIDER,
     settings: {

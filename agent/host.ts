@@ -1,6 +1,7 @@
 import type { JobArgs, JobKind, JobResult, StopNotice } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
 import type { ImageProvider } from "./build/image-provider.ts";
+import type { PublicAccess } from "./databases/public-access.ts";
 import type { BackupStore } from "./backups/store.ts";
 import type { Engine } from "./docker/engine.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
@@ -59,6 +60,8 @@ export type Host = {
   ingress: Ingress;
   isolation: Isolation;
   buildRoom: BuildRoom;
+  /** Databases that are reached from outside. */
+  publicAccess: PublicAccess;
   /** Left out: what no registry gives is missing. */
   provideImage?: ImageProvider | undefined;
   /** Where backups go to and come from. */

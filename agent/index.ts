@@ -7,6 +7,7 @@ import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
+import { openPublicAccess } from "./databases/public-access.ts";
 import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
@@ -22,6 +23,7 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
@@ -36,7 +38,13 @@ const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
 const engine = createEngine({ socketPath: config.dockerSocket });
-const isolation = openIsolation({ agentId: config.agentId, engine, ...config.firewall });
+const publicAccess = openPublicAccess(
+  join(config.stateDirectory, "public-access"),
+  config.agentId,
+  config.publicAddress,
+);
+const ways = () => publicAccess.ways(engine);
+const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...config.firewall });
 // Before the engine is up, as after a boot it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
@@ -71,6 +79,7 @@ const host: Host = {
   agentId: config.agentId,
   engine,
   isolation,
+  publicAccess,
   buildRoom,
   ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
   backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
@@ -95,7 +104,7 @@ const stopping = new AbortController();
 await isolation.refresh();
 isolation.watch(stopping.signal);
 await ensureIngress();
-await sweep(host);
+await sweep(host, await databasesStillOut({ engine, records }));
 
 const starts = new EventEmitter().setMaxListeners(0);
 const desk = new Desk({
@@ -131,6 +140,7 @@ watchSites(
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
       readdressNext(siteId, containerId);
+      if (publicAccess.has(siteId)) void isolation.refresh();
     },
     onEnd(siteId, containerId) {
       databases.changed();
@@ -143,6 +153,7 @@ watchSites(
       void isolation.refresh();
     },
     onCrash: (crash) => desk.crashed(crash),
+    onDatabaseOut: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
@@ -153,7 +164,7 @@ startSampling(
   { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
   stopping.signal,
 );
-diskUse.watch(sampleMs, stopping.signal);
+diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 diskGuard.watch(diskLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));

@@ -26,14 +26,14 @@ export const volumeLabels = (agentId: string, databaseId: string) => ({
 export const stopGraceSeconds = 60;
 
 /** The one container of a database: as a site's, with a volume, and a name that the account's other containers know. */
-export function databaseContainer(agentId: string, spec: DatabaseSpec): ContainerSpec {
+export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: string): ContainerSpec {
   const { databaseId, accountId, hostname, image, limits, type } = spec;
   const engine = engines[type];
   const network = networkName(accountId);
   const body = {
     Image: image,
     Env: engine.env(spec),
-    Cmd: engine.command(limits),
+    Cmd: [...engine.command(limits), ...engine.guarded(subnet)],
     StopSignal: engine.stopSignal,
     StopTimeout: stopGraceSeconds,
     HostConfig: {
@@ -58,6 +58,9 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec): Containe
       ...databaseLabels(agentId, databaseId, accountId),
       "berth.volume": volumeName(databaseId, spec.volume),
       "berth.memory": String(limits.memoryMb),
+      "berth.disk": String(limits.diskGb ?? 0),
+      // It ends TLS.
+      "berth.guarded": "true",
       "berth.config": config,
     },
   };

@@ -9,6 +9,16 @@ export type DatabaseEngine = {
   env(spec: DatabaseSpec): string[];
   /** The server with a configuration that fits its memory; no secrets. */
   command(limits: DatabaseSpec["limits"]): string[];
+  /** What else it runs with on the account's network, where it ends TLS: who comes from elsewhere must use it. */
+  guarded(subnet: string): string[];
+  /** Where it takes TLS. */
+  tlsPort: number;
+  /** Whom it runs as. */
+  user: string;
+  /** A file beside its certificate. */
+  accessFile?: { name: string; text: string };
+  /** Takes up the certificate that now lies there; connections stay. */
+  renew(spec: DatabaseSpec, run: Run): Promise<void>;
   /** Asks it to end with everything written and connections cut. */
   stopSignal: string;
   /** A file for the folder of its data, before the server starts. */
@@ -20,6 +30,11 @@ export type DatabaseEngine = {
   /** The server's own word for its version. */
   version(spec: DatabaseSpec, run: Run): Promise<string>;
 };
+
+/** Of the container's own, so that what is secret in it is in no volume, and goes with it. */
+export const tlsFolder = "/etc/berth";
+export const certificateFile = `${tlsFolder}/server.crt`;
+export const keyFile = `${tlsFolder}/server.key`;
 
 /** Runs a program in the server's container; answers what it printed. @throws when it fails */
 export type Run = (program: Program) => Promise<string>;

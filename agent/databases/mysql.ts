@@ -1,5 +1,5 @@
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import { maxConnections, type DatabaseEngine } from "./engine.ts";
+import { certificateFile, keyFile, maxConnections, type DatabaseEngine } from "./engine.ts";
 import { mysqlVerifier } from "./verifiers.ts";
 
 const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
@@ -30,7 +30,8 @@ ${logins
 CREATE USER IF NOT EXISTS ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))};
 ALTER USER ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))} ACCOUNT UNLOCK;
 GRANT ALL PRIVILEGES ON ${identifier(pattern(databaseName))}.* TO ${literal(username)}@'%';
-GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${literal(username)}@'%';`,
+GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${literal(username)}@'%';
+GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO ${literal(username)}@'%';`,
   )
   .join("\n")}
 DELIMITER //
@@ -75,6 +76,23 @@ const statementStatistics = {
   ...Object.fromEntries(leftOut.map((name) => [`performance-schema-${name}`, "0"])),
 };
 
+/**
+ * MariaDB asks all or none of its clients for TLS. So the first thing each session does is to end, unless it has TLS or comes
+ * from the account's network: before any statement of its own, and only an administrator, whom nobody is, would be let off.
+ */
+function refuseUncovered(subnet: string): string {
+  const [network, prefix] = subnet.split("/");
+  const mask = 2 ** 32 - 2 ** (32 - Number(prefix));
+  const from = "INET_ATON(SUBSTRING_INDEX(USER(), '@', -1))";
+  // The session's own status does not tell it as early.
+  const covered =
+    "EXISTS (SELECT 1 FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID() AND CONNECTION_TYPE = 'SSL/TLS')";
+  return (
+    `BEGIN NOT ATOMIC IF NOT COALESCE(${from} & ${mask} = INET_ATON('${network}'), FALSE) THEN ` +
+    `IF NOT ${covered} THEN SIGNAL SQLSTATE '08004' SET MESSAGE_TEXT = 'Connect with TLS'; END IF; END IF; END`
+  );
+}
+
 export const mysql: DatabaseEngine = {
   dataPath: "/var/lib/mysql",
   env: ({ databaseName, adminPassword }) => [
@@ -105,6 +123,14 @@ export const mysql: DatabaseEngine = {
       ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`),
     ];
   },
+  guarded: (subnet) => [
+    `--ssl-cert=${certificateFile}`,
+    `--ssl-key=${keyFile}`,
+    `--init-connect=${refuseUncovered(subnet)}`,
+  ],
+  tlsPort: 3306,
+  user: "mysql",
+  renew: async ({ adminPassword }, run) => void (await run(mariadb(adminPassword, "FLUSH SSL"))),
   stopSignal: "SIGTERM",
   // The one that sets it up is on the socket as well, but not on the network.
   ready: { program: ({ adminPassword }) => mariadb(adminPassword, "SELECT @@skip_networking"), says: "0" },

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import { maxConnections, type DatabaseEngine } from "./engine.ts";
+import { certificateFile, keyFile, maxConnections, tlsFolder, type DatabaseEngine } from "./engine.ts";
 import { scramVerifier } from "./verifiers.ts";
 
 /** Berth's own superuser: the customer's logins are none. */
@@ -70,6 +70,10 @@ END $berth$;
 `;
 }
 
+const accessFile = "pg_hba.conf";
+const optionsOf = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+
 export const postgresql: DatabaseEngine = {
   dataPath: "/var/lib/postgresql/data",
   env: ({ databaseName, adminPassword }) => [
@@ -93,8 +97,28 @@ export const postgresql: DatabaseEngine = {
       shared_preload_libraries: "pg_stat_statements",
       listen_addresses: "*",
     };
-    return ["postgres", ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+    return ["postgres", ...optionsOf(settings)];
   },
+  guarded: () =>
+    optionsOf({
+      ssl: "on",
+      ssl_cert_file: certificateFile,
+      ssl_key_file: keyFile,
+      hba_file: `${tlsFolder}/${accessFile}`,
+    }),
+  tlsPort: 5432,
+  user: "postgres",
+  // The account's network, the agent on its gateway, and over TLS everybody whom the kernel lets through.
+  accessFile: {
+    name: accessFile,
+    text: [
+      "local all all trust",
+      "host all all samenet scram-sha-256",
+      "hostssl all all all scram-sha-256",
+      "",
+    ].join("\n"),
+  },
+  renew: async ({ databaseName }, run) => void (await run(psql(databaseName, "SELECT pg_reload_conf()"))),
   // Fast shutdown: no waiting for clients, but a checkpoint.
   stopSignal: "SIGINT",
   ready: { program: () => ({ command: ["pg_isready", "--quiet", "--host=127.0.0.1", "--timeout=2"] }) },

@@ -1,9 +1,10 @@
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import type { DatabaseEngine, Run } from "./engine.ts";
+import { certificateFile, keyFile, type DatabaseEngine, type Run } from "./engine.ts";
 import { redisVerifier } from "./verifiers.ts";
 
 const admin = "berth";
 const aclFile = "users.acl";
+const tlsPort = 6380;
 
 /** Everything but what manages the server itself; what only tells about it is allowed. */
 const rights = "~* &* +@all -@admin +client +slowlog +latency +lastsave +acl|whoami";
@@ -50,6 +51,23 @@ export const redis: DatabaseEngine = {
       `/data/${aclFile}`,
     ];
   },
+  // A port of its own, the only one that leads there from outside.
+  guarded: () => [
+    "--tls-port",
+    String(tlsPort),
+    "--tls-cert-file",
+    certificateFile,
+    "--tls-key-file",
+    keyFile,
+    "--tls-auth-clients",
+    "no",
+    "--tls-protocols",
+    "TLSv1.2 TLSv1.3",
+  ],
+  tlsPort,
+  user: "redis",
+  renew: (spec, run) =>
+    say(run, spec.adminPassword, [`CONFIG SET tls-cert-file ${certificateFile} tls-key-file ${keyFile}`]),
   stopSignal: "SIGTERM",
   file: (spec) => ({
     name: aclFile,

@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { networkLabels, networkName } from "../docker/specs.ts";
-import type { Program } from "../docker/engine.ts";
 import { JobError, type Host } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import {
   containerName,
@@ -14,7 +14,11 @@ import {
   volumeLabels,
   volumeName,
 } from "./container.ts";
+import { exposeStarted, giveCertificate } from "./guard.ts";
 import { engines } from "./index.ts";
+import { run } from "./run.ts";
+
+export { run };
 
 const pauseMs = 250;
 const shownLines = 10;
@@ -35,9 +39,10 @@ export async function bringUp(
     databaseLabels(host.agentId, spec.databaseId, spec.accountId),
   );
   signal.throwIfAborted();
-  const id = await ensureContainer(host, spec);
+  const id = await ensureContainer(host, spec, await host.engine.subnet(network));
   await untilReady(host, id, spec, signal);
   await arrange(host, spec, signal);
+  await exposeStarted(host, spec);
   const version = await engine.version(spec, (program) => run(host, id, program, signal));
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
@@ -72,6 +77,7 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
   if (!found) return;
   await host.engine.stopContainer(found.id, stopGraceSeconds);
   await host.engine.removeContainer(found.id);
+  if (host.publicAccess.has(databaseId)) await host.isolation.refresh();
 }
 
 export async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
@@ -90,19 +96,27 @@ export async function ensureImage(host: Host, image: string, signal: AbortSignal
 }
 
 /** Never two on one volume, and none is removed without time to write. */
-async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> {
-  const wanted = databaseContainer(host.agentId, spec);
+async function ensureContainer(host: Host, spec: DatabaseSpec, subnet: string): Promise<string> {
+  const wanted = databaseContainer(host.agentId, spec, subnet);
   const found = await host.engine.inspectContainer(wanted.name);
   const isKept = found?.labels["berth.config"] === wanted.Labels["berth.config"];
   if (!isKept) await takeDown(host, spec.databaseId);
   const id = await host.engine.createContainer(wanted);
   const engine = engines[spec.type];
-  if (engine.file && !(isKept && found?.running)) {
+  const isNew = !(isKept && found?.running);
+  if (isNew) await giveCertificate(host, id, spec);
+  if (engine.file && isNew) {
     const { name, text } = engine.file(spec);
     const archive = tar.pack();
     archive.entry({ name, mode: 0o644 }, text);
     archive.finalize();
-    await host.engine.writeFiles(id, engine.dataPath, archive);
+    try {
+      await host.engine.writeFiles(id, engine.dataPath, archive);
+    } catch (error) {
+      throw saysDiskFull([String(error)])
+        ? new JobError(diskIsFull("start it again"), { cause: error })
+        : error;
+    }
   }
   await host.engine.startContainer(id);
   return id;
@@ -133,16 +147,6 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   if (lackedMemory)
     return "The database needed more memory than its pack has when it started: choose a larger pack.";
   const lines = await host.engine.lastLines(id, shownLines);
-  const full = lines.some((line) => /no space left on device/i.test(line))
-    ? " The host's disk is full: ask the operator to make room, then start it again."
-    : "";
+  const full = saysDiskFull(lines) ? ` ${diskIsFull("start it again")}` : "";
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
-}
-
-export async function run(host: Host, id: string, program: Program, signal: AbortSignal): Promise<string> {
-  const { exitCode, stdout, stderr } = await host.engine.execute(id, program, signal);
-  // Only its first line: a server quotes the statement it refuses.
-  if (exitCode !== 0)
-    throw new Error(`${program.command[0]} ended with ${exitCode}: ${stderr.trim().split("\n")[0]}`);
-  return stdout;
 }

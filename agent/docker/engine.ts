@@ -73,6 +73,8 @@ type Labels = Record<string, string>;
 export type Engine = {
   ping(): Promise<void>;
   ensureNetwork(name: string, bridge: string, labels: Labels): Promise<void>;
+  /** The IPv4 addresses of a network's containers: `172.18.0.0/16`. */
+  subnet(name: string): Promise<string>;
   /** The kernel's interfaces of Docker's default network, and of the networks of these labels. */
   bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
   /** Removes the network unless containers still use it. */
@@ -123,6 +125,8 @@ export type Engine = {
   registryDigest(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<string>;
   pullImage(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
+  /** Removes the longest unused of what builds left, until it takes no more than this; answers the bytes that are free now. */
+  pruneBuildCache(keepBytes: number, signal: AbortSignal): Promise<number>;
   /**
    * Calls back for what happens to containers of these labels, in order, until aborted; after an interruption of either
    * side it goes on after `since`, as far as the engine remembers.
@@ -264,6 +268,13 @@ export function createEngine({
             Options: { [bridgeOption]: bridge },
           }),
         );
+    },
+
+    async subnet(name) {
+      const { IPAM } = await docker.getNetwork(name).inspect();
+      const found = IPAM?.Config?.map(({ Subnet }) => Subnet).find((subnet) => subnet?.includes("."));
+      if (found === undefined) throw new Error(`The network ${name} has no IPv4 addresses`);
+      return found;
     },
 
     async bridges(labels) {
@@ -475,6 +486,25 @@ export function createEngine({
     async build(request) {
       const { buildImage } = await import("./buildkit.ts");
       await buildImage(docker.modem, request);
+    },
+
+    async pruneBuildCache(keepBytes, signal) {
+      // dockerode's own method sends no bound, and would remove all; from API 1.48 on it has other names. Not `all`: then
+      // what images share would count as freed, though it is not.
+      const bound = { "keep-storage": keepBytes, "reserved-space": keepBytes, "max-used-space": keepBytes };
+      const options = {
+        path: "/build/prune?",
+        method: "POST",
+        options: bound,
+        abortSignal: signal,
+        statusCodes: { 200: true, 500: "server error" },
+      };
+      const { SpaceReclaimed } = await new Promise<{ SpaceReclaimed: number }>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) =>
+          error ? reject(error) : resolve(answer as { SpaceReclaimed: number }),
+        ),
+      );
+      return SpaceReclaimed;
     },
 
     watchContainers(labels, signal, { since, onEvent, onConnect }) {

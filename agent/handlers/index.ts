@@ -4,6 +4,7 @@ import { backupDatabase } from "./backup-database.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { deleteSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
+import { exposeDatabase } from "./expose-database.ts";
 import { provisionDatabase } from "./provision-database.ts";
 import { restoreDatabase } from "./restore-database.ts";
 import { restartDatabase } from "./restart-database.ts";
@@ -30,6 +31,7 @@ export const handlers: Handlers = {
   "database.restart": restartDatabase,
   "database.stop": stopDatabase,
   "database.rotate": rotateDatabase,
+  "database.expose": exposeDatabase,
   "database.delete": deleteDatabase,
   "database.backup": backupDatabase,
   "database.verify": verifyBackup,

@@ -1,15 +1,12 @@
 import { basename, dirname } from "node:path";
-import type { Readable } from "node:stream";
-import { buffer, text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import tarStream, { type Headers } from "tar-stream";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
+import { fileIn, readEntries } from "../docker/files-in.ts";
 import { ownerOf } from "../docker/image-user.ts";
 import { volumeLabels, volumeName } from "../docker/specs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import type { Host, JobRun } from "../host.ts";
-
-/** Enough of /etc/passwd. */
-const maxFileBytes = 1024 * 1024;
 
 /** The volumes of a release are there, with what they held before. */
 export async function ensureVolumes(host: Host, run: RunSpec): Promise<void> {
@@ -48,17 +45,6 @@ export async function giveVolumes(
   }
 }
 
-async function fileIn(engine: Engine, id: string, path: string): Promise<string> {
-  const files = await engine.readFiles(id, path);
-  let found = "";
-  if (files)
-    await readEntries(files, async ({ size = 0 }, content) => {
-      if (size <= maxFileBytes) found = await text(content);
-      return false;
-    });
-  return found;
-}
-
 /** The folder itself, when root owns it and nothing is in it. */
 async function untouchedFolder(engine: Engine, id: string, path: string): Promise<Headers | null> {
   const files = await engine.readFiles(id, path);
@@ -70,23 +56,4 @@ async function untouchedFolder(engine: Engine, id: string, path: string): Promis
     });
   const [folder] = entries;
   return folder?.type === "directory" && folder.uid === 0 && entries.length === 1 ? folder : null;
-}
-
-/** Entry by entry until it is enough: a volume may hold gigabytes. */
-function readEntries(
-  files: Readable,
-  take: (header: Headers, content: Readable) => Promise<boolean>,
-): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    const tar = tarStream.extract();
-    tar.on("entry", (header, content, next) => {
-      take(header, content as Readable).then((goOn) => {
-        if (!goOn) return resolve();
-        content.resume();
-        next();
-      }, reject);
-    });
-    tar.on("finish", resolve).on("error", reject);
-    files.on("error", reject).pipe(tar);
-  }).finally(() => files.destroy());
 }

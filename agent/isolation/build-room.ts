@@ -1,4 +1,5 @@
 import type { Engine, EngineFacts } from "../docker/engine.ts";
+import { openBuildCache } from "./build-cache.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
 import { demandDisk, diskAt, watchDisk, type Disk } from "./disk.ts";
 
@@ -19,22 +20,33 @@ export function openBuildRoom(options: {
   limits: BuildLimits;
   slots: number;
   minFreeDiskMb: number | null;
+  maxCacheMb: number | null;
 }): BuildRoom {
   const { engine, workDirectory, limits, slots, minFreeDiskMb } = options;
   // An engine keeps these for as long as it runs, and asking takes a while.
   let known: EngineFacts | undefined;
   const facts = async () => (known ??= await engine.facts());
+  const disk = async () => diskAt((await facts()).rootDirectory);
+  const cache = openBuildCache({ engine, disk, maxMb: options.maxCacheMb });
   return {
     memoryMb: limits.memoryMb,
     async demandDisk() {
       const { rootDirectory } = await facts();
       await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
     },
-    disk: async () => diskAt((await facts()).rootDirectory),
+    disk,
     async enter() {
       const { rootDirectory, cgroupDriver } = await facts();
       await limitBuilds(cgroupDriver, limits, slots);
-      return watchDisk(rootDirectory, minFreeDiskMb);
+      const watched = watchDisk(rootDirectory, minFreeDiskMb);
+      cache.buildBegins();
+      return {
+        signal: watched.signal,
+        end() {
+          watched.end();
+          void cache.buildEnds();
+        },
+      };
     },
   };
 }

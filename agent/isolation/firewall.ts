@@ -4,7 +4,7 @@ import { engineGroup } from "./engine-group.ts";
 import { nameservers, type Destination } from "./addresses.ts";
 import { chainNames, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
-export type Bridges = Pick<Policy, "siteBridges" | "buildBridge">;
+export type Bridges = Pick<Policy, "siteBridges" | "buildBridge"> & { ways?: Policy["ways"] };
 
 const tools: Record<Family, string> = { 4: "iptables", 6: "ip6tables" };
 /** Docker and others change the tables too: wait for their lock. */
@@ -47,12 +47,13 @@ export async function ensureFirewall(
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
   const policy: Policy = {
     agentId,
+    ways: [],
     ...bridges,
     nameservers: nameservers(...texts),
     allowed,
     engineGroup: group === undefined ? await engineGroup() : group,
   };
-  const { forward, input, output } = chainNames(agentId);
+  const { forward, input, output, ways } = chainNames(agentId);
   for (const family of await families()) {
     const tool = tools[family];
     await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
@@ -67,6 +68,13 @@ export async function ensureFirewall(
         for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
           await run(tool, [...wait, ...command]);
   }
+  const translation = [...wait, "-t", "nat"];
+  for (const command of hookCommands(
+    await run(tools[4], [...translation, "-S", "PREROUTING"]),
+    "PREROUTING",
+    ways,
+  ))
+    await run(tools[4], [...translation, ...command]);
 }
 
 /** For a test's agent: its rules go. An agent that only stops leaves them, as its sites run on. */
@@ -82,6 +90,8 @@ export async function removeFirewall(agentId: string): Promise<void> {
     for (const parent of ["DOCKER-USER", "FORWARD", "INPUT", "OUTPUT"])
       for (const chain of [chains.forward, chains.input, chains.output])
         while (await tryTo("-D", parent, "-j", chain));
+    while (await tryTo("-t", "nat", "-D", "PREROUTING", "-j", chains.ways));
+    for (const change of ["-F", "-X"]) await tryTo("-t", "nat", change, chains.ways);
     for (const chain of Object.values(chains)) await tryTo("-F", chain);
     for (const chain of Object.values(chains)) await tryTo("-X", chain);
   }

@@ -3,7 +3,7 @@ import { JobError } from "../host.ts";
 import { log } from "../log.ts";
 import type { Destination } from "./addresses.ts";
 import { ensureFirewall } from "./firewall.ts";
-import { siteBridgePattern } from "./rules.ts";
+import { siteBridgePattern, type Way } from "./rules.ts";
 
 export type FirewallMode = "on" | "warn" | "off";
 
@@ -13,6 +13,8 @@ export type Isolation = {
   refresh(): Promise<void>;
   /** @throws JobError when tenants' code must not run here, because the rules could not be set */
   demand(): Promise<void>;
+  /** What leads from ports of the host to databases is as it must be now. @throws JobError when it is not */
+  demandWays(any: boolean): Promise<void>;
 };
 
 const recheckMs = 60_000;
@@ -27,6 +29,8 @@ export function openIsolation(options: {
   engine: Engine;
   mode: FirewallMode;
   allowed: readonly Destination[];
+  /** Those that there are to be now. */
+  ways?: () => Promise<Way[]>;
   ensure?: typeof ensureFirewall;
 }): Isolation & { watch(signal: AbortSignal): void } {
   const { agentId, engine, mode, allowed, ensure = ensureFirewall } = options;
@@ -34,6 +38,8 @@ export function openIsolation(options: {
   let running: Promise<void> | undefined;
   // An engine that is not up yet starts its containers with the rules in place.
   let known = { defaultBridge: "docker0", managed: [] as string[] };
+  let ways: Way[] = [];
+  let next: Promise<void> | undefined;
 
   async function set(): Promise<void> {
     try {
@@ -41,7 +47,8 @@ export function openIsolation(options: {
       // Networks made before bridges had names of ours.
       const others = known.managed.filter((name) => !name.startsWith("bth"));
       const siteBridges = [siteBridgePattern(agentId), ...others];
-      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge }, allowed);
+      ways = (await options.ways?.().catch(() => ways)) ?? [];
+      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge, ways }, allowed);
       if (failure !== null) log("info", "The firewall keeps tenants apart");
       failure = null;
     } catch (error) {
@@ -52,8 +59,12 @@ export function openIsolation(options: {
   }
   const refresh = async () => {
     if (mode === "off") return;
-    running ??= set().finally(() => (running = undefined));
-    await running;
+    // Not the one that has begun: it may have seen what was before.
+    next ??= (running ?? Promise.resolve()).then(() => {
+      next = undefined;
+      return (running = set().finally(() => (running = undefined)));
+    });
+    await next;
   };
   return {
     refresh,
@@ -62,6 +73,18 @@ export function openIsolation(options: {
       if (mode === "on" && failure !== null)
         throw new JobError(
           "This host cannot keep sites apart at the moment, so it starts none: ask the operator to mend its firewall.",
+        );
+    },
+    async demandWays(any) {
+      if (mode !== "on" && any)
+        throw new JobError(
+          "This host does not keep its own firewall, so nothing on it can be reached from outside: ask its operator to run the agent as root, without BERTH_FIREWALL=off.",
+        );
+      if (mode !== "on") return;
+      await refresh();
+      if (failure !== null)
+        throw new JobError(
+          "This host cannot change who reaches its databases at the moment: ask the operator to mend its firewall.",
         );
     },
     watch(signal) {

@@ -2,6 +2,14 @@ import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import type { Destination } from "./addresses.ts";
 
+/** From a port of the host to a container, for these sources only; each packet is held to it, not each connection. */
+export type Way = {
+  port: number;
+  allow: readonly string[];
+  address: string;
+  containerPort: number;
+};
+
 export type Policy = {
   agentId: string;
   /** Bridges whose containers are tenants' sites; those of one bridge are one account's and may talk. */
@@ -15,6 +23,7 @@ export type Policy = {
    * address; null where it cannot be told from the host's other programs.
    */
   engineGroup: string | null;
+  ways: readonly Way[];
 };
 export type Family = 4 | 6;
 type Rule = readonly string[];
@@ -56,6 +65,8 @@ export function chainNames(agentId: string) {
     outside: name("OUTSIDE"),
     host: name("HOST"),
     engine: name("ENGINE"),
+    /** In the tables of filters and of addresses. */
+    ways: name("WAYS"),
   };
 }
 
@@ -63,7 +74,7 @@ const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, output, outside, host, engine } = chainNames(policy.agentId);
+  const { forward, input, output, outside, host, engine, ways } = chainNames(policy.agentId);
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -84,6 +95,20 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
       ]),
   ];
   return [
+    // What a port of the host led to: both directions of it, and no connection that a site began.
+    ...policy.siteBridges.flatMap((bridge) => [
+      add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", ways),
+      add(forward, "-i", bridge, ...translated, "--ctdir", "REPLY", "-j", ways),
+    ]),
+    ...waysOf(policy, family).map(({ source, port, address, containerPort }) =>
+      add(
+        ways,
+        ...`-p tcp -m conntrack --ctorigsrc ${source} --ctorigdstport ${port}`.split(" "),
+        ...`--ctreplsrc ${address} --ctreplsrcport ${containerPort} -j ACCEPT`.split(" "),
+      ),
+    ),
+    // Also what was open before its source went from the list.
+    add(ways, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
     ...policy.siteBridges.map((bridge) =>
       add(forward, "-i", bridge, "-m", "physdev", "--physdev-is-bridged", "-j", "RETURN"),
     ),
@@ -107,16 +132,47 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
 }
 
+const translated = ["-p", "tcp", "-m", "conntrack", "--ctstate", "DNAT"];
+
+/** Containers have addresses of IPv4 only. */
+const waysOf = (policy: Policy, family: Family) =>
+  family === 6
+    ? []
+    : policy.ways.flatMap(({ allow, ...way }) =>
+        allow.filter((source) => !source.includes(":")).map((source) => ({ ...way, source })),
+      );
+
+/** Where the ways lead, in the table of addresses: not for containers, whosever they are, and not beyond this host. */
+export function wayRules(policy: Policy): Rule[] {
+  const { ways } = chainNames(policy.agentId);
+  return [
+    ...["bth+", ...policy.siteBridges, policy.buildBridge].map((bridge) =>
+      add(ways, "-i", bridge, "-j", "RETURN"),
+    ),
+    ...waysOf(policy, 4).map(({ source, port, address, containerPort }) =>
+      add(
+        ways,
+        ...`-s ${source} -p tcp -m addrtype --dst-type LOCAL --dport ${port}`.split(" "),
+        ...`-j DNAT --to-destination ${address}:${containerPort}`.split(" "),
+      ),
+    ),
+  ];
+}
+
 /** Without these, nothing on an IPv6 network finds its gateway. */
 const neighbours = ["neighbour-solicitation", "neighbour-advertisement", "router-solicitation"].map(
   (type) => ["-p", "ipv6-icmp", "--icmpv6-type", type, "-j", "RETURN"],
 );
 
+const linesOf = (rules: readonly Rule[]): string[] => rules.map((rule) => rule.join(" "));
+
 /** The input of `iptables-restore --noflush`: our chains are emptied and filled in one step, all others stay. */
 export function restoreInput(policy: Policy, family: Family): string {
   const chains = Object.values(chainNames(policy.agentId)).map((chain) => `:${chain} - [0:0]`);
-  const rules = firewallRules(policy, family).map((rule) => rule.join(" "));
-  return ["*filter", ...chains, ...rules, "COMMIT", ""].join("\n");
+  const ways = [`:${chainNames(policy.agentId).ways} - [0:0]`, ...linesOf(wayRules(policy))];
+  const filter = ["*filter", ...chains, ...linesOf(firewallRules(policy, family)), "COMMIT"];
+  const addresses = family === 4 ? ["*nat", ...ways, "COMMIT"] : [];
+  return [...filter, ...addresses, ""].join("\n");
 }
 
 /**

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed } from "../docker/disk-used.ts";
-import type { ContainerSummary, Engine } from "../docker/engine.ts";
+import { isId, type Id } from "../../protocol/ids.ts";
+import { containerName } from "../databases/container.ts";
+import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
@@ -34,7 +36,10 @@ export class DiskUse {
   private readonly means: Means;
   private readonly known = new Map<string, Known>();
   private readonly over = new Set<string>();
+  /** Megabytes of the volume that each database runs on. */
+  private readonly ofDatabases = new Map<string, number>();
   private walking: Promise<unknown> = Promise.resolve();
+  private walks = 0;
 
   constructor(means: Means) {
     this.means = means;
@@ -43,6 +48,11 @@ export class DiskUse {
   /** As last measured, at most ten minutes ago while the site serves. */
   totalMb(siteId: string): number | null {
     return this.known.get(siteId)?.disk.totalMb ?? null;
+  }
+
+  /** What databases that run hold, as last measured. */
+  databases(): { databaseId: Id<"database">; usedMb: number }[] {
+    return [...this.ofDatabases].map(([id, usedMb]) => ({ databaseId: id as Id<"database">, usedMb }));
   }
 
   /** Of now, or not older than this. */
@@ -79,7 +89,7 @@ export class DiskUse {
   }
 
   /** Looks, every so often, after the sites whose figure is old. */
-  watch(intervalMs: number, signal: AbortSignal): void {
+  watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void = () => undefined): void {
     const loop = async () => {
       for (;;) {
         await delay(intervalMs, undefined, { signal, ref: false });
@@ -87,13 +97,15 @@ export class DiskUse {
           ...this.means.ingress.sites(),
           ...(await this.means.databases().catch(() => none)).keys(),
         ];
-        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.known.delete(siteId);
+        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.forget(siteId);
+        const before = this.walks;
         for (const siteId of sites) {
           signal.throwIfAborted();
           await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
             log("error", "A site's disk use was not measured", { siteId, error }),
           );
         }
+        if (this.walks > before) onMeasured();
       }
     };
     loop().catch(() => undefined);
@@ -117,7 +129,13 @@ export class DiskUse {
     return found;
   }
 
+  private forget(siteId: string): void {
+    this.known.delete(siteId);
+    this.ofDatabases.delete(siteId);
+  }
+
   private async measure(siteId: string): Promise<SiteDisk> {
+    this.walks++;
     const { engine, ingress } = this.means;
     const current = ingress.current(siteId);
     const targets = current === null || current === "parked" ? [] : current;
@@ -127,8 +145,11 @@ export class DiskUse {
     const { diskGb, bytes } = await this.written(containerIds);
     const heldMb = inVolumes && bytes && megabytes([...inVolumes, ...bytes]);
     const holding = { siteId, containerIds, heldMb, diskGb };
-    this.judge(holding);
-    this.means.onMeasured?.(holding);
+    if (isId("database", siteId)) await this.measured(siteId, volumes, inVolumes);
+    else {
+      this.judge(siteId, heldMb, diskGb, () => overPack(holding));
+      this.means.onMeasured?.(holding);
+    }
     return {
       volumes: volumes.map(({ labels }, index) => ({
         name: labels["berth.volume"] ?? "",
@@ -151,16 +172,31 @@ export class DiskUse {
     };
   }
 
-  /** Says it once when a site comes to hold more than its pack has. */
-  private judge({ siteId, heldMb, diskGb, ...holding }: Holding): void {
+  /** Only the volume it runs on counts: a restore that is under way has another. */
+  private async measured(
+    databaseId: Id<"database">,
+    volumes: readonly VolumeSummary[],
+    bytes: readonly number[] | null,
+  ): Promise<void> {
+    const container = await this.means.engine.inspectContainer(containerName(databaseId));
+    const index = volumes.findIndex(({ name }) => name === container?.labels["berth.volume"]);
+    const usedMb = index < 0 ? null : megabytes(bytes?.slice(index, index + 1) ?? null);
+    if (!container || usedMb === null) return;
+    this.ofDatabases.set(databaseId, usedMb);
+    const diskGb = Number(container.labels["berth.disk"] ?? 0);
+    this.judge(databaseId, usedMb, diskGb, () => databaseOverQuota(usedMb, diskGb));
+  }
+
+  /** Says it once when a site or a database comes to hold more than the pack has. */
+  private judge(id: string, heldMb: number | null, diskGb: number, says: () => string): void {
     if (heldMb === null || diskGb === 0) return;
-    if (heldMb <= diskGb * 1024) return void this.over.delete(siteId);
-    if (this.over.has(siteId)) return;
-    this.over.add(siteId);
-    this.means.records.addEvent(siteId, "", {
+    if (heldMb <= diskGb * 1024) return void this.over.delete(id);
+    if (this.over.has(id)) return;
+    this.over.add(id);
+    this.means.records.addEvent(id, "", {
       at: new Date().toISOString(),
       kind: "disk_full",
-      detail: overPack({ siteId, heldMb, diskGb, ...holding }),
+      detail: says(),
     });
   }
 }
@@ -180,3 +216,6 @@ const overPack = (holding: Holding): string =>
 
 export const beyondPack = (holding: Holding, who: string): string =>
   `${who} wrote more than its pack's disk and was stopped: ${holds(holding)}.`;
+
+const databaseOverQuota: typeof overQuota = (usedMb, diskGb) =>
+  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it goes on running, and is backed up.`;

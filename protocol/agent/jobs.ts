@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
+import { Network } from "../api/public-access.ts";
 import { Replicas, Volumes } from "../api/volumes.ts";
 import { databaseTypes } from "../states.ts";
 import { StoredBackup } from "./backups.ts";
@@ -97,7 +98,11 @@ export const DatabaseSpec = z.object({
     /** Thousandths of a core. */
     cpuMilli: z.number().int().positive(),
     pids: z.number().int().positive(),
+    /** Over it, the host says so; left out: any amount. */
+    diskGb: z.number().int().positive().optional(),
   }),
+  /** The port of the host by which these sources reach it, and nobody else; left out: nobody. */
+  publicAccess: z.object({ port: Port, allow: z.array(Network).min(1) }).optional(),
 });
 export type DatabaseSpec = z.infer<typeof DatabaseSpec>;
 
@@ -170,6 +175,8 @@ export const jobArgs = {
   "database.stop": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
   /** Its logins become those named; connections stay, but for those of logins that are gone. */
   "database.rotate": z.object({ database: DatabaseSpec }),
+  /** Who reaches it from outside becomes what the spec says; it runs on. */
+  "database.expose": z.object({ database: DatabaseSpec, generation: z.number().int().positive() }),
   /** With all its data. */
   "database.delete": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
   /** Dump, fingerprint and upload, of one moment. */
@@ -211,6 +218,16 @@ const nothing = z.object({});
 const Judged = z.object({ damage: z.string().max(2000).nullable() });
 /** As the server itself says it. */
 const DatabaseUp = z.object({ version: z.string().min(1).max(50) });
+const Exposed = z.object({
+  /** Of the job. */
+  generation: z.number().int().positive(),
+  /** By which the internet reaches the host. */
+  address: z.string().min(1).max(253),
+  /** PEM. */
+  certificateAuthority: z.string().min(1).max(10_000),
+  /** When the server's certificate does; null: it does not run. */
+  endsAt: z.iso.datetime().nullable(),
+});
 export const jobResults = {
   "site.deploy": Made.extend({ durations: Durations }),
   "site.start": nothing,
@@ -226,6 +243,7 @@ export const jobResults = {
   "database.restart": DatabaseUp,
   "database.stop": nothing,
   "database.rotate": nothing,
+  "database.expose": Exposed,
   "database.delete": nothing,
   "database.backup": nothing,
   "database.verify": Judged,

@@ -3,6 +3,7 @@ import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.t
 import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
+import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
 import { EnvKey, LabelName } from "./sites.ts";
 
 export const DatabaseCreate = z
@@ -24,6 +25,7 @@ export type DatabaseCreated = z.infer<typeof DatabaseCreated>;
 export const DatabasePatch = z.union([
   z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
   z.strictObject({ backups: BackupSettingsPatch }),
+  z.strictObject({ publicAccess: PublicAccessPatch }),
   PackChange,
 ]);
 export type DatabasePatch = z.infer<typeof DatabasePatch>;
@@ -41,6 +43,8 @@ export const Database = z
     status: z.enum(databaseStatuses),
     /** Why it does not run, or was not changed as asked. */
     error: z.string().nullable(),
+    /** What its owner should do something about, such as data that its pack has no room for. */
+    notice: z.string().nullable(),
     packId: z.string(),
     /** What it is to have: when the change is paid, or from the next renewal on. */
     nextPackId: z.string().nullable(),
@@ -55,6 +59,7 @@ export const Database = z
     rotating: z.boolean(),
     links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
     backups: BackupSettings.extend({ nextAt: Timestamp.nullable() }),
+    publicAccess: PublicAccess,
     paidUntil: Timestamp.nullable(),
     hostId: z.string().nullable(),
     hostOffline: z.boolean(),
@@ -69,6 +74,15 @@ export const DatabaseCredentials = z.object({
   username: z.string(),
   password: z.string(),
   connectionString: z.string(),
+  /** The way in from outside; null while it is off, or its host has not made it yet. */
+  publicAccess: z
+    .object({
+      /** With TLS; names the certificate authority's file ca.pem where the scheme can. */
+      connectionString: z.string(),
+      /** PEM: whom the server's certificate is to be verified with. */
+      certificateAuthority: z.string(),
+    })
+    .nullable(),
 });
 export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>;
 

@@ -14,7 +14,7 @@ import {
   Credits,
   Transaction,
 } from "./credits.ts";
-import { Backup, BackupLink, BackupListQuery } from "./backups.ts";
+import { Backup, BackupDeleted, BackupLink, BackupListQuery } from "./backups.ts";
 import {
   Database,
   DatabaseActionAccepted,
@@ -409,7 +409,8 @@ export const operations = {
     method: "patch",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Start, stop or restart, or change the pack or when it is backed up",
+    summary:
+      "Start, stop or restart, or change the pack, when it is backed up, or who reaches it from outside: `publicAccess` takes addresses and networks, which connect with TLS to `publicAccess.host` and `.port` of the record",
     access: "key",
     body: DatabasePatch,
     answers: [
@@ -592,6 +593,15 @@ export const operations = {
     summary: "One backup",
     access: "key",
     answers: [{ status: 200, schema: Backup }],
+  },
+  deleteBackup: {
+    method: "delete",
+    path: "/backups/{id}",
+    tag: "Databases",
+    summary: "Delete a backup, or cancel one that is under way; refused while it is being restored",
+    access: "key",
+    answers: [{ status: 202, schema: BackupDeleted }],
+    refusals: ["conflict"],
   },
   linkBackup: {
     method: "post",

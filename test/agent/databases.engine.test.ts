@@ -16,6 +16,7 @@ import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
+import { closedAccess } from "../support/closed-access.ts";
 import { jobRun } from "../support/job-run.ts";
 
 const engine = createEngine({
@@ -30,6 +31,7 @@ const host = {
   workDirectory: emptyFolder,
   isolation: { demand: async () => undefined, refresh: async () => undefined },
   buildRoom: { demandDisk: async () => undefined },
+  publicAccess: closedAccess(agentId),
   ingress: { sites: () => [], current: () => null },
 } as unknown as Host;
 const execute = promisify(execFile);

@@ -9,6 +9,7 @@ import { deploySite } from "../../agent/handlers/deploy-site.ts";
 import type { Host, Ingress, JobRun } from "../../agent/host.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
+import { formatId } from "../../protocol/ids.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 
 let folder: string;
@@ -112,6 +113,30 @@ describe("what a site holds on disk", () => {
     write("data", 1);
     await use.of("s", -1);
     expect(kinds()).toHaveLength(2);
+  });
+
+  it("is of a database what the volume it runs on holds, and it is told when that is more than its pack has", async () => {
+    const databaseId = formatId("database", 1, new Uint8Array(10));
+    const labels = { "berth.volume": "now", "berth.disk": "0.0015" };
+    const folders = { now: write("now", 1), "of a restore": write("restore", 5) };
+    const engine = {
+      volumes: () =>
+        Promise.resolve(Object.entries(folders).map(([name, path]) => ({ name, labels: {}, folder: path }))),
+      inspectContainer: () => Promise.resolve({ labels }),
+    } as unknown as Engine;
+    const ingress = { current: () => null } as unknown as Ingress;
+    const use = new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) });
+    expect(use.databases()).toEqual([]);
+    await use.of(databaseId, -1);
+    expect(use.databases()).toEqual([{ databaseId, usedMb: expect.closeTo(1, 0) }]);
+    expect(records.events(databaseId)).toEqual([]);
+    write("now", 3);
+    await use.of(databaseId, -1);
+    await use.of(databaseId, -1);
+    expect(use.databases()).toEqual([{ databaseId, usedMb: expect.closeTo(3, 0) }]);
+    expect(records.events(databaseId)).toMatchObject([
+      { kind: "disk_full", detail: expect.stringMatching(/^The database holds .* larger pack, or delete/) },
+    ]);
   });
 
   it("is what lies there, not where its links lead", async () => {

@@ -19,6 +19,7 @@ import { maxResultBytes, type DatabaseQueryResult } from "../../protocol/api/ins
 import { formatId } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
+import { closedAccess } from "../support/closed-access.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -31,6 +32,7 @@ const host = {
   engine,
   isolation: { demand: async () => undefined, refresh: async () => undefined },
   buildRoom: { demandDisk: async () => undefined },
+  publicAccess: closedAccess(agentId),
 } as unknown as Host;
 const docker = async (...args: string[]) => (await promisify(execFile)("docker", args)).stdout.trim();
 const job = { signal: new AbortController().signal } as unknown as JobRun;

@@ -25,6 +25,7 @@ const policy: Policy = {
     { family: 4, network: "10.2.0.1", port: 3128 },
   ],
   engineGroup: "system.slice/docker.service",
+  ways: [],
 };
 const lines = (family: 4 | 6) => firewallRules(policy, family).map((rule) => rule.join(" "));
 
@@ -59,6 +60,8 @@ describe("the firewall's rules", () => {
   it("touch nothing but the bridges of sites and of builds, and let one account's sites talk", () => {
     const own = lines(4).filter((line) => /^-A BERTH-0123-(?:FORWARD|INPUT) /.test(line));
     expect(own).toEqual([
+      "-A BERTH-0123-FORWARD -o bth0123+ -p tcp -m conntrack --ctstate DNAT --ctdir ORIGINAL -j BERTH-0123-WAYS",
+      "-A BERTH-0123-FORWARD -i bth0123+ -p tcp -m conntrack --ctstate DNAT --ctdir REPLY -j BERTH-0123-WAYS",
       "-A BERTH-0123-FORWARD -i bth0123+ -m physdev --physdev-is-bridged -j RETURN",
       "-A BERTH-0123-FORWARD -i bth0123+ -j BERTH-0123-OUTSIDE",
       "-A BERTH-0123-FORWARD -i docker0 -j BERTH-0123-OUTSIDE",
@@ -92,7 +95,27 @@ describe("the firewall's rules", () => {
     const text = restoreInput(policy, 4);
     expect(text.startsWith("*filter\n:BERTH-0123-FORWARD - [0:0]\n")).toBe(true);
     expect(text.endsWith("\nCOMMIT\n")).toBe(true);
-    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length);
+    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length + 1);
+    // No table of addresses for IPv6: containers have none of it.
+    expect(restoreInput(policy, 6)).not.toContain("*nat");
+  });
+
+  it("lead from a port of the host to a database for the sources named, and for no container", () => {
+    const way = { port: 20_001, allow: ["203.0.113.0/24", "2001:db8::/32"], address: "172.18.0.2" };
+    const [filter = "", nat = ""] = restoreInput(
+      { ...policy, ways: [{ ...way, containerPort: 5432 }] },
+      4,
+    ).split("*nat\n");
+    expect(filter.split("\n").filter((line) => line.startsWith("-A BERTH-0123-WAYS "))).toEqual([
+      "-A BERTH-0123-WAYS -p tcp -m conntrack --ctorigsrc 203.0.113.0/24 --ctorigdstport 20001 --ctreplsrc 172.18.0.2 --ctreplsrcport 5432 -j ACCEPT",
+      "-A BERTH-0123-WAYS -p tcp -j REJECT --reject-with tcp-reset",
+    ]);
+    expect(nat.split("\n").filter((line) => line.startsWith("-A "))).toEqual([
+      "-A BERTH-0123-WAYS -i bth+ -j RETURN",
+      "-A BERTH-0123-WAYS -i bth0123+ -j RETURN",
+      "-A BERTH-0123-WAYS -i docker0 -j RETURN",
+      "-A BERTH-0123-WAYS -s 203.0.113.0/24 -p tcp -m addrtype --dst-type LOCAL --dport 20001 -j DNAT --to-destination 172.18.0.2:5432",
+    ]);
   });
 });
 
@@ -187,6 +210,40 @@ describe("while the rules cannot be set", () => {
       await isolation.refresh();
       await isolation.demand();
     }
+  });
+
+  it("a database is not opened, and where the agent keeps no firewall, never", async () => {
+    const isolation = open("on", fails);
+    await expect(isolation.demandWays(true)).rejects.toThrow("cannot change who reaches");
+    await expect(isolation.demandWays(false)).rejects.toThrow("cannot change who reaches");
+    for (const mode of ["warn", "off"] as const) {
+      await expect(open(mode, fails).demandWays(true)).rejects.toThrow("keep its own firewall");
+      await open(mode, fails).demandWays(false);
+    }
+  });
+
+  it("a change during a setting is followed by another setting", async () => {
+    const seen: number[] = [];
+    let port = 1;
+    const gate = Promise.withResolvers<void>();
+    const isolation = openIsolation({
+      agentId,
+      engine,
+      mode: "on",
+      allowed: [],
+      ways: async () => [{ port, allow: [], address: "172.18.0.2", containerPort: 1 }],
+      ensure: async (_agent, { ways = [] }) => {
+        seen.push(...ways.map((way) => way.port));
+        await gate.promise;
+      },
+    });
+    const first = isolation.refresh();
+    await expect.poll(() => seen).toEqual([1]);
+    port = 2;
+    const second = isolation.demandWays(true);
+    gate.resolve();
+    await Promise.all([first, second]);
+    expect(seen).toEqual([1, 2]);
   });
 
   it("networks of an older agent are covered by their own names", async () => {

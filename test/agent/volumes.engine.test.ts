@@ -103,6 +103,7 @@ beforeAll(async () => {
       onEnd: follow,
       onConnect: nothing,
       onCrash: nothing,
+      onDatabaseOut: nothing,
     },
     watching.signal,
   );

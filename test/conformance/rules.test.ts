@@ -205,6 +205,28 @@ describe("sites", () => {
   });
 });
 
+describe("databases", () => {
+  it("are closed to the internet until their owner opens them, to a list that is written right, once they are paid", async () => {
+    const created = await send<{ databaseId: string; invoiceToken: string }>(
+      owner.session,
+      "POST",
+      "/databases",
+      { body: { name: uniqueName("data"), type: "redis" } },
+    );
+    const path = `/databases/${created.body.databaseId}`;
+    expect((await send(owner.session, "GET", path)).body).toMatchObject({
+      publicAccess: { enabled: false, allow: [], applied: true, host: null, port: null, error: null },
+    });
+    const open = (allow: unknown) =>
+      send(owner.session, "PATCH", path, { body: { publicAccess: { enabled: true, allow } } });
+    for (const wrong of ["0.0.0.0/0", ["203.0.113.5/24"], ["example.com"], [""], [null]])
+      expect([wrong, (await open(wrong)).status]).toEqual([wrong, 400]);
+    const unpaid = await open(["203.0.113.0/24"]);
+    expect([unpaid.status, unpaid.body["invoiceToken"]]).toEqual([402, created.body.invoiceToken]);
+    await send(owner.session, "DELETE", path);
+  });
+});
+
 describe("the deploy webhook", () => {
   it("is not found at another address, nor at its old one after it was rotated", async () => {
     const { siteId, invoiceToken } = await createSite(owner.session);

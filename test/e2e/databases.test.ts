@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,6 +8,7 @@ import type { DatabaseQueryResult, WriteConfirmation } from "../../protocol/api/
 import type { SiteEvents, SiteLogs, SiteMetrics } from "../../protocol/api/running.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { plugIn } from "../support/machine.ts";
 import { api, pay, remove, Repository, request, stateDirectory, until } from "./service.ts";
 
 const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
@@ -24,10 +25,11 @@ const settled = (id: string, wanted: string) =>
 const credentials = async (id: string) =>
   (await api<DatabaseCredentials>("GET", `/databases/${id}/credentials`)).body;
 
-async function launchDatabase(type: string, name: string = type): Promise<Database> {
+async function launchDatabase(type: string, name: string = type, packId?: string): Promise<Database> {
   const { status, body } = await api<DatabaseCreated>("POST", "/databases", {
     name: `e2e-${name}-${process.pid}`,
     type,
+    packId,
   });
   expect(status).toBe(201);
   made.push(body.databaseId);
@@ -103,6 +105,52 @@ afterAll(async () => {
     );
     expect(docker("ps", "--all", "--quiet", "--filter", `label=berth.database=${id}`)).toBe("");
     expect(docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${id}`)).toBe("");
+  }
+});
+
+it("a database is opened to one machine on the internet, with TLS, and stays so while the agent is killed", async () => {
+  const { id, status } = await launchDatabase("postgresql", "public");
+  expect(status).toBe("RUNNING");
+  const friend = await plugIn(`be${process.pid % 100_000}`, `10.203.${process.pid % 250}`);
+  const authority = join(stateDirectory, "public-ca.pem");
+  const visit = async () => {
+    const { publicAccess } = await credentials(id);
+    writeFileSync(authority, publicAccess?.certificateAuthority ?? "");
+    const address = (publicAccess?.connectionString ?? "").replace("ca.pem", "/ca.pem&connect_timeout=5");
+    const run = ["run", "--rm", "--network", friend.network, "--volume", `${authority}:/ca.pem:ro`];
+    const psql = ["--entrypoint", "psql", "postgres:17", address, "-qAt", "-c", "SELECT 'hello'"];
+    return (await execute("docker", [...run, ...psql]).catch((error: Error) => ({ stdout: error.message })))
+      .stdout;
+  };
+  const change = async (publicAccess: object) => {
+    expect((await api("PATCH", `/databases/${id}`, { publicAccess })).status).toBe(200);
+    return until(
+      () => read(id),
+      ({ publicAccess }) => publicAccess.applied || publicAccess.error !== null,
+    );
+  };
+  try {
+    const opened = await change({ enabled: true, allow: [friend.address] });
+    expect(opened.publicAccess).toMatchObject({ applied: true, error: null, host: expect.any(String) });
+    expect(await visit()).toBe("hello\n");
+    const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+      string,
+      number
+    >;
+    const agent = processes["agent"] ?? 0;
+    expect(agent).toBeGreaterThan(1);
+    process.kill(agent, "SIGKILL");
+    expect(await visit()).toBe("hello\n");
+    const { connectionString } = (await credentials(id)).publicAccess ?? {};
+    await change({ enabled: true, allow: ["203.0.113.0/24"] });
+    expect(await visit()).not.toBe("hello\n");
+    await change({ enabled: true, allow: [friend.address] });
+    expect(await visit()).toBe("hello\n");
+    expect((await credentials(id)).publicAccess?.connectionString).toBe(connectionString);
+    await change({ enabled: false });
+    expect((await credentials(id)).publicAccess).toBeNull();
+  } finally {
+    await friend.unplug();
   }
 });
 
@@ -193,6 +241,62 @@ it("a database shows how it does, answers statements, changes nothing unconfirme
     async () => (await api<SiteEvents>("GET", `/databases/${id}/events`)).body.data.map(({ kind }) => kind),
     (kinds) => kinds.includes("stop") && kinds.at(-1) === "start",
   );
+});
+
+it("a database that holds more than its pack says so until it does not; one that cannot start is FAILED until it is mended", async () => {
+  const pack = { kind: "database", name: "Small", amountCents: 100, memoryMb: 256, cpuMilli: 500, diskGb: 1 };
+  const packId = (await api<{ id: string }>("POST", "/packs", pack)).body.id;
+  const { id } = await launchDatabase("redis", "outage", packId);
+  await ask(id, "SET word kept");
+  const container = containerOf(id);
+  docker("exec", container, "fallocate", "--length", "1100M", "/data/large");
+  const over = await until(
+    () => read(id),
+    ({ notice }) => notice !== null,
+  );
+  expect(over).toMatchObject({ status: "RUNNING", notice: expect.stringMatching(/holds 1\.1 GB .* 1 GB/) });
+  docker("exec", container, "rm", "/data/large");
+  await until(
+    () => read(id),
+    ({ notice }) => notice === null,
+  );
+  await api("PATCH", `/packs/${packId}`, { active: false });
+
+  const log = "/data/appendonlydir/appendonly.aof.manifest";
+  docker("exec", container, "sh", "-c", `cp ${log} /data/good && echo broken >${log}`);
+  process.kill(Number(docker("inspect", "--format", "{{.State.Pid}}", container)), "SIGKILL");
+  const failed = await until(
+    () => read(id),
+    ({ status }) => status === "FAILED",
+  );
+  expect(failed.error).toMatch(/^The database's server exited 5 times within a minute.* Its last lines: /s);
+  expect(failed.error).not.toContain((await credentials(id)).password);
+  const { body } = await api<SiteEvents>("GET", `/databases/${id}/events`);
+  expect(body.data.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["disk_full", "crash_loop"]));
+  expect((await api<SiteLogs>("GET", `/databases/${id}/logs`)).body.data.length).toBeGreaterThan(0);
+  // An agent that begins anew leaves it as it is.
+  const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+    string,
+    number
+  >;
+  process.kill(processes["agent"] ?? 0, "SIGKILL");
+  await until(
+    async () => (await api("GET", `/databases/${id}/events`)).status,
+    (status) => status === 200,
+  );
+  expect(docker("inspect", "--format", "{{.State.Running}}", container)).toBe("false");
+  const [volume = ""] = docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${id}`).split(
+    "\n",
+  );
+  const folder = docker("volume", "inspect", "--format", "{{.Mountpoint}}", volume);
+  execFileSync("cp", [join(folder, "good"), join(folder, "appendonlydir/appendonly.aof.manifest")]);
+  await api("PATCH", `/databases/${id}`, { action: "restart" });
+  const mended = await until(
+    () => read(id),
+    ({ status }) => status === "RUNNING",
+  );
+  expect(mended.error).toBeNull();
+  expect(await ask(id, "GET word")).toBe("kept");
 });
 
 /** Answers the user it signed in with, over one connection that it made when it started and one made for the request. */

@@ -6,6 +6,7 @@ import { formatId, type IdKind } from "../../protocol/ids.ts";
 const id = <K extends IdKind>(kind: K) => formatId(kind, 1, new Uint8Array(10));
 const lease = { jobId: id("job"), attempt: 1 };
 const version = { siteId: id("site"), deploymentId: id("deployment") };
+const outage = { databaseId: id("database"), at: "2026-01-01T00:00:00.000Z" };
 
 /** One of each; a message without an example does not compile. */
 const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } = {
@@ -38,6 +39,8 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     last: false,
   },
   crashed: { type: "crashed", ...version, error: "It exited with 1 five times." },
+  databaseCrashed: { type: "databaseCrashed", ...outage, error: "It exited with 1 five times." },
+  diskUse: { type: "diskUse", databases: [{ databaseId: id("database"), usedMb: 0.5 }] },
 };
 
 const run = {
@@ -140,6 +143,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
   "database.restart": { id: id("job"), kind: "database.restart", args: { database } },
   "database.stop": { id: id("job"), kind: "database.stop", args: ofDatabase },
   "database.rotate": { id: id("job"), kind: "database.rotate", args: { database } },
+  "database.expose": { id: id("job"), kind: "database.expose", args: { database, generation: 1 } },
   "database.delete": { id: id("job"), kind: "database.delete", args: ofDatabase },
 };
 const offerOf = (job: Job): ToAgent => ({ type: "job", job, attempt: 1, timeoutMs: 1000 });
@@ -157,6 +161,7 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
   },
   endAsk: { type: "endAsk", requestId: "r1" },
   crashAck: { type: "crashAck", ...version },
+  databaseCrashAck: { type: "databaseCrashAck", ...outage },
 };
 
 const travelled = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

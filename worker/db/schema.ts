@@ -276,6 +276,8 @@ export const databases = sqliteTable(
     version: text(),
     /** Why it does not run, or was not changed as asked. */
     error: text(),
+    /** Megabytes of its volume, as its host measured last; null: never. */
+    diskMb: integer("disk_mb"),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     billingTerm: integer("billing_term").notNull(),
     region: text(),
@@ -297,6 +299,20 @@ export const databases = sqliteTable(
     backupKeep: integer("backup_keep").notNull().default(7),
     /** null: not planned yet, or no schedule. */
     nextBackupAt: time("next_backup_at"),
+    /** Who reaches it from outside, as last asked for; the host has done so once both generations are the same. */
+    publicEnabled: integer("public_enabled", { mode: "boolean" }).notNull().default(false),
+    publicAllow: text("public_allow", { mode: "json" }).$type<string[]>().notNull().default([]),
+    publicGeneration: integer("public_generation").notNull().default(0),
+    publicApplied: integer("public_applied").notNull().default(0),
+    /** Of its host, from the first time on. */
+    publicPort: integer("public_port"),
+    /** As the host last reported: where it is reached, and by what its certificate is verified until when. */
+    publicAddress: text("public_address"),
+    publicAuthority: text("public_authority"),
+    publicEndsAt: time("public_ends_at"),
+    /** Why the host could not do it, and when it is asked again. */
+    publicError: text("public_error"),
+    publicTryAt: time("public_try_at"),
     paidUntil: time("paid_until"),
     ...term(),
     /** Written by each accepted command, read by the other statements of its batch. */
@@ -305,6 +321,12 @@ export const databases = sqliteTable(
     updatedAt: time("updated_at").notNull(),
   },
   (t) => [
+    uniqueIndex("databases_public_port")
+      .on(t.hostId, t.publicPort)
+      .where(sql`public_port IS NOT NULL`),
+    index("databases_public") // the cron
+      .on(t.id)
+      .where(sql`public_enabled OR public_applied < public_generation`),
     index("databases_term").on(t.paidUntil), // the cron
     index("databases_next_pack")
       .on(t.nextPackAt)

@@ -5,15 +5,39 @@ type Engine = {
   image: string;
   port: number;
   scheme: string;
+  /** Of its address from outside, and how that asks for a verified server in the words of the engine's own clients. */
+  publicScheme: string;
+  publicQuery: string;
   /** The variable a linked site is given, unless its owner names another. */
   variable: string;
 };
 
 /** Redis 7.2 is the last whose licence lets a hosting service offer it. */
 export const databaseEngines: Record<DatabaseType, Engine> = {
-  postgresql: { image: "postgres:17", port: 5432, scheme: "postgresql", variable: "DATABASE_URL" },
-  mysql: { image: "mariadb:11.4", port: 3306, scheme: "mysql", variable: "DATABASE_URL" },
-  redis: { image: "redis:7.2", port: 6379, scheme: "redis", variable: "REDIS_URL" },
+  postgresql: {
+    image: "postgres:17",
+    port: 5432,
+    scheme: "postgresql",
+    publicScheme: "postgresql",
+    publicQuery: "?sslmode=verify-ca&sslrootcert=ca.pem",
+    variable: "DATABASE_URL",
+  },
+  mysql: {
+    image: "mariadb:11.4",
+    port: 3306,
+    scheme: "mysql",
+    publicScheme: "mysql",
+    publicQuery: "?ssl-mode=VERIFY_CA&ssl-ca=ca.pem",
+    variable: "DATABASE_URL",
+  },
+  redis: {
+    image: "redis:7.2",
+    port: 6379,
+    scheme: "redis",
+    publicScheme: "rediss",
+    publicQuery: "",
+    variable: "REDIS_URL",
+  },
 };
 
 const digits = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -32,13 +56,31 @@ export const usernameOf = (databaseName: string, generation: number): string =>
 /** Its address in the account's network; `.internal` is nobody's on the internet. */
 export const databaseHostname = (name: string): string => `${name}.internal`;
 
+type Login = { username: string; password: string };
+
+const authority = ({ username, password }: Login, host: string, port: number): string =>
+  `${username}:${encodeURIComponent(password)}@${host}:${port}`;
+/** Redis numbers its databases. */
+const pathOf = (database: { type: DatabaseType; databaseName: string }): string =>
+  database.type === "redis" ? "0" : database.databaseName;
+
 export function connectionString(
   database: { type: DatabaseType; name: string; databaseName: string },
-  login: { username: string; password: string },
+  login: Login,
 ): string {
   const { scheme, port } = databaseEngines[database.type];
-  // Redis numbers its databases.
-  const path = database.type === "redis" ? "0" : database.databaseName;
-  const { username, password } = login;
-  return `${scheme}://${username}:${encodeURIComponent(password)}@${databaseHostname(database.name)}:${port}/${path}`;
+  return `${scheme}://${authority(login, databaseHostname(database.name), port)}/${pathOf(database)}`;
 }
+
+/** From outside, over TLS. */
+export function publicConnectionString(
+  database: { type: DatabaseType; databaseName: string },
+  login: Login,
+  { host, port }: { host: string; port: number },
+): string {
+  const { publicScheme, publicQuery } = databaseEngines[database.type];
+  return `${publicScheme}://${authority(login, host, port)}/${pathOf(database)}${publicQuery}`;
+}
+
+/** Of a host, for its databases; below those that the kernel gives to programs that connect. */
+export const publicPorts = { first: 20_000, count: 10_000 };

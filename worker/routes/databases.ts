@@ -16,6 +16,7 @@ import { readDatabaseLog } from "../services/databases/read-log.ts";
 import { databaseSchema } from "../services/databases/schema.ts";
 import { createDatabase } from "../services/databases/create.ts";
 import { databaseCredentials } from "../services/databases/credentials.ts";
+import { exposeDatabase } from "../services/databases/expose.ts";
 import { getDatabase } from "../services/databases/get.ts";
 import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
@@ -38,6 +39,7 @@ export const databases = new Hono<AppEnv>()
     const [id, patch] = [c.req.param("id"), c.req.valid("json")];
     if ("packId" in patch) return c.json(await changePackOfDatabase(c.var.ctx, id, patch));
     if ("backups" in patch) return c.json(await scheduleBackups(c.var.ctx, id, patch.backups));
+    if ("publicAccess" in patch) return c.json(await exposeDatabase(c.var.ctx, id, patch.publicAccess));
     return c.json(await actOnDatabase(c.var.ctx, id, patch), 202);
   })
   .delete("/:id", async (c) => c.json(await removeDatabase(c.var.ctx, c.req.param("id")), 202))

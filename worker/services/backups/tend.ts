@@ -78,10 +78,11 @@ async function verifyStored(ctx: Ctx): Promise<void> {
   if (unproven.length > 0) ctx.hosts.wake(null);
 }
 
+const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`;
+
 /** None that a job reads goes, and of a database that is there never the only good one. */
 async function retire(ctx: Ctx): Promise<void> {
   const now = ctx.now();
-  const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`;
   const remove = (ids: string[]) =>
     ctx.db
       .update(backups)
@@ -110,13 +111,13 @@ async function retire(ctx: Ctx): Promise<void> {
   }
 }
 
-/** The objects first: a row that is not shown any more finds them until they are gone. */
+/** The objects first: a row that is not shown any more finds them until they are gone. Not before a job that is being cancelled. */
 async function clear(ctx: Ctx): Promise<void> {
   // Not `IS NOT NULL`, for which SQLite takes no index.
   const gone = await ctx.db
     .select()
     .from(backups)
-    .where(gt(backups.removedAt, new Date(0)))
+    .where(and(gt(backups.removedAt, new Date(0)), unread))
     .limit(atOnce);
   for (const row of gone) {
     if (row.uploadId !== null) await ctx.backups.abort(dataKeyOf(row), row.uploadId);

@@ -1,12 +1,26 @@
 import type { DatabaseCredentials } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
+import { publicConnectionString } from "../../domain/database-engines.ts";
 import { addressOf, currentLogin } from "./logins.ts";
-import { databaseOwnedBy } from "./owned.ts";
+import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Reveals the password: to the owner, on request only. */
 export async function databaseCredentials(ctx: Ctx, databaseId: string): Promise<DatabaseCredentials> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
-  return { ...currentLogin(ctx, database), connectionString: addressOf(ctx, database) };
+  return {
+    ...currentLogin(ctx, database),
+    connectionString: addressOf(ctx, database),
+    publicAccess: publicAddressOf(ctx, database),
+  };
+}
+
+function publicAddressOf(ctx: Ctx, database: DatabaseRow): DatabaseCredentials["publicAccess"] {
+  const { publicEnabled, publicAddress: host, publicPort: port, publicAuthority } = database;
+  if (!publicEnabled || host === null || port === null || publicAuthority === null) return null;
+  return {
+    connectionString: publicConnectionString(database, currentLogin(ctx, database), { host, port }),
+    certificateAuthority: publicAuthority,
+  };
 }

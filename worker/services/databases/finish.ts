@@ -6,6 +6,7 @@ import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents, type DatabaseEventName } from "../../domain/database-events.ts";
 import type { BackupJobKind } from "../backups/finish.ts";
+import { exposeFailed, exposed } from "./expose.ts";
 import { limitsFollowed } from "../terms/queue-restart.ts";
 import { forgetDatabase } from "./remove.ts";
 import { passwordKnown, passwordRetired } from "./rotate.ts";
@@ -65,6 +66,10 @@ export async function finishDatabaseJob(
       await ctx.db.batch([end, passwordRetired(ctx, id, ended), passwordKnown(ctx, id, ended)]);
       await tendDatabases(ctx);
       return;
+    case "database.expose":
+      await ctx.db.batch([end, exposed(ctx, id, jobResults[kind].parse(result), ended)]);
+      await tendDatabases(ctx);
+      return;
     case "database.delete":
       await ctx.db.batch([end, ...forgetDatabase(ctx, id, ended)]);
   }
@@ -104,6 +109,9 @@ export async function failDatabaseJob(
           .set({ nextPasswordSealed: null, error })
           .where(and(eq(databases.id, id), ended)),
       ]);
+      return;
+    case "database.expose":
+      await ctx.db.batch([end, exposeFailed(ctx, id, error, ended)]);
       return;
     case "database.delete":
       await ctx.db.batch([

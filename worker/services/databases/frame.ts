@@ -23,6 +23,12 @@ export function databaseFrameOf(
       return { id, kind, args: { database: specOf(ctx, material, validLogins) } };
     case "database.rotate":
       return { id, kind, args: { database: specOf(ctx, material, loginsToBe) } };
+    case "database.expose":
+      return {
+        id,
+        kind,
+        args: { database: specOf(ctx, material), generation: material.database.publicGeneration },
+      };
     case "database.stop":
     case "database.delete":
       return { id, kind, args: { databaseId, accountId } };
@@ -43,5 +49,9 @@ export const specOf = (
   databaseName: database.databaseName,
   adminPassword: openAdminPassword(ctx, database),
   logins: logins(ctx, database),
-  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids },
+  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
+  ...(database.publicEnabled &&
+    database.publicPort !== null && {
+      publicAccess: { port: database.publicPort, allow: database.publicAllow },
+    }),
 });

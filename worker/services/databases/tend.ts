@@ -3,12 +3,14 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { idleLane } from "../jobs/idle.ts";
+import { exposeAgain } from "./expose.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
-/** Rotations are carried on with, wherever they were interrupted. */
+/** Rotations are carried on with, wherever they were interrupted, and so is what a host was asked to open or close. */
 export async function tendDatabases(ctx: Ctx): Promise<void> {
   await restartLinked(ctx);
   await retirePrevious(ctx);
+  await exposeAgain(ctx);
 }
 
 /** Sites in service that run with the previous password are given the current one: once, as a failure would repeat. */

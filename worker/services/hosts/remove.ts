@@ -98,6 +98,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
     ctx.statement(sql`
       UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
         next_password_sealed = NULL, previous_password_sealed = NULL,
+        public_enabled = 0, public_applied = public_generation, public_port = NULL, public_address = NULL,
         status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
       WHERE ${gone} AND host_id = ${id}`),
     ctx.statement(sql`

@@ -61,6 +61,15 @@ const moveSite = (ctx: Ctx, siteId: Id<"site">, event: SiteEventName, guard: SQL
     .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`, guard));
 };
 
+/** Beside the version in service, where its owner looks; what succeeds takes it away. */
+const sayWhy = (ctx: Ctx, siteId: Id<"site">, error: string | null, guard: SQL) =>
+  ctx.db
+    .update(deployments)
+    .set({ error })
+    .where(
+      and(sql`${deployments.id} = (SELECT current_deployment_id FROM sites WHERE id = ${siteId})`, guard),
+    );
+
 /** The site after a deployment ended: another one follows, or a version serves, or none does. */
 export const statusAfterDeployment = sql`CASE
   WHEN status <> 'DEPLOYING' THEN status
@@ -88,6 +97,7 @@ export async function finishJob(
     case "database.restart":
     case "database.stop":
     case "database.rotate":
+    case "database.expose":
     case "database.delete":
       await finishDatabaseJob(ctx, { ...job, kind: job.kind, databaseId: requireDatabase(job) }, result, {
         end,
@@ -174,6 +184,13 @@ export async function finishJob(
           .update(sites)
           .set({ serving: false })
           .where(and(eq(sites.id, requireSite(job)), ended)),
+        // Of one that was suspended, why it did not run stays.
+        sayWhy(
+          ctx,
+          requireSite(job),
+          null,
+          sql`${ended} AND (SELECT status FROM sites WHERE id = ${requireSite(job)}) IN ('RUNNING', 'DEPLOYING')`,
+        ),
         moveSite(ctx, requireSite(job), "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
       ]);
       return { recorded: true, deploymentId: null };
@@ -254,6 +271,7 @@ export async function endAsFailed(
     case "database.restart":
     case "database.stop":
     case "database.rotate":
+    case "database.expose":
     case "database.delete":
       await failDatabaseJob(ctx, { kind: job.kind, databaseId: requireDatabase(job) }, failure.error, {
         end,
@@ -307,6 +325,7 @@ export async function endAsFailed(
         end,
         moveSite(ctx, requireSite(job), "startFailed", ended, false),
         ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
+        sayWhy(ctx, requireSite(job), `Not started: ${failure.error}`, ended),
       ]);
       break;
     case "site.stop":
@@ -317,9 +336,12 @@ export async function endAsFailed(
           .update(sites)
           .set({ wanted: "RUNNING" })
           .where(and(eq(sites.id, requireSite(job)), ne(sites.status, "SUSPENDED"), ended)),
+        sayWhy(ctx, requireSite(job), `Not stopped: ${failure.error}`, ended),
       ]);
       break;
     case "site.restart":
+      await ctx.db.batch([end, sayWhy(ctx, requireSite(job), `Not restarted: ${failure.error}`, ended)]);
+      break;
     case "site.route":
     case "site.evict":
     case "site.delete":

@@ -16,7 +16,7 @@ import {
   siteEnvVersions,
   sites,
 } from "../../db/schema.ts";
-import { jobTimeoutMs, maxCommandsRunning, unfitReason } from "../../domain/job-rules.ts";
+import { maxCommandsRunning, timeoutMsOf, unfitReason, type JobLimits } from "../../domain/job-rules.ts";
 import { backupFrameOf } from "../backups/frame.ts";
 import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
@@ -45,11 +45,15 @@ const longKinds = sql.raw(
     .join(", ")})`,
 );
 
-const timeoutOfKind = sql.raw(
-  `CASE kind ${Object.entries(jobTimeoutMs)
-    .map(([kind, ms]) => `WHEN '${kind}' THEN ${ms}`)
-    .join(" ")} END`,
-);
+export const limitsOf = ({ config }: Ctx): JobLimits => ({
+  buildSeconds: config.BUILD_TIMEOUT_SECONDS,
+  startSeconds: config.START_TIMEOUT_SECONDS,
+});
+
+const timeoutOfKind = (ctx: Ctx) =>
+  sql.raw(
+    `CASE kind ${jobKinds.map((kind) => `WHEN '${kind}' THEN ${timeoutMsOf(kind, limitsOf(ctx))}`).join(" ")} END`,
+  );
 
 /**
  * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
@@ -109,7 +113,7 @@ async function takeLease(
   const changes = [
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
-        deadline_at = ${now} + ${timeoutOfKind}
+        deadline_at = ${now} + ${timeoutOfKind(ctx)}
           + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
         mark = ${mark} WHERE ${which}`),
     ctx.statement(sql`
@@ -224,7 +228,7 @@ async function takeLease(
   return {
     job: framed,
     attempt: job.attempt,
-    timeoutMs: jobTimeoutMs[job.kind] + 1000 * (read.commands[0]?.timeoutSeconds ?? 0),
+    timeoutMs: timeoutMsOf(job.kind, limitsOf(ctx)) + 1000 * (read.commands[0]?.timeoutSeconds ?? 0),
     logId: logIdOf(job),
   };
 

@@ -6,6 +6,7 @@ import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
 import { endAsFailed } from "./finish.ts";
+import { limitsOf } from "./lease.ts";
 import { noRoomFor } from "./no-room-for.ts";
 import { idleLane } from "./idle.ts";
 
@@ -50,7 +51,9 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
   for (const job of expired) {
     const failure = {
       error:
-        job.hasNoRoom === 1 ? await noRoomFor(ctx, job) : expiredReason(job.kind, job.status === "LEASED"),
+        job.hasNoRoom === 1
+          ? await noRoomFor(ctx, job)
+          : expiredReason(job.kind, job.status === "LEASED", limitsOf(ctx)),
       cancelled: false,
       durations: null,
     };

@@ -4,6 +4,7 @@ import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
+import { tooFullFor } from "../../domain/disk-notice.ts";
 import { addDays, leastCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
@@ -40,10 +41,10 @@ export async function changePackOfDatabase(
 ): Promise<PackChanged> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaidDatabase(ctx, database);
-  return changePack(ctx, "databases", database, {
-    ...(await packsOf(ctx, "databases", database, wanted)),
-    wanted,
-  });
+  const { old, next } = await packsOf(ctx, "databases", database, wanted);
+  const refusal = next.diskGb < old.diskGb && tooFullFor(database, next);
+  if (refusal) throw conflict(refusal);
+  return changePack(ctx, "databases", database, { old, next, wanted });
 }
 
 async function packsOf(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, wanted: PackChange) {

@@ -1,0 +1,102 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { join } from "node:path";
+import * as z from "zod";
+import { Network } from "../../protocol/api/public-access.ts";
+import type { Engine } from "../docker/engine.ts";
+import { networkName } from "../docker/specs.ts";
+import { JobError } from "../host.ts";
+import { log } from "../log.ts";
+import type { Way } from "../isolation/rules.ts";
+import { isAuthorityFit, makeAuthority, type Pair } from "./certificates.ts";
+import { containerName } from "./container.ts";
+
+const port = z.number().int().min(1).max(65535);
+const Entry = z.object({ port, allow: z.array(Network), containerPort: port });
+type Entry = z.infer<typeof Entry>;
+const Entries = z.record(z.string(), Entry);
+const Authority = z.object({ key: z.string(), certificate: z.string() });
+
+/** Which databases are reached from outside, and whom their certificates are verified with: two files of the host. */
+export type PublicAccess = {
+  authority(): Pair;
+  /** By which the internet reaches this host. @throws JobError when nobody said it and it cannot be told */
+  address(): Promise<string>;
+  /** @returns whether anything was changed */
+  set(databaseId: string, entry: Entry | null): boolean;
+  has(databaseId: string): boolean;
+  /** To those that run, at the addresses they have now. */
+  ways(engine: Pick<Engine, "inspectContainer">): Promise<Way[]>;
+};
+
+export function openPublicAccess(folder: string, agentId: string, address?: string): PublicAccess {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const entriesFile = join(folder, "ports.json");
+  const authorityFile = join(folder, "authority.json");
+  let entries = read(entriesFile, Entries) ?? {};
+  let authority: Pair | null = null;
+  return {
+    authority() {
+      authority ??= read(authorityFile, Authority);
+      if (authority === null || !isAuthorityFit(authority.certificate, new Date())) {
+        authority = makeAuthority(`Berth host ${agentId}`, new Date());
+        write(authorityFile, authority);
+      }
+      return authority;
+    },
+    address: async () => address ?? (await ownAddress()),
+    set(databaseId, entry) {
+      const { [databaseId]: before, ...others } = entries;
+      const after = entry === null ? others : { ...others, [databaseId]: entry };
+      if (JSON.stringify(before ?? null) === JSON.stringify(entry)) return false;
+      write(entriesFile, after);
+      entries = after;
+      return true;
+    },
+    has: (databaseId) => entries[databaseId] !== undefined,
+    async ways(engine) {
+      const found = await Promise.all(
+        Object.entries(entries).map(async ([databaseId, entry]) => {
+          const container = await engine.inspectContainer(containerName(databaseId));
+          const address = container?.addresses[networkName(container.labels["berth.account"] ?? "")];
+          const leads = container?.running && container.labels["berth.guarded"] === "true" && address;
+          return leads ? [{ ...entry, address }] : [];
+        }),
+      );
+      return found.flat();
+    },
+  };
+}
+
+function read<T>(file: string, schema: z.ZodType<T>): T | null {
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+      log("error", "A file of public access cannot be read, and is begun anew", { file, error });
+    return null;
+  }
+}
+
+function write(file: string, value: unknown): void {
+  writeFileSync(`${file}.new`, JSON.stringify(value), { mode: 0o600, flush: true });
+  renameSync(`${file}.new`, file);
+}
+
+/** The one that leads to the internet; nothing is sent. */
+async function ownAddress(): Promise<string> {
+  const socket = createSocket("udp4");
+  try {
+    socket.connect(53, "1.1.1.1");
+    await once(socket, "connect");
+    return socket.address().address;
+  } catch (cause) {
+    throw new JobError(
+      "This host does not know by which address it is reached: ask its operator to set BERTH_PUBLIC_ADDRESS.",
+      { cause },
+    );
+  } finally {
+    socket.close();
+  }
+}

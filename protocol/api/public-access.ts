@@ -1,0 +1,76 @@
+import * as z from "zod";
+
+const ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+
+const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
+
+/** The bytes of an address in its one canonical form; null for any other text. */
+function bytesOf(address: string): number[] | null {
+  if (ipv4.test(address)) return address.split(".").map(Number);
+  if (!/^[0-9a-f:]+$/.test(address) || !address.includes(":")) return null;
+  try {
+    // RFC 5952, as every URL parser writes it.
+    if (new URL(`http://[${address}]/`).hostname !== `[${address}]`) return null;
+  } catch {
+    return null;
+  }
+  const [head = "", tail] = address.split("::");
+  const [left, right] = [groups(head), groups(tail ?? "")];
+  const zeros = Array<string>(8 - left.length - right.length).fill("0");
+  return [...left, ...zeros, ...right]
+    .map((group) => Number.parseInt(group, 16))
+    .flatMap((group) => [group >> 8, group & 255]);
+}
+
+/** `203.0.113.0/24`, `198.51.100.7`, `2001:db8::/32`: an address or a network, no bit set behind its prefix. */
+export function isNetwork(text: string): boolean {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const bytes = bytesOf(address);
+  if (bytes === null || rest.length > 0) return false;
+  if (prefix === undefined) return true;
+  if (!/^(?:0|[1-9]\d{0,2})$/.test(prefix) || Number(prefix) > bytes.length * 8) return false;
+  return bytes.every((byte, index) => {
+    const kept = Math.min(8, Math.max(0, Number(prefix) - index * 8));
+    return (byte & (0xff >> kept)) === 0;
+  });
+}
+
+export const isIpv4Network = (text: string): boolean => !text.includes(":");
+
+export const Network = z
+  .string()
+  .max(49)
+  .refine(
+    isNetwork,
+    "an address or a network in its canonical form: 203.0.113.0/24, 198.51.100.7, 2001:db8::/32",
+  );
+
+export const maxAllowed = 32;
+export const AllowList = z
+  .array(Network)
+  .refine((list) => list.length <= maxAllowed, `at most ${maxAllowed} entries`)
+  .refine((list) => new Set(list).size === list.length, "each entry once")
+  .meta({ maxItems: maxAllowed, uniqueItems: true });
+
+export const PublicAccessPatch = z.strictObject({
+  enabled: z.boolean(),
+  /** Left out: as it was. */
+  allow: AllowList.optional(),
+});
+export type PublicAccessPatch = z.infer<typeof PublicAccessPatch>;
+
+/** The way in from outside, with TLS, for these sources only. */
+export const PublicAccess = z.object({
+  enabled: z.boolean(),
+  /** Who may connect. */
+  allow: z.array(z.string()),
+  /** The host has made it so; until then what was asked for before holds. */
+  applied: z.boolean(),
+  /** Where clients connect to; null: the host has not said it yet. */
+  host: z.string().nullable(),
+  /** Its own for as long as it lives; null before it was first opened. */
+  port: z.number().nullable(),
+  /** Why the host could not; it is tried again. */
+  error: z.string().nullable(),
+});
+export type PublicAccess = z.infer<typeof PublicAccess>;

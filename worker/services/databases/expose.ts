@@ -1,0 +1,140 @@
+import { and, eq, inArray, isNotNull, lte, sql, type SQL } from "drizzle-orm";
+import type { JobResult } from "../../../protocol/agent/jobs.ts";
+import type { Database } from "../../../protocol/api/databases.ts";
+import { isIpv4Network, type PublicAccessPatch } from "../../../protocol/api/public-access.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databases } from "../../db/schema.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
+import { publicPorts } from "../../domain/database-engines.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { idleLane } from "../jobs/idle.ts";
+import { getDatabase } from "./get.ts";
+import { databaseOwnedBy } from "./owned.ts";
+import { queueDatabaseJob } from "./queue.ts";
+import { refuseUnpaid } from "./refuse-unpaid.ts";
+
+/** After the host said that it cannot: nothing there changes by itself within seconds. */
+const retryMs = 10 * 60_000;
+/** The host makes a new certificate earlier than this before the end of the last (agent/databases/certificates.ts). */
+const renewMs = 60 * 24 * 60 * 60_000;
+
+/** Who reaches the database from outside. It runs on; the host follows, and is asked until it has. */
+export async function exposeDatabase(
+  ctx: Ctx,
+  databaseId: string,
+  { enabled, allow: asked }: PublicAccessPatch,
+): Promise<Database> {
+  const database = await databaseOwnedBy(ctx, databaseId);
+  await refuseUnpaid(ctx, database);
+  const allow = asked ?? database.publicAllow;
+  if (enabled) refuseUnreachable(allow);
+  const port = enabled ? sql`coalesce(public_port, ${freePort(ctx)})` : sql`public_port`;
+  const mark = ctx.newMark();
+  const [[moved]] = await ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({
+        publicEnabled: enabled,
+        publicAllow: allow,
+        publicPort: port,
+        publicGeneration: sql`public_generation + 1`,
+        publicError: null,
+        publicTryAt: null,
+        mark,
+        updatedAt: ctx.now(),
+      })
+      .where(
+        and(
+          eq(databases.id, database.id),
+          inArray(databases.status, [...databaseEvents.exposeRequested.from]),
+          isNotNull(databases.hostId),
+          isNotNull(databases.version),
+          ...(enabled ? [sql`${port} IS NOT NULL`] : []),
+        ),
+      )
+      .returning(),
+    queueDatabaseJob(
+      ctx,
+      "database.expose",
+      database.id,
+      sql`d.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = d.id AND kind = 'database.expose' AND status = 'QUEUED')`,
+    ),
+  ]);
+  if (!moved)
+    throw conflict(
+      database.version === null || database.hostId === null
+        ? `A ${database.status} database cannot be reached from outside: wait until it has been provisioned.`
+        : "It is being deleted, or its host has no public port left: look, and ask the operator.",
+    );
+  ctx.hosts.wake(moved.hostId);
+  return getDatabase(ctx, database.id);
+}
+
+function refuseUnreachable(allow: readonly string[]): void {
+  if (allow.length === 0)
+    throw invalid(
+      "publicAccess.allow",
+      "name at least one address or network that may connect; 0.0.0.0/0 is everybody",
+    );
+  if (!allow.some(isIpv4Network))
+    throw invalid(
+      "publicAccess.allow",
+      "hosts are reached over IPv4: name at least one IPv4 address or network beside those of IPv6",
+    );
+}
+
+/** One that no database of its host has: the first from somewhere on, so that a port that was given back rests. */
+const freePort = (ctx: Ctx): SQL => {
+  const { first, count } = publicPorts;
+  const start = Buffer.from(ctx.random(4)).readUInt32BE() % count;
+  return sql`(WITH RECURSIVE ports (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM ports WHERE n < ${count - 1})
+    SELECT ${first} + (${start} + n) % ${count} FROM ports
+    WHERE NOT EXISTS (SELECT 1 FROM databases o
+      WHERE o.host_id = databases.host_id AND o.public_port = ${first} + (${start} + n) % ${count})
+    LIMIT 1)`;
+};
+
+/** The host did what this generation asked for; a later one is still to come. */
+export const exposed = (
+  ctx: Ctx,
+  id: Id<"database">,
+  { generation, address, certificateAuthority, endsAt }: JobResult<"database.expose">,
+  ended: SQL,
+) =>
+  ctx.db
+    .update(databases)
+    .set({
+      publicApplied: generation,
+      publicAddress: address,
+      publicAuthority: certificateAuthority,
+      publicEndsAt: endsAt === null ? null : new Date(endsAt),
+      publicError: null,
+      // One that is to run and does not has no certificate to follow.
+      publicTryAt: endsAt === null ? new Date(ctx.now().getTime() + retryMs) : null,
+      updatedAt: ctx.now(),
+    })
+    .where(and(eq(databases.id, id), lte(databases.publicApplied, generation), ended));
+
+export const exposeFailed = (ctx: Ctx, id: Id<"database">, error: string, ended: SQL) =>
+  ctx.db
+    .update(databases)
+    .set({ publicError: error, publicTryAt: new Date(ctx.now().getTime() + retryMs) })
+    .where(and(eq(databases.id, id), ended));
+
+/** What its host has not done yet, or whose certificate is to be followed by another. */
+export async function exposeAgain(ctx: Ctx): Promise<void> {
+  const now = ctx.now().getTime();
+  const due = sql`(d.public_enabled OR d.public_applied < d.public_generation)
+    AND d.status IN ${databaseEvents.exposeRequested.from} AND d.host_id IS NOT NULL AND d.version IS NOT NULL
+    AND (d.public_applied < d.public_generation
+      OR d.status = 'RUNNING' AND (d.public_ends_at IS NULL OR d.public_ends_at < ${now + renewMs}))
+    AND (d.public_try_at IS NULL OR d.public_try_at <= ${now}) AND ${idleLane(sql`d.id`)}`;
+  const found = await ctx.db.all<{ id: Id<"database">; hostId: Id<"host"> }>(
+    sql`SELECT d.id, d.host_id AS hostId FROM databases d WHERE ${due} LIMIT 100`,
+  );
+  for (const { id, hostId } of found) {
+    await queueDatabaseJob(ctx, "database.expose", id, due);
+    ctx.hosts.wake(hostId);
+  }
+}
