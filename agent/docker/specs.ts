@@ -49,6 +49,7 @@ export const agentLabels = [
   "berth.database",
   "berth.deployment",
   "berth.disk",
+  "berth.guarded",
   "berth.ingress",
   "berth.job",
   "berth.managed",
