@@ -1,11 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Question } from "../../protocol/agent/running.ts";
+import { operations, type Operation } from "../../protocol/api/operations.ts";
 import { app } from "../../worker/app.ts";
 import type { Env } from "../../worker/env.ts";
 import {
   account,
   api,
   bindings,
+  createSite,
+  finish,
+  operator,
+  pay,
   readyAgent,
   runningSite,
   siteInput,
@@ -70,7 +75,7 @@ function countedEnv(counts: Counts): Env {
     } as unknown as Env["KEY_GUARD"],
     HOST_LINK: {
       idFromName: (name: string) => HOST_LINK.idFromName(name),
-      get: () => ({ wake: never, revise: never, ask: answered }),
+      get: () => ({ wake: never, revise: never, dismiss: never, ask: answered }),
     } as unknown as Env["HOST_LINK"],
   };
 }
@@ -79,6 +84,23 @@ let key: string;
 let siteId: string;
 let invoiceId: string;
 let deploymentId: string;
+let databaseId: string;
+let backupId: string;
+
+/** Another key of the same account: each has a limit of its own. */
+async function keyBeside(other: string): Promise<string> {
+  const { contextOf } = await import("../../worker/context.ts");
+  const { newApiKey } = await import("../../worker/services/keys/create.ts");
+  const { sha256Hex } = await import("../../worker/domain/tokens.ts");
+  const schema = await import("../../worker/db/schema.ts");
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  const owner = await bindings.DB.prepare("SELECT account_id AS id FROM api_keys WHERE hash = ?")
+    .bind(sha256Hex(other))
+    .first<{ id: `acc_${string}` }>();
+  const made = await newApiKey(ctx, owner?.id ?? "acc_none", "test", "setup");
+  await ctx.db.insert(schema.apiKeys).values(made.row);
+  return made.key;
+}
 
 async function hops(method: string, path: string, body?: unknown): Promise<[status: number, Counts]> {
   const counts: Counts = { guard: 0, d1: 0 };
@@ -98,52 +120,282 @@ async function hops(method: string, path: string, body?: unknown): Promise<[stat
   return [response.status, counts];
 }
 
+const one = async <Row>(sql: string, ...values: unknown[]): Promise<Row> => {
+  const row = await bindings.DB.prepare(sql)
+    .bind(...values)
+    .first<Row>();
+  if (!row) throw new Error(`nothing found: ${sql}`);
+  return row;
+};
+const run = (sql: string, ...values: unknown[]) =>
+  bindings.DB.prepare(sql)
+    .bind(...values)
+    .run();
+
 beforeAll(async () => {
   key = await account();
-  ({ siteId, invoiceId } = await runningSite(key, await readyAgent()));
+  const on = await readyAgent();
+  ({ siteId, invoiceId } = await runningSite(key, on));
   const { body } = await api<{ data: { id: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
   deploymentId = body.data[0]?.id ?? "";
+  ({ databaseId } = await makeDatabase());
+  const { job, attempt } = await on.next("job");
+  await finish(on, job, attempt, { version: "17.2" });
+  backupId = (await api<{ id: string }>(key, "POST", `/databases/${databaseId}/backups`)).body.id;
+  await on.next("job");
+  await run("UPDATE jobs SET status = 'DONE' WHERE lane = ?", databaseId);
+  await run("UPDATE backups SET status = 'STORED' WHERE id = ?", backupId);
 });
 
-describe("a request with a key", () => {
-  it("that reads costs one call of its guard and at most one round trip to D1", async () => {
-    for (const path of [
-      "/sites",
-      `/sites/${siteId}`,
-      `/sites/${siteId}/deployments`,
-      `/sites/${siteId}/webhook`,
-      `/sites/${siteId}/logs`,
-      `/sites/${siteId}/metrics`,
-      `/sites/${siteId}/events`,
-      `/deployments/${deploymentId}`,
-      `/deployments/${deploymentId}/logs`,
-      "/invoices",
-      `/invoices/${invoiceId}`,
-    ])
-      expect([path, ...(await hops("GET", path))]).toEqual([path, 200, { guard: 1, d1: 1 }]);
-  });
+async function makeDatabase(isPaid = true) {
+  const input = { name: uniqueName("data"), type: "postgresql" };
+  const { body } = await api<{ databaseId: string; invoiceToken: string }>(key, "POST", "/databases", input);
+  if (isPaid) await pay(body.invoiceToken);
+  return body;
+}
 
-  it("that writes costs one call of its guard and at most two round trips, and waits for no host", async () => {
-    const name = `${uniqueName("hops")}.example.com`;
-    const writes: [string, string, unknown?][] = [
-      ["POST", "/sites", siteInput()],
-      ["PATCH", `/sites/${siteId}`, { envVariables: [{ key: "A", value: "1" }] }],
-      ["PATCH", `/sites/${siteId}`, { settings: { port: 4000 } }],
-      ["PATCH", `/sites/${siteId}`, { domain: name }],
-      ["PATCH", `/sites/${siteId}`, { domain: { remove: name } }],
-      ["PATCH", `/sites/${siteId}`, { action: "restart" }],
-      ["PATCH", `/sites/${siteId}`, { action: "deploy" }],
-      ["POST", `/sites/${siteId}/rollback`, { deploymentId }],
-      ["PATCH", `/sites/${siteId}`, { action: "stop" }],
-      ["PATCH", `/sites/${siteId}`, { action: "start" }],
-      ["POST", `/sites/${siteId}/webhook/rotate`],
-      ["DELETE", `/sites/${siteId}`],
-    ];
-    for (const [method, path, body] of writes) {
-      const [status, counts] = await hops(method, path, body);
-      expect([body, status < 300, counts]).toEqual([body, true, { guard: 1, d1: 2 }]);
-    }
-  });
+/** Work of this site or database is not waited for. */
+const idle = async (lane: string) => {
+  await run(
+    "UPDATE deployments SET status = 'FAILED' WHERE site_id = ? AND status IN ('QUEUED', 'BUILDING')",
+    lane,
+  );
+  await run("UPDATE jobs SET status = 'DONE' WHERE lane = ?", lane);
+};
+const settled = async (lane: string) => {
+  await idle(lane);
+  await run(
+    "UPDATE sites SET status = 'RUNNING', wanted = 'RUNNING', current_deployment_id = ? WHERE id = ?",
+    deploymentId,
+    lane,
+  );
+  await run(
+    "UPDATE databases SET status = 'RUNNING', wanted = 'RUNNING', next_password_sealed = NULL WHERE id = ?",
+    lane,
+  );
+};
+
+type Sent = { path?: Record<string, string>; query?: string; body?: unknown };
+type Case = () => Sent | Promise<Sent>;
+const plain: Case = () => ({});
+const ofSite =
+  (body?: unknown, name?: string): Case =>
+  async () => {
+    await settled(siteId);
+    return { path: { id: siteId, ...(name !== undefined && { name }) }, body };
+  };
+const ofDatabase =
+  (body?: unknown): Case =>
+  async () => {
+    await settled(databaseId);
+    return { path: { id: databaseId }, body };
+  };
+const ofBackup: Case = () => ({ path: { id: backupId } });
+const ofDeployment: Case = () => ({ path: { id: deploymentId } });
+const made = async (path: string, body: unknown, as = key): Promise<string> => {
+  const answer = await api<{ id: string }>(as, "POST", path, body);
+  if (answer.status > 299)
+    throw new Error(`${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  return answer.body.id;
+};
+const aCommand: Case = async () => {
+  await settled(siteId);
+  return { path: { id: await made(`/sites/${siteId}/commands`, { command: "true" }) } };
+};
+const aSchedule =
+  (body?: unknown): Case =>
+  async () => {
+    const schedule = { name: uniqueName("nightly"), cron: "@daily", command: "true" };
+    return { path: { id: await made(`/sites/${siteId}/schedules`, schedule) }, body };
+  };
+const pack = {
+  kind: "site",
+  name: "Hops",
+  memoryMb: 256,
+  cpuMilli: 250,
+  diskGb: 1,
+  pids: 64,
+  amountCents: 100,
+};
+const creditPackage = () => ({ name: uniqueName("Some"), credits: 10, amountCents: 100 });
+
+type KeyOperation = {
+  [Name in keyof typeof operations]: (typeof operations)[Name]["access"] extends "key" | "operator"
+    ? Name
+    : never;
+}[keyof typeof operations];
+
+const domain = `${uniqueName("hops")}.example.com`;
+/** What each operation is asked here; one without a row does not compile. A text says why it is not counted. */
+const cases: Record<KeyOperation, Case | Case[] | string> = {
+  listSites: plain,
+  createSite: () => ({ body: siteInput() }),
+  getSite: ofSite(),
+  patchSite: [
+    ofSite({ packId: "pack_001k0000000000000000000002" }),
+    ofSite({ envVariables: [{ key: "A", value: "1" }] }),
+    ofSite({ settings: { port: 4000 } }),
+    ofSite({ domain }),
+    ofSite({ domain: { remove: domain } }),
+    ofSite({ action: "restart" }),
+    ofSite({ action: "deploy" }),
+    ofSite({ action: "stop" }),
+    async () => {
+      const sent = await ofSite({ action: "start" })();
+      await run("UPDATE sites SET status = 'STOPPED' WHERE id = ?", siteId);
+      return sent;
+    },
+  ],
+  deleteSite: async () => ({ path: { id: (await createSite(key)).siteId } }),
+  listDeployments: ofSite(),
+  rollbackSite: async () => {
+    await run("UPDATE deployments SET status = 'LIVE' WHERE id = ?", deploymentId);
+    return ofSite({ deploymentId })();
+  },
+  getDeployment: ofDeployment,
+  cancelDeployment: async () => {
+    await settled(siteId);
+    const answer = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
+      action: "deploy",
+    });
+    return { path: { id: answer.body.deploymentId } };
+  },
+  getDeploymentLogs: ofDeployment,
+  getSiteLogs: ofSite(),
+  getSiteMetrics: ofSite(),
+  getSiteEvents: ofSite(),
+  listVolumes: ofSite(),
+  removeVolume: async () => {
+    await run("INSERT INTO site_volumes (site_id, name, created_at) VALUES (?, 'old', 0)", siteId);
+    return ofSite(undefined, "old")();
+  },
+  listCommands: ofSite(),
+  runCommand: ofSite({ command: "true" }),
+  getCommand: aCommand,
+  cancelCommand: aCommand,
+  getCommandLogs: aCommand,
+  listSchedules: ofSite(),
+  createSchedule: ofSite({ name: "hourly", cron: "@hourly", command: "true" }),
+  patchSchedule: aSchedule({ enabled: false }),
+  deleteSchedule: aSchedule(),
+  getWebhook: ofSite(),
+  rotateWebhook: ofSite(),
+  listDatabases: plain,
+  createDatabase: () => ({ body: { name: uniqueName("data"), type: "redis" } }),
+  getDatabase: ofDatabase(),
+  patchDatabase: [
+    ofDatabase({ action: "restart" }),
+    ofDatabase({ action: "stop" }),
+    ofDatabase({ backups: { keep: 3 } }),
+    ofDatabase({ publicAccess: { enabled: true, allow: ["203.0.113.0/24"] } }),
+    async () => {
+      const { id } = await one<{ id: string }>(
+        "SELECT id FROM packs WHERE kind = 'database' AND active ORDER BY price_cents DESC LIMIT 1",
+      );
+      return ofDatabase({ packId: id })();
+    },
+  ],
+  deleteDatabase: async () => ({ path: { id: (await makeDatabase(false)).databaseId } }),
+  getDatabaseCredentials: ofDatabase(),
+  linkDatabase: async () => ofDatabase({ siteId })(),
+  unlinkDatabase: ofDatabase(),
+  rotateDatabase: ofDatabase(),
+  getDatabaseInsight: ofDatabase(),
+  getDatabaseSchema: ofDatabase(),
+  queryDatabase: ofDatabase({ statement: "SELECT 1" }),
+  getDatabaseLogs: ofDatabase(),
+  getDatabaseMetrics: ofDatabase(),
+  getDatabaseEvents: ofDatabase(),
+  listBackups: ofDatabase(),
+  createBackup: async () => {
+    await run("UPDATE backups SET status = 'FAILED' WHERE status = 'RUNNING'");
+    return ofDatabase()();
+  },
+  restoreDatabase: async () => ofDatabase({ backupId })(),
+  listAllBackups: plain,
+  getBackup: ofBackup,
+  linkBackup: ofBackup,
+  deleteBackup: async () => {
+    await run("UPDATE backups SET status = 'FAILED' WHERE status = 'RUNNING'");
+    return { path: { id: await made(`/databases/${databaseId}/backups`, {}, key) } };
+  },
+  getCredits: plain,
+  purchaseCredits: () => ({ body: { packageId: "cpk_001k0000000000000000000001" } }),
+  grantCredits: () => ({ body: { email: "operator@example.com", amount: 1 } }),
+  listAllCreditPackages: plain,
+  createCreditPackage: () => ({ body: creditPackage() }),
+  patchCreditPackage: async () => ({
+    path: { id: await made("/credits/packages", creditPackage(), await operator()) },
+    body: { credits: 11 },
+  }),
+  chat: "answers 501 after its checks",
+  chatStream: "answers 501 after its checks",
+  listInvoices: plain,
+  getInvoice: () => ({ path: { id: invoiceId } }),
+  listAllPacks: plain,
+  createPack: () => ({ body: pack }),
+  patchPack: async () => ({
+    path: { id: await made("/packs", pack, await operator()) },
+    body: { amountCents: 200 },
+  }),
+  voidInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
+  refundInvoice: "asks the payment processor, between steps that are each written down",
+  listPaymentFlags: plain,
+  resolvePaymentFlag: async () => {
+    const { contextOf } = await import("../../worker/context.ts");
+    const id = contextOf(bindings, { type: "system" }, () => undefined).newId("flag");
+    await run(
+      "INSERT INTO payment_flags (id, reason, reference, created_at) VALUES (?, 'disputed', 'hops', 0)",
+      id,
+    );
+    return { path: { id }, body: { resolution: "Done." } };
+  },
+  verifyLedger: "folds the whole ledger, page by page",
+  listHosts: plain,
+  createHost: () => ({ body: { name: uniqueName("host") } }),
+  // What drains moves its sites at once, one by one.
+  patchHost: async () => ({
+    path: { id: await made("/hosts", { name: uniqueName("host") }, await operator()) },
+    body: { action: "activate" },
+  }),
+  deleteHost: async () => {
+    const id = await made("/hosts", { name: uniqueName("host") }, await operator());
+    await run("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", id);
+    return { path: { id } };
+  },
+  rotateSecrets: "reads and seals a page of rows, each guarded by what it was: as many round trips as places",
+};
+
+describe("a request with a key", () => {
+  const all = Object.entries(operations as Record<string, Operation>).filter(
+    ([, { access }]) => access === "key" || access === "operator",
+  );
+  it.each(all.filter(([name]) => typeof cases[name as KeyOperation] !== "string"))(
+    "%s costs one call of its guard, at most one round trip to D1 when it reads, two when it writes, and waits for no host",
+    async (name, { method, path, access }) => {
+      const asked = cases[name as KeyOperation];
+      for (const ask of Array.isArray(asked) ? asked : [asked]) {
+        if (typeof ask === "string") continue;
+        const sent = await ask();
+        const owner = key;
+        key = await keyBeside(access === "operator" ? await operator() : owner);
+        const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => sent.path?.[parameter] ?? "");
+        const [status, { guard, d1 }] = await hops(
+          method.toUpperCase(),
+          filled + (sent.query ?? ""),
+          sent.body,
+        );
+        key = owner;
+        const most = method === "get" ? 1 : 2;
+        expect([sent.body, status < 300, guard, d1 <= most ? "few" : d1]).toEqual([
+          sent.body,
+          true,
+          1,
+          "few",
+        ]);
+      }
+    },
+  );
 
   it("that is refused for its key or its limit costs no round trip to D1 at all", async () => {
     const forged = key;

@@ -60,25 +60,19 @@ const newDatabase = async () =>
 
 const kinds = {
   site: {
-    async make() {
-      return (await runningSite(key, host)).siteId;
-    },
-    async order() {
-      return (await createSite(key)).siteId;
-    },
+    make: async () => (await runningSite(key, host)).siteId,
+    order: async () => (await createSite(key)).siteId,
     table: "sites",
     first: "site.deploy",
   },
   database: {
-    async make() {
+    make: async () => {
       const { databaseId, invoiceToken } = await newDatabase();
       await pay(invoiceToken);
       await done("database.provision");
       return databaseId;
     },
-    async order() {
-      return (await newDatabase()).databaseId;
-    },
+    order: async () => (await newDatabase()).databaseId,
     table: "databases",
     first: "database.provision",
   },

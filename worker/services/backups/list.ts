@@ -3,16 +3,29 @@ import type { Backup, BackupListQuery } from "../../../protocol/api/backups.ts";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
-import { databaseIdOf, databaseOwnedBy } from "../databases/owned.ts";
+import { databaseById, databaseIdOf } from "../databases/owned.ts";
+import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { backupView } from "./view.ts";
 
 /** The caller's backups, newest first; those of deleted databases as well. */
-export async function listBackups(
-  ctx: Ctx,
-  { databaseId, ...query }: BackupListQuery,
-): Promise<Page<Backup>> {
-  const rows = await ctx.db
+export async function listBackups(ctx: Ctx, query: BackupListQuery): Promise<Page<Backup>> {
+  return page(await backupsOf(ctx, query), query, backupView);
+}
+
+/** Of a database that is there: not_found, then forbidden. */
+export async function listBackupsOf(ctx: Ctx, databaseId: string, query: ListQuery): Promise<Page<Backup>> {
+  const id = databaseIdOf(databaseId);
+  const [[database], rows] = await ctx.db.batch([
+    databaseById(ctx, id),
+    backupsOf(ctx, { ...query, databaseId: id }),
+  ]);
+  requireOwned(ctx, database);
+  return page(rows, query, backupView);
+}
+
+const backupsOf = (ctx: Ctx, { databaseId, ...query }: BackupListQuery) =>
+  ctx.db
     .select()
     .from(backups)
     .where(
@@ -25,11 +38,3 @@ export async function listBackups(
     )
     .orderBy(desc(backups.id))
     .limit(query.limit + 1);
-  return page(rows, query, backupView);
-}
-
-/** Of a database that is there: not_found, then forbidden. */
-export async function listBackupsOf(ctx: Ctx, databaseId: string, query: ListQuery): Promise<Page<Backup>> {
-  await databaseOwnedBy(ctx, databaseId);
-  return listBackups(ctx, { ...query, databaseId });
-}

@@ -1,4 +1,4 @@
-import { and, eq, isNull } from "drizzle-orm";
+import { and, eq, isNull, type SQL } from "drizzle-orm";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
@@ -13,11 +13,15 @@ export function backupIdOf(text: string): Id<"backup"> {
   return text;
 }
 
-/** A backup and nothing else: not_found, then forbidden. */
-export async function backupOwnedBy(ctx: Ctx, backupId: string): Promise<BackupRow> {
-  const [row] = await ctx.db
+/** The query of a backup, for a batch whose answer goes through `requireOwned`. */
+export const backupById = (ctx: Ctx, id: Id<"backup"> | SQL) =>
+  ctx.db
     .select()
     .from(backups)
-    .where(and(eq(backups.id, backupIdOf(backupId)), isNull(backups.removedAt)));
+    .where(and(eq(backups.id, id), isNull(backups.removedAt)));
+
+/** A backup and nothing else: not_found, then forbidden. */
+export async function backupOwnedBy(ctx: Ctx, backupId: string): Promise<BackupRow> {
+  const [row] = await backupById(ctx, backupIdOf(backupId));
   return requireOwned(ctx, row);
 }

@@ -5,9 +5,10 @@ import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { backupQueueMs } from "../../domain/job-rules.ts";
-import { databaseOwnedBy } from "../databases/owned.ts";
+import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
-import { backupOwnedBy } from "./owned.ts";
+import { requireOwned } from "../owned.ts";
+import { backupById } from "./owned.ts";
 import { queueBackup } from "./queue.ts";
 
 /**
@@ -19,8 +20,13 @@ export async function restoreDatabase(
   databaseId: string,
   { backupId }: DatabaseRestore,
 ): Promise<DatabaseActionAccepted> {
-  const database = await databaseOwnedBy(ctx, databaseId);
-  const backup = await backupOwnedBy(ctx, backupId);
+  // A text that is no backup's id is looked for as well: whose database this is comes first.
+  const [[foundDatabase], [foundBackup]] = await ctx.db.batch([
+    databaseById(ctx, databaseIdOf(databaseId)),
+    backupById(ctx, sql`${backupId}`),
+  ]);
+  const database = requireOwned(ctx, foundDatabase);
+  const backup = requireOwned(ctx, foundBackup);
   await refuseUnpaid(ctx, database);
   if (backup.status !== "VERIFIED" && backup.status !== "STORED")
     throw conflict(`A ${backup.status} backup cannot be restored: choose one that is VERIFIED.`);

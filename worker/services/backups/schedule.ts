@@ -4,8 +4,9 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { nextBackupAt } from "../../domain/backup-rules.ts";
-import { getDatabase } from "../databases/get.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
+import { databaseView, selectDatabases } from "../databases/view.ts";
+import { requireOwned } from "../owned.ts";
 
 /** When a database is backed up by itself, and how many backups stay. */
 export async function scheduleBackups(
@@ -16,15 +17,18 @@ export async function scheduleBackups(
   const { id, backupSchedule, backupHourUtc } = await databaseOwnedBy(ctx, databaseId);
   const schedule = change.schedule === undefined ? backupSchedule : change.schedule;
   const hourUtc = change.hourUtc ?? backupHourUtc;
-  await ctx.db
-    .update(databases)
-    .set({
-      backupSchedule: schedule,
-      backupHourUtc: hourUtc,
-      ...(change.keep !== undefined && { backupKeep: change.keep }),
-      nextBackupAt: nextBackupAt({ schedule, hourUtc }, id, ctx.now()),
-      updatedAt: ctx.now(),
-    })
-    .where(eq(databases.id, id));
-  return getDatabase(ctx, id);
+  const [, [changed]] = await ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({
+        backupSchedule: schedule,
+        backupHourUtc: hourUtc,
+        ...(change.keep !== undefined && { backupKeep: change.keep }),
+        nextBackupAt: nextBackupAt({ schedule, hourUtc }, id, ctx.now()),
+        updatedAt: ctx.now(),
+      })
+      .where(eq(databases.id, id)),
+    selectDatabases(ctx.db).where(eq(databases.id, id)),
+  ]);
+  return databaseView(requireOwned(ctx, changed));
 }

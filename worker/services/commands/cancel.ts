@@ -5,7 +5,7 @@ import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../jobs/finish.ts";
 import { requireOwned } from "../owned.ts";
-import { commandById, commandIdOf, commandOwnedBy } from "./owned.ts";
+import { commandById, commandIdOf } from "./owned.ts";
 import { commandView } from "./view.ts";
 
 /** A waiting command ends at once; a running one when its host has stopped it. */
@@ -18,18 +18,23 @@ export async function cancelCommand(ctx: Ctx, commandId: string): Promise<Comman
       .from(jobs)
       .where(and(eq(jobs.lane, id), inArray(jobs.status, ["QUEUED", "LEASED"]))),
   ]);
-  requireOwned(ctx, found);
+  const command = requireOwned(ctx, found);
   if (job?.status === "QUEUED") {
-    const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
-    if (ended.recorded) return commandView(await commandOwnedBy(ctx, id));
+    const now = ctx.now();
+    const failure = { error: "Cancelled", cancelled: true, durations: null };
+    const ended = await endAsFailed({ ...ctx, now: () => now }, job, failure);
+    if (ended.recorded) return commandView({ ...command, status: "CANCELLED", finishedAt: now });
   }
   // It runs, or was taken by a host just now.
-  const [leased] = await ctx.db
-    .update(jobs)
-    .set({ cancelRequested: true })
-    .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
-    .returning();
+  const [[leased], [running]] = await ctx.db.batch([
+    ctx.db
+      .update(jobs)
+      .set({ cancelRequested: true })
+      .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
+      .returning(),
+    commandById(ctx, id),
+  ]);
   if (!leased) throw conflict("This command has ended already.");
   if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
-  return commandView(await commandOwnedBy(ctx, id));
+  return commandView(requireOwned(ctx, running));
 }

@@ -1,12 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { DatabaseLink, DatabaseLinkCreate } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
-import { databaseLinks, databases, siteEnvVersions } from "../../db/schema.ts";
+import { databaseLinks, databases, siteEnvVersions, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
-import { siteOwnedBy } from "../sites/owned.ts";
+import { requireOwned } from "../owned.ts";
 import { newestEnv } from "../sites/view.ts";
-import { databaseOwnedBy } from "./owned.ts";
+import { databaseById, databaseIdOf } from "./owned.ts";
 
 /** The site is given the database's address as a secret variable that follows the password. */
 export async function linkDatabase(
@@ -14,13 +14,20 @@ export async function linkDatabase(
   databaseId: string,
   input: DatabaseLinkCreate,
 ): Promise<DatabaseLink> {
-  const database = await databaseOwnedBy(ctx, databaseId);
-  const site = await siteOwnedBy(ctx, input.siteId);
+  const id = databaseIdOf(databaseId);
+  // A text that is no site's id is looked for as well: whose database this is comes first.
+  const siteId = sql`${input.siteId}`;
+  const [[foundDatabase], [foundSite], [env]] = await ctx.db.batch([
+    databaseById(ctx, id),
+    ctx.db.select().from(sites).where(eq(sites.id, siteId)),
+    ctx.db
+      .select({ entries: siteEnvVersions.entries })
+      .from(siteEnvVersions)
+      .where(and(eq(siteEnvVersions.siteId, siteId), newestEnv)),
+  ]);
+  const database = requireOwned(ctx, foundDatabase);
+  const site = requireOwned(ctx, foundSite);
   const variable = input.variable ?? databaseEngines[database.type].variable;
-  const [env] = await ctx.db
-    .select({ entries: siteEnvVersions.entries })
-    .from(siteEnvVersions)
-    .where(and(eq(siteEnvVersions.siteId, site.id), newestEnv));
   if (env?.entries.some(({ key }) => key === variable))
     throw conflict(`${site.name} has a variable ${variable} already: remove it, or name another variable.`);
   if (isApart(database, site))

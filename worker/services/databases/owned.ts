@@ -13,11 +13,12 @@ export function databaseIdOf(text: string): Id<"database"> {
   return text;
 }
 
+/** The query of a database, for a batch whose first answer goes through `requireOwned`. */
+export const databaseById = (ctx: Ctx, id: Id<"database">) =>
+  ctx.db.select().from(databases).where(eq(databases.id, id));
+
 /** A database and nothing else: not_found, then forbidden. */
 export async function databaseOwnedBy(ctx: Ctx, databaseId: string): Promise<DatabaseRow> {
-  const [database] = await ctx.db
-    .select()
-    .from(databases)
-    .where(eq(databases.id, databaseIdOf(databaseId)));
+  const [database] = await databaseById(ctx, databaseIdOf(databaseId));
   return requireOwned(ctx, database);
 }

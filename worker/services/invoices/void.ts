@@ -15,9 +15,8 @@ export async function voidInvoice(ctx: Ctx, invoiceId: string): Promise<Invoice>
   const invoice = await invoiceNamed(ctx, invoiceId);
   if (invoice.status === "void") return invoiceView(invoice);
   // A checkout that is still open is closed by reconciliation, and whoever is faster is flagged.
-  const isVoid = await makeVoid(ctx, invoice, sql`status = 'processing'`);
-  const after = await invoiceNamed(ctx, invoiceId);
-  if (isVoid || after.status === "void") return invoiceView(after);
+  const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
+  if (after.status === "void") return invoiceView(after);
   if (after.status === "unpaid") throw onItsWay();
   throw conflict(`This invoice is ${after.status}: only an unpaid one can be void. Refund a paid one.`);
 }
@@ -33,9 +32,10 @@ export async function voidOverdue(ctx: Ctx): Promise<void> {
     await makeVoid(ctx, invoice, sql`status IN ('opening', 'open', 'processing')`);
 }
 
-async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds: SQL): Promise<boolean> {
+/** What it is then. */
+async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds: SQL): Promise<InvoiceRow> {
   const mark = ctx.newMark();
-  const [moved] = await ctx.db.batch([
+  const [, [after]] = await ctx.db.batch([
     ctx.db
       .update(invoices)
       .set({ status: "void", settlementMark: mark })
@@ -47,7 +47,8 @@ async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds: SQL): 
         ),
       )
       .returning({ id: invoices.id }),
+    ctx.db.select().from(invoices).where(eq(invoices.id, invoice.id)),
     ...(voided[invoice.kind]?.(ctx, invoice, mark, ctx.now()) ?? []),
   ]);
-  return moved.length > 0;
+  return after ?? invoice;
 }

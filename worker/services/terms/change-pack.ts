@@ -2,16 +2,17 @@ import { and, eq, or, sql, type SQL } from "drizzle-orm";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
-import { packs } from "../../db/schema.ts";
+import { invoices, packs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { tooFullFor } from "../../domain/disk-notice.ts";
 import { addDays, leastCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
-import { databaseOwnedBy, type DatabaseRow } from "../databases/owned.ts";
+import { databaseById, databaseIdOf, type DatabaseRow } from "../databases/owned.ts";
 import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
 import { bestHostFor, hostRooms } from "../hosts/placement.ts";
-import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
 import { applyChange } from "./apply-change.ts";
@@ -25,13 +26,20 @@ type PackRow = typeof packs.$inferSelect;
 const changeDueDays = 3;
 
 export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackChange): Promise<PackChanged> {
-  const site = await siteOwnedBy(ctx, siteId);
+  const id = siteIdOf(siteId);
+  const [[found], packRows, [run], renewals, volumes] = await ctx.db.batch([
+    siteById(ctx, id),
+    packsOf(ctx, "sites", id, wanted),
+    currentRunOf(ctx, id),
+    renewalsOf(ctx, id),
+    ctx.db.select({ name: siteVolumes.name }).from(siteVolumes).where(eq(siteVolumes.siteId, id)).limit(1),
+  ]);
+  const site = requireOwned(ctx, found);
   await refuseUnpaid(ctx, site);
-  const { old, next } = await packsOf(ctx, "sites", site, wanted);
-  const [run] = await currentRunOf(ctx, site.id);
+  const { old, next } = chosenOf("sites", site, packRows, wanted);
   refuseTooManyReplicas("packId", Math.max(site.replicas, run?.run?.replicas ?? 1), next.memoryMb);
-  if (next.diskGb < old.diskGb) await refuseTooFull(ctx, site, next);
-  return changePack(ctx, "sites", site, { old, next, wanted });
+  if (next.diskGb < old.diskGb && volumes.length > 0) await refuseTooFull(ctx, site, next);
+  return changePack(ctx, "sites", site, { old, next, wanted, renewal: renewals[0] });
 }
 
 export async function changePackOfDatabase(
@@ -39,24 +47,40 @@ export async function changePackOfDatabase(
   databaseId: string,
   wanted: PackChange,
 ): Promise<PackChanged> {
-  const database = await databaseOwnedBy(ctx, databaseId);
+  const id = databaseIdOf(databaseId);
+  const [[found], packRows, renewals] = await ctx.db.batch([
+    databaseById(ctx, id),
+    packsOf(ctx, "databases", id, wanted),
+    renewalsOf(ctx, id),
+  ]);
+  const database = requireOwned(ctx, found);
   await refuseUnpaidDatabase(ctx, database);
-  const { old, next } = await packsOf(ctx, "databases", database, wanted);
-  const refusal = next.diskGb < old.diskGb && tooFullFor(database, next);
+  const chosen = chosenOf("databases", database, packRows, wanted);
+  const refusal = chosen.next.diskGb < chosen.old.diskGb && tooFullFor(database, chosen.next);
   if (refusal) throw conflict(refusal);
-  return changePack(ctx, "databases", database, { old, next, wanted });
+  return changePack(ctx, "databases", database, { ...chosen, wanted, renewal: renewals[0] });
 }
 
-async function packsOf(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, wanted: PackChange) {
-  const found = await ctx.db
+const packsOf = (ctx: Ctx, kind: Termed, id: string, wanted: PackChange) =>
+  ctx.db
     .select()
     .from(packs)
     .where(
       or(
-        eq(packs.id, row.packId),
+        eq(packs.id, sql`(SELECT pack_id FROM ${tableOf(kind)} WHERE id = ${id})`),
         and(eq(packs.kind, wordOf(kind)), eq(packs.active, true), sql`${packs.id} = ${wanted.packId}`),
       ),
     );
+
+const renewalsOf = (ctx: Ctx, resourceId: string) =>
+  ctx.db
+    .select({ token: invoices.token })
+    .from(invoices)
+    .where(
+      and(eq(invoices.resourceId, resourceId), eq(invoices.kind, "renewal"), eq(invoices.status, "unpaid")),
+    );
+
+function chosenOf(kind: Termed, row: SiteRow | DatabaseRow, found: PackRow[], wanted: PackChange) {
   const old = found.find(({ id }) => id === row.packId);
   const next = found.find(({ id }) => id === wanted.packId);
   if (!old) throw new Error(`There is no pack ${row.packId}`);
@@ -66,8 +90,7 @@ async function packsOf(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, wante
 
 /** @throws AppError conflict where the volumes hold more than the pack allows, or nobody can tell */
 async function refuseTooFull(ctx: Ctx, { id, hostId }: SiteRow, next: PackRow): Promise<void> {
-  const [volume] = await ctx.db.all(sql`SELECT 1 FROM site_volumes WHERE site_id = ${id} LIMIT 1`);
-  if (!volume || hostId === null) return;
+  if (hostId === null) return;
   const answer = await ctx.questions.ask(hostId, { kind: "volumes", siteId: id });
   if (answer.kind !== "volumes")
     throw conflict("The site's host cannot say now what its volumes hold: try again when it is up.");
@@ -78,7 +101,7 @@ async function refuseTooFull(ctx: Ctx, { id, hostId }: SiteRow, next: PackRow): 
     );
 }
 
-type Change = { old: PackRow; next: PackRow; wanted: PackChange };
+type Change = { old: PackRow; next: PackRow; wanted: PackChange; renewal: { token: string } | undefined };
 
 /**
  * A dearer pack is invoiced for the rest of the term and comes with the payment, and its memory is kept on a host from now
@@ -88,11 +111,10 @@ async function changePack(
   ctx: Ctx,
   kind: Termed,
   row: SiteRow | DatabaseRow,
-  { old, next, wanted }: Change,
+  { old, next, wanted, renewal }: Change,
 ): Promise<PackChanged> {
   const now = ctx.now();
   const paidUntil = row.paidUntil;
-  const [renewal] = await ctx.db.all<{ token: string }>(sql`SELECT token FROM ${renewalOf(row.id)}`);
   if (!paidUntil || paidUntil <= now)
     throw new AppError("payment_required", renewal ? { invoiceToken: renewal.token } : {});
   const term = row.billingTerm as BillingTermMonths;
@@ -157,8 +179,8 @@ async function changePack(
 
   /** The renewal that was there is void: it had another price. */
   async function reissue() {
-    if (renewal)
-      await issueRenewal(ctx, kind, { ...row, paidUntil: paidUntil?.getTime() ?? 0, suspendedAt: null });
+    if (!renewal) return { invoiceToken: null, invoiceId: null, amountCents: null };
+    await issueRenewal(ctx, kind, { ...row, paidUntil: paidUntil?.getTime() ?? 0, suspendedAt: null });
     const [open] = await ctx.db.all<{ invoiceToken: string; invoiceId: string; amountCents: number }>(
       sql`SELECT token AS invoiceToken, id AS invoiceId, amount_cents AS amountCents FROM ${renewalOf(row.id)}`,
     );
