@@ -9,10 +9,11 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { publicPorts } from "../../domain/database-engines.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { idleLane } from "../jobs/idle.ts";
-import { getDatabase } from "./get.ts";
+import { requireOwned } from "../owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "./queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
+import { databaseView, selectDatabases } from "./view.ts";
 
 /** After the host said that it cannot: nothing there changes by itself within seconds. */
 const retryMs = 10 * 60_000;
@@ -31,7 +32,7 @@ export async function exposeDatabase(
   if (enabled) refuseUnreachable(allow);
   const port = enabled ? sql`coalesce(public_port, ${freePort(ctx)})` : sql`public_port`;
   const mark = ctx.newMark();
-  const [[moved]] = await ctx.db.batch([
+  const [[moved], , [record]] = await ctx.db.batch([
     ctx.db
       .update(databases)
       .set({
@@ -60,6 +61,7 @@ export async function exposeDatabase(
       database.id,
       sql`d.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = d.id AND kind = 'database.expose' AND status = 'QUEUED')`,
     ),
+    selectDatabases(ctx.db).where(eq(databases.id, database.id)),
   ]);
   if (!moved)
     throw conflict(
@@ -68,7 +70,7 @@ export async function exposeDatabase(
         : "It is being deleted, or its host has no public port left: look, and ask the operator.",
     );
   ctx.hosts.wake(moved.hostId);
-  return getDatabase(ctx, database.id);
+  return databaseView(requireOwned(ctx, record));
 }
 
 function refuseUnreachable(allow: readonly string[]): void {

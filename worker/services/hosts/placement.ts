@@ -11,7 +11,8 @@ const packMb = packMbOf("placed");
 /** Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there. */
 export const placedMb = sql.raw(`(coalesce((
   SELECT sum(${packMb}) FROM sites placed
-  WHERE placed.move_host_id = h.id OR placed.reserved AND (placed.host_id = h.id OR placed.leaving_host_id = h.id)), 0)
+  WHERE (placed.move_host_id = h.id OR placed.host_id = h.id OR placed.leaving_host_id = h.id)
+    AND (placed.reserved OR placed.move_host_id = h.id)), 0)
   + coalesce((SELECT sum(${packMb}) FROM databases placed
   WHERE placed.host_id = h.id), 0))`);
 
