@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import * as z from "zod";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";
@@ -29,6 +30,15 @@ function command(text: string | undefined, context: z.RefinementCtx): z.infer<ty
   }
 }
 
+function contents(file: string | undefined, context: z.RefinementCtx): string | undefined {
+  try {
+    return file === undefined ? undefined : readFileSync(file, "utf8");
+  } catch (error) {
+    context.addIssue(`the file cannot be read: ${String(error)}`);
+    return z.NEVER;
+  }
+}
+
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
 const Environment = z
@@ -40,6 +50,16 @@ const Environment = z
     BERTH_DOCKER_SOCKET: z.string().default("/var/run/docker.sock"),
     BERTH_INGRESS_ADDRESS: z.ipv4().default("0.0.0.0"),
     BERTH_INGRESS_PORT: port(80),
+    /** Where sites are served by https; without it, or empty, they are served by http only. */
+    BERTH_TLS_PORT: z.preprocess(
+      (text) => (text === "" ? undefined : text),
+      z.coerce.number().int().min(1).max(65535).optional(),
+    ),
+    /** Who certificates are had of, when not of Let's Encrypt; and the PEM file that its own is checked with. */
+    BERTH_ACME_DIRECTORY: z.url({ protocol: /^https$/ }).optional(),
+    BERTH_ACME_CA_FILE: z.string().min(1).optional().transform(contents),
+    /** Who is told of certificates that are about to end. */
+    BERTH_ACME_EMAIL: z.email().optional(),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
     /** Jobs worked on at once. */
@@ -73,6 +93,8 @@ const Environment = z
       .default(Math.ceil(availableParallelism() / 2)),
     BERTH_BUILD_PIDS: z.coerce.number().int().min(64).default(1024),
     BERTH_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
+    /** What the engine may keep of builds for the next ones (10 GiB, or 20 % of a small disk). */
+    BERTH_BUILD_CACHE_MB: z.coerce.number().int().min(0).optional(),
   })
   .transform((env) => ({
     controlPlaneUrl: env.BERTH_URL,
@@ -83,6 +105,16 @@ const Environment = z
       address: env.BERTH_INGRESS_ADDRESS,
       port: env.BERTH_INGRESS_PORT,
       responderPort: env.BERTH_RESPONDER_PORT,
+      tls:
+        env.BERTH_TLS_PORT === undefined
+          ? null
+          : {
+              port: env.BERTH_TLS_PORT,
+              statusPort: env.BERTH_STATUS_PORT,
+              directory: env.BERTH_ACME_DIRECTORY,
+              email: env.BERTH_ACME_EMAIL,
+              caPem: env.BERTH_ACME_CA_FILE,
+            },
     },
     statusPort: env.BERTH_STATUS_PORT,
     slots: env.BERTH_SLOTS,
@@ -98,6 +130,7 @@ const Environment = z
         pids: env.BERTH_BUILD_PIDS,
       },
       minFreeDiskMb: env.BERTH_MIN_FREE_DISK_MB ?? null,
+      maxCacheMb: env.BERTH_BUILD_CACHE_MB ?? null,
     },
     imageProvider: env.BERTH_IMAGE_PROVIDER,
     settings: {

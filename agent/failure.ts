@@ -4,7 +4,7 @@ import type { Phase } from "../protocol/agent/messages.ts";
 import { JobError } from "./host.ts";
 import type { Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
-import { printable } from "./redact.ts";
+import { printable } from "../protocol/redact.ts";
 
 /** Why a job was stopped. */
 export class Stopped extends Error {

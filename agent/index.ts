@@ -8,14 +8,13 @@ import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
 import { openPublicAccess } from "./databases/public-access.ts";
-import { runningDatabases } from "./databases/running.ts";
+import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { retireAfter } from "./handlers/retire.ts";
 import { readdress, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
-import { caddyConfig } from "./ingress/caddy.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
@@ -24,7 +23,9 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
+import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { openRecords } from "./running/records.ts";
 import { startSampling } from "./running/sampler.ts";
@@ -50,14 +51,36 @@ await untilAnswers(engine);
 
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
 const records = openRecords(join(config.stateDirectory, "running.db"));
-const databases = () => runningDatabases(engine, config.agentId);
-const diskUse = new DiskUse({ engine, ingress, records, databases });
+const databases = openRunningDatabases(engine, config.agentId);
+const diskUse = new DiskUse({
+  engine,
+  ingress,
+  records,
+  databases: databases.list,
+  onMeasured: (holding) =>
+    void diskGuard
+      .judge(holding)
+      .catch((error) =>
+        log("error", "A site over its disk was not stopped", { siteId: holding.siteId, error }),
+      ),
+});
+const buildRoom = openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds });
+const diskGuard = new DiskGuard({
+  engine,
+  ingress,
+  records,
+  agentId: config.agentId,
+  diskUse,
+  disk: () => buildRoom.disk(),
+  minFreeMb: config.builds.minFreeDiskMb,
+  onCrash: (crash) => desk.crashed(crash),
+});
 const host: Host = {
   agentId: config.agentId,
   engine,
   isolation,
   publicAccess,
-  buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
+  buildRoom,
   ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
   backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
   workDirectory,
@@ -77,7 +100,7 @@ const stopping = new AbortController();
 await isolation.refresh();
 isolation.watch(stopping.signal);
 await ensureIngress();
-await sweep(host);
+await sweep(host, await databasesStillOut({ engine, records }));
 
 const starts = new EventEmitter().setMaxListeners(0);
 const desk = new Desk({
@@ -109,23 +132,36 @@ watchSites(
     records,
     agentId: config.agentId,
     onStart(siteId, containerId) {
+      databases.changed();
       starts.emit(siteId, containerId);
       // A container that Docker restarted by itself may have another address.
       readdressNext(siteId, containerId);
       if (publicAccess.has(siteId)) void isolation.refresh();
     },
-    // Requests go to the other replicas meanwhile.
-    onEnd: readdressNext,
-    // An engine that was restarted has written its own rules anew.
-    onConnect: () => void isolation.refresh(),
+    onEnd(siteId, containerId) {
+      databases.changed();
+      // Requests go to the other replicas meanwhile.
+      readdressNext(siteId, containerId);
+    },
+    onConnect() {
+      databases.changed();
+      // An engine that was restarted has written its own rules anew.
+      void isolation.refresh();
+    },
     onCrash: (crash) => desk.crashed(crash),
+    onDatabaseOut: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
+const diskLookMs = 2000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
-startSampling({ engine, ingress, records, intervalMs: sampleMs, databases, diskMb }, stopping.signal);
-diskUse.watch(sampleMs, stopping.signal);
+startSampling(
+  { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
+  stopping.signal,
+);
+diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
+diskGuard.watch(diskLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
@@ -183,7 +219,7 @@ async function untilAnswers(engine: Engine): Promise<void> {
 
 /** Caddy runs, with this configuration; one that does is left alone. */
 async function ensureIngress(): Promise<void> {
-  const { spec } = ingressContainer(config.agentId, caddyConfig(config.ingress));
+  const { spec } = ingressContainer(config.agentId, config.ingress);
   const found = await engine.inspectContainer(spec.name);
   if (found && found.labels["berth.config"] !== spec.Labels["berth.config"])
     await engine.removeContainer(found.id);

@@ -2,11 +2,13 @@ import { isLongJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
+import { heed } from "./heed.ts";
 import type { Host, JobRun } from "./host.ts";
+import { hostUntil } from "./host-until.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
-import { printable, redactor } from "./redact.ts";
+import { printable, redactor } from "../protocol/redact.ts";
 import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
@@ -23,7 +25,8 @@ type Task = Lease & {
   secrets: string[];
   /** Whose log it writes. */
   logId: Id<"deployment" | "command"> | null;
-  handle: (run: JobRun) => Promise<unknown>;
+  /** @param givenUp when nobody waits for it any more: what it does then must have no effect */
+  handle: (run: JobRun, givenUp: AbortSignal) => Promise<unknown>;
 };
 /** A command that an agent before this one began. */
 export type Adopted = Lease & {
@@ -44,13 +47,16 @@ type Running = Lease & {
 /** A report that is not acknowledged by then is sent again: the control plane may have failed to record it. */
 const resendAfterMs = 30_000;
 
+/** How long a job that was told to end may take to tidy up: a database's server alone has a minute to stop. */
+const defaultGraceMs = 75_000;
+
 /** A command ends by its own limit; this is for what else may go wrong. */
 const adoptedTimeoutMs = 2 * 3_600_000;
 
 /**
  * Works on jobs, at most `slots` at once and one per site or database, and on commands in slots of their own. Invariants: a job is in the
  * journal before it starts, its result before it is sent; a dropped job reports nothing; the next job of one starts when the last
- * has settled.
+ * has settled, or was given up: then nothing of it reaches the engine any more.
  */
 export class Runner {
   private readonly host: Host;
@@ -58,6 +64,7 @@ export class Runner {
   private readonly handle: Handle;
   private readonly slots: Slots;
   private readonly commandSlots: Slots;
+  private readonly graceMs: number;
   private send: (message: FromAgent) => void = () => undefined;
   private readonly running = new Map<string, Running>();
   private readonly outboxes = new Map<string, LogOutbox>();
@@ -71,12 +78,15 @@ export class Runner {
     handle: Handle;
     slots: number;
     commandSlots?: number;
+    /** Between a job's end by cancel, drop or deadline and that nobody waits for it any more. */
+    graceMs?: number;
   }) {
     this.host = options.host;
     this.journal = options.journal;
     this.handle = options.handle;
     this.slots = new Slots(options.slots);
     this.commandSlots = new Slots(options.commandSlots ?? 0);
+    this.graceMs = options.graceMs ?? defaultGraceMs;
   }
 
   /** What a hello says of this agent's work. */
@@ -179,7 +189,7 @@ export class Runner {
           : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
       secrets: secretsOf(job),
       logId: logIdOf(job),
-      handle: (run) => this.handle(this.host, job, run),
+      handle: (run, givenUp) => this.handle(hostUntil(this.host, givenUp), job, run),
     });
   }
 
@@ -214,6 +224,7 @@ export class Runner {
     const redact = redactor(task.secrets);
     const outbox = this.outboxFor(task);
     const afterwards: (() => Promise<void>)[] = [];
+    const givenUp = new AbortController();
     const deadline = setTimeout(
       () => running.abort.abort(new Stopped("deadline", task.lateReason)),
       task.timeoutMs,
@@ -221,14 +232,18 @@ export class Runner {
     const run: JobRun = {
       ...lease,
       signal: running.abort.signal,
-      log: (text, stream = "system") => outbox?.add(redact(printable(text)), stream, new Date()),
+      log: (text, stream = "system") => {
+        if (!givenUp.signal.aborted) outbox?.add(redact(printable(text)), stream, new Date());
+      },
       print: ({ at, stream, text }) => {
+        if (givenUp.signal.aborted) return false;
         outbox?.add(redact(printable(text)), stream, at);
         return outbox !== undefined && !outbox.isFull;
       },
       printedUntil: outbox?.position.at ?? null,
       afterwards: (work) => void afterwards.push(work),
       phase: (phase, source) => {
+        if (givenUp.signal.aborted) return;
         running.began.push([phase, performance.now()]);
         running.phase = {
           type: "phase",
@@ -245,7 +260,7 @@ export class Runner {
     let report: Report;
     try {
       running.abort.signal.throwIfAborted();
-      const result = await task.handle(run);
+      const result = await heed(lease, task.handle(run, givenUp.signal), running.abort.signal, this.graceMs);
       // What it printed cannot be read again once its end is known.
       if (task.room === "command") await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
@@ -261,11 +276,18 @@ export class Runner {
       outbox?.flush();
       this.send(report);
     }
-    if (isShutdown(running.abort.signal)) return;
-    for (const work of afterwards)
-      await work().catch((error: unknown) =>
-        log("error", "A job left something behind", { ...lease, error }),
-      );
+    if (!isShutdown(running.abort.signal)) await this.tidyUp(lease, afterwards);
+    givenUp.abort(new Error(`Attempt ${lease.attempt} of ${lease.jobId} is over: it was given up`));
+  }
+
+  private async tidyUp(lease: Lease, afterwards: readonly (() => Promise<void>)[]): Promise<void> {
+    const onError = (error: unknown) => log("error", "A job left something behind", { ...lease, error });
+    const all = async () => {
+      for (const work of afterwards) await work().catch(onError);
+    };
+    await heed(lease, all(), AbortSignal.abort(new Error("It took too long")), this.graceMs).catch(
+      () => undefined,
+    );
   }
 
   private stop(lease: Lease, outcome: Running["outcome"], reason: Stopped): void {

@@ -1,13 +1,17 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import { api, gitHost, launch, remove, Repository, request, stateDirectory } from "../test/e2e/service.ts";
+import { freePort } from "../scripts/lib/state.ts";
 
 /**
  * Time from asking for a deployment to the first 200 of the new version, against the same steps by hand with git and the
- * Docker CLI, of the same repository, in the same run and by turns. Ratios are what counts; milliseconds are this machine's.
+ * Docker CLI, of the same repository, in the same run and by turns. By hand in two ways: *beside*, where the new container is asked
+ * at an address of its own while the old one goes on; and *in place*, as somebody does whose users keep their address: the old
+ * container goes before the new one can have its port. Ratios are what counts; milliseconds are this machine's.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 
@@ -21,86 +25,148 @@ const files = (version: number) => ({
 let version = 0;
 const repository = new Repository(files(version));
 
-async function firstAnswer(url: string, isNew: (text: string) => boolean): Promise<void> {
+/** Often enough to see a swap, seldom enough not to take the processor from the build that is measured. */
+const askEveryMs = 10;
+
+async function firstAnswer(url: string): Promise<void> {
   for (;;) {
     const answer = await request(url).catch(() => undefined);
-    if (answer?.status === 200 && isNew(answer.text)) return;
-    // Seldom enough not to take the processor from the build that is measured.
-    await delay(10);
+    if (answer?.status === 200) return;
+    await delay(askEveryMs);
   }
 }
 
-const docker = (...args: string[]) =>
-  execFileSync("docker", args, {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-    env: { ...process.env, DOCKER_BUILDKIT: "0" },
-  }).trim();
+type Watched = { asked: number; failed: number; longestGapMs: number };
+
+/** A client that asks at steady times, whatever became of the request before; tells when something new answers. */
+function watch(url: string) {
+  const seen: Watched = { asked: 0, failed: 0, longestGapMs: 0 };
+  const pending = new Set<Promise<void>>();
+  let lastMs = performance.now();
+  let known: string | undefined;
+  let changed: (() => void) | undefined;
+  const ask = async () => {
+    const answer = await request(url).catch(() => undefined);
+    if (answer?.status !== 200) return void seen.failed++;
+    seen.longestGapMs = Math.max(seen.longestGapMs, performance.now() - lastMs);
+    lastMs = performance.now();
+    if (known !== undefined && answer.text !== known) changed?.();
+    known ??= answer.text;
+  };
+  const timer = setInterval(() => {
+    seen.asked++;
+    const asking: Promise<void> = ask().finally(() => pending.delete(asking));
+    pending.add(asking);
+  }, askEveryMs);
+  return {
+    change: new Promise<void>((resolve) => (changed = resolve)),
+    async stop(): Promise<Watched> {
+      clearInterval(timer);
+      await Promise.all(pending);
+      return seen;
+    },
+  };
+}
+
+const environment = { ...process.env, DOCKER_BUILDKIT: "0" };
+const run = async (program: string, ...args: string[]): Promise<string> =>
+  (await promisify(execFile)(program, args, { env: environment, maxBuffer: 1e8 })).stdout.trim();
+const docker = (...args: string[]) => run("docker", ...args);
 
 const images = new Set<string>();
 
-/** `git clone --depth 1 && docker build && docker run`, then ask until it answers; the old one is removed afterwards. */
-async function byHand(): Promise<number> {
-  const old = docker("ps", "--quiet", "--filter", "label=bench.hand");
-  const started = performance.now();
+/** `git clone --depth 1 && docker build`: what both ways by hand begin with. */
+async function build(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "bench-hand-"));
-  execFileSync("git", ["clone", "--quiet", "--depth", "1", `http://${repository.address}`, directory]);
-  images.add(docker("build", "--quiet", "--tag", "berth-bench-hand", directory));
-  const id = docker("run", "--detach", "--label", "bench.hand", "--env", "PORT=3000", "berth-bench-hand");
-  const address = docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
-  await firstAnswer(`http://${address}:3000/`, () => true);
-  const took = performance.now() - started;
-  if (old) docker("rm", "--force", old);
+  await run("git", "clone", "--quiet", "--depth", "1", `http://${repository.address}`, directory);
+  images.add(await docker("build", "--quiet", "--tag", "berth-bench-hand", directory));
   rmSync(directory, { recursive: true });
-  return took;
+}
+
+const start = (label: string, ...args: string[]) =>
+  docker("run", "--detach", "--label", label, "--env", "PORT=3000", ...args, "berth-bench-hand");
+const running = (label: string) => docker("ps", "--quiet", "--filter", `label=${label}`);
+
+/** The old one goes afterwards, outside the measured time. */
+async function beside(): Promise<Measured> {
+  const old = await running("bench.beside");
+  const started = performance.now();
+  await build();
+  const id = await start("bench.beside");
+  const address = await docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
+  await firstAnswer(`http://${address}:3000/`);
+  const tookMs = performance.now() - started;
+  if (old) await docker("rm", "--force", old);
+  return { tookMs, watched: null };
+}
+
+const port = await freePort();
+async function inPlace(): Promise<Measured> {
+  const old = await running("bench.in-place");
+  const client = watch(`http://127.0.0.1:${port}/`);
+  const started = performance.now();
+  await build();
+  if (old) await docker("rm", "--force", old);
+  await start("bench.in-place", "--publish", `127.0.0.1:${port}:3000`);
+  if (old) await client.change;
+  const tookMs = performance.now() - started;
+  return { tookMs, watched: await client.stop() };
 }
 
 type Ask = () => Promise<{ body: { deploymentId: string } }>;
 
-async function byBerth(siteId: string, url: string, ask: Ask): Promise<number> {
-  const before = (await request(url)).text;
+async function byBerth(siteId: string, url: string, ask: Ask): Promise<Measured> {
+  const client = watch(url);
+  await firstAnswer(url);
   const started = performance.now();
   const { body } = await ask();
-  await firstAnswer(url, (text) => text !== before);
-  const took = performance.now() - started;
-  // Neither way is measured while the other's old container is still being removed.
-  const containers = () =>
-    docker("ps", "--all", "--quiet", "--filter", `label=berth.site=${siteId}`).split("\n").length;
+  await client.change;
+  const tookMs = performance.now() - started;
+  // Until the old container is gone: no way is measured while another's is still being removed.
+  const containers = async () =>
+    (await docker("ps", "--all", "--quiet", "--filter", `label=berth.site=${siteId}`)).split("\n").length;
   for (;;) {
     const { body: deployment } = await api<{ status: string; error: string | null }>(
       "GET",
       `/deployments/${body.deploymentId}`,
     );
     if (deployment.error !== null) throw new Error(deployment.error);
-    if (deployment.status === "LIVE" && containers() === 1) return took;
+    if (deployment.status === "LIVE" && (await containers()) === 1)
+      return { tookMs, watched: await client.stop() };
     await delay(500);
   }
 }
 
+type Measured = { tookMs: number; watched: Watched | null };
+
 const median = (values: number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-const rows: [string, number[], number[]][] = [];
+type Row = { name: string; beside: Measured[]; inPlace: Measured[]; berth: Measured[] };
+const rows: Row[] = [];
 async function compare(
   name: string,
   times: number,
   prepare: () => void,
-  hand: () => Promise<number>,
-  berth: () => Promise<number>,
+  berth: () => Promise<Measured>,
 ): Promise<void> {
-  const [byHandMs, byBerthMs]: [number[], number[]] = [[], []];
+  const row: Row = { name, beside: [], inPlace: [], berth: [] };
   for (let round = 0; round < times; round++) {
     prepare();
-    byHandMs.push(await hand());
-    byBerthMs.push(await berth());
+    row.beside.push(await beside());
+    // What one way by hand has built is in the other's cache.
+    prepare();
+    row.inPlace.push(await inPlace());
+    row.berth.push(await berth());
   }
-  rows.push([name, byHandMs, byBerthMs]);
+  rows.push(row);
 }
 
 const site = await launch({ githubUrl: repository.address });
 if (site.status !== "RUNNING")
   throw new Error(`The benchmark's site is ${site.status}: ${site.latestDeployment?.error}`);
-await byHand();
+await beside();
+await inPlace();
 
 const change = () => repository.commit(files(++version), `Version ${version}`);
 // A new dependency layer for both: of either cache only the base image helps.
@@ -123,12 +189,12 @@ const changeEnv: Ask = async () => {
 };
 const berth = (ask: Ask) => () => byBerth(site.id, site.url, ask);
 const nothing = () => undefined;
-await compare("dependencies changed", rounds, changeAll, byHand, berth(deploy));
-await compare("one line changed", rounds, change, byHand, berth(deploy));
-await compare("unchanged", rounds, nothing, byHand, berth(deploy));
+await compare("dependencies changed", rounds, changeAll, berth(deploy));
+await compare("one line changed", rounds, change, berth(deploy));
+await compare("unchanged", rounds, nothing, berth(deploy));
 // By hand there is no shorter way than an unchanged redeploy.
-await compare("a runtime variable changed", rounds, nothing, byHand, berth(changeEnv));
-await compare("rollback", rounds, nothing, byHand, berth(rollback));
+await compare("a runtime variable changed", rounds, nothing, berth(changeEnv));
+await compare("rollback", rounds, nothing, berth(rollback));
 
 await delay(5000);
 const agent = (
@@ -136,15 +202,30 @@ const agent = (
 )["agent"];
 const residentKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${agent}/status`, "utf8"))?.[1]);
 
-console.log(`\nTime to the first 200 of the new version, median of ${rounds} (${gitHost})\n`);
-console.log("| deployment | by hand, ms | Berth, ms | ratio |\n|---|---|---|---|");
-for (const [name, hand, berth] of rows)
-  console.log(
-    `| ${name} | ${median(hand).toFixed(0)} | ${median(berth).toFixed(0)} | ${(median(berth) / median(hand)).toFixed(2)} |`,
-  );
-console.log(`\nIdle agent: ${(residentKb / 1024).toFixed(0)} MB resident`);
+const tookMs = (measured: Measured[]) => median(measured.map((one) => one.tookMs));
+const gapMs = (measured: Measured[]) =>
+  Math.max(...measured.map(({ watched }) => watched?.longestGapMs ?? 0));
+const total = (of: (row: Row) => Measured[], what: "asked" | "failed") =>
+  rows.flatMap(of).reduce((sum, { watched }) => sum + (watched?.[what] ?? 0), 0);
 
-docker("rm", "--force", docker("ps", "--quiet", "--filter", "label=bench.hand"));
-for (const image of images) docker("rmi", "--force", image);
+console.log(`
+Time to the first 200 of the new version, median of ${rounds} (${gitHost}); the gap is the longest time without a 200 in any
+round, seen by a client that asks every ${askEveryMs} ms
+
+| deployment | beside, ms | in place, ms | Berth, ms | Berth/beside | Berth/in place | gap in place, ms | gap Berth, ms |
+|---|---|---|---|---|---|---|---|`);
+for (const { name, beside, inPlace, berth } of rows) {
+  const [besideMs, inPlaceMs, berthMs] = [tookMs(beside), tookMs(inPlace), tookMs(berth)];
+  const ratios = [berthMs / besideMs, berthMs / inPlaceMs].map((ratio) => ratio.toFixed(2));
+  const cells = [besideMs, inPlaceMs, berthMs].map((ms) => ms.toFixed(0));
+  const gaps = [gapMs(inPlace), gapMs(berth)].map((ms) => ms.toFixed(0));
+  console.log(`| ${[name, ...cells, ...ratios, ...gaps].join(" | ")} |`);
+}
+console.log(`
+Requests without a 200: in place ${total((row) => row.inPlace, "failed")} of ${total((row) => row.inPlace, "asked")}, Berth ${total((row) => row.berth, "failed")} of ${total((row) => row.berth, "asked")}
+Idle agent: ${(residentKb / 1024).toFixed(0)} MB resident`);
+
+for (const label of ["bench.beside", "bench.in-place"]) await docker("rm", "--force", await running(label));
+for (const image of images) execFileSync("docker", ["rmi", "--force", image], { stdio: "ignore" });
 await remove(site.id);
 repository.remove();

@@ -1,14 +1,25 @@
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 
-/** What the Worker does by itself and a backup, then what a host does on a service started for it. */
-await import("../bench/requests.ts");
-await import("../bench/webhook.ts");
-await import("../bench/backups.ts");
-const service = await startEmbeddedService("bench");
-try {
-  Object.assign(process.env, service.env);
-  await import("../bench/deploys.ts");
-  await import("../bench/idle.ts");
-} finally {
-  await service.stop();
+/** What the Worker does by itself and a backup, then what a host does on a service started for it. Arguments name those to run. */
+const alone = ["requests", "webhook", "backups"];
+const onService = ["deploys", "idle"];
+
+const named = process.argv.slice(2);
+const unknown = named.filter((name) => ![...alone, ...onService].includes(name));
+if (unknown.length > 0)
+  throw new Error(
+    `There is no benchmark ${unknown.join(", ")}: name some of ${[...alone, ...onService].join(", ")}, or none for all`,
+  );
+const wanted = (name: string) => named.length === 0 || named.includes(name);
+
+for (const name of alone.filter(wanted)) await import(`../bench/${name}.ts`);
+if (onService.some(wanted)) {
+  // A host's own pace, not the tests'.
+  const service = await startEmbeddedService("bench", { BERTH_SAMPLE_SECONDS: "60" });
+  try {
+    Object.assign(process.env, service.env);
+    for (const name of onService.filter(wanted)) await import(`../bench/${name}.ts`);
+  } finally {
+    await service.stop();
+  }
 }

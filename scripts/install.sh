@@ -153,6 +153,8 @@ Wants=network-online.target docker.service berth-responder.service
 
 [Service]
 Environment=MALLOC_ARENA_MAX=2
+# Sites are served by https. An empty BERTH_TLS_PORT= in agent.env: by http only, where TLS ends in front of this host.
+Environment=BERTH_TLS_PORT=443
 EnvironmentFile=$ETC/agent.env
 ExecStart=$NODE $node_flags $LIB/agent.mjs
 Restart=always
@@ -168,7 +170,7 @@ UNIT
 run_by_hand() {
   say "Installed. Let a supervisor keep these two running:"
   say "  $NODE $LIB/responder.mjs $STATE/ingress/routes.json 5300 5301"
-  say "  set -a; . $ETC/agent.env; exec $NODE $node_flags $LIB/agent.mjs"
+  say "  set -a; . $ETC/agent.env; BERTH_TLS_PORT=443 exec $NODE $node_flags $LIB/agent.mjs"
 }
 
 install_host() {

@@ -9,6 +9,7 @@ import { endSteps, step, succeeds } from "./lib/command.ts";
 import { deploySample, type Sample } from "./lib/deploy-sample.ts";
 import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
+import { leftoversFile, rememberEngine } from "./lib/engine-leftovers.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
 import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
 import { processesFile, Supervisor } from "./lib/supervisor.ts";
@@ -71,6 +72,7 @@ async function start(): Promise<void> {
   const engine = await ensureDockerEngine(stateDirectory);
   if (!flags.keep) undo.push(() => engine.stop());
   if (flags.discard) await discardState(stateDirectory);
+  const whatIsLeft = flags.discard ? await rememberEngine() : undefined;
   const { state, save } = openState(stateDirectory, await freePorts());
   if (state.hostToken !== undefined) await removeIngress(state.hostToken);
   await portIsFree("--ingress-port", ingressPort, wasKilled);
@@ -86,6 +88,8 @@ async function start(): Promise<void> {
   await publishExamples(inState("git"));
 
   const supervisor = new Supervisor(stateDirectory);
+  if (whatIsLeft)
+    undo.push(async () => writePrivate(inState(leftoversFile), await whatIsLeft(state.hostToken ?? "")));
   // Once nothing is left that would start containers.
   if (!flags.keep) undo.push(() => clearEngine(state.hostToken));
   undo.push(() => supervisor.stop());

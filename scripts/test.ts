@@ -3,15 +3,26 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
+import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { startEmbeddedService } from "./lib/embedded-service.ts";
+
+/** Programs that tests run, and Debian's packages of them. */
+const tools = {
+  // The pages in a real browser, and the invoices they print.
+  "/usr/bin/chromium": "chromium",
+  "/usr/bin/pdftotext": "poppler-utils",
+  // Let's Encrypt's test server, for sites' certificates.
+  "/usr/bin/pebble": "pebble",
+  // It reads the units that the install script writes; nothing is started.
+  "/usr/bin/systemd-analyze": "systemd",
+};
 
 /** Every tier, on a service started for it. Arguments go to vitest; what cannot run fails. */
 let status = 1;
 let closingLine = "0 passed, 1 failed";
 try {
-  // For the pages in a real browser, and the invoices they print.
-  if (!existsSync("/usr/bin/chromium")) await installPackages(["chromium"]);
-  if (!existsSync("/usr/bin/pdftotext")) await installPackages(["poppler-utils"]);
+  const missing = Object.entries(tools).filter(([program]) => !existsSync(program));
+  if (missing.length > 0) await installPackages(missing.map(([, name]) => name));
   const service = await startEmbeddedService("test", {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
@@ -34,6 +45,12 @@ try {
   });
   if (existsSync(closingLineFile)) closingLine = readFileSync(closingLineFile, "utf8");
   await service.stop();
+  const left = JSON.parse(readFileSync(join(service.stateDirectory, leftoversFile), "utf8")) as string[];
+  if (left.length > 0) {
+    console.error(`\nThe tests left on the engine:\n${left.map((name) => `  ${name}\n`).join("")}`);
+    closingLine = closingLine.replace(/(\d+) failed/, (_, failed) => `${Number(failed) + 1} failed`);
+    status = 1;
+  }
 } catch (error) {
   console.error(error);
   status = 1;

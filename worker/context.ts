@@ -9,6 +9,7 @@ import type { Payments } from "./adapters/payments/payments.ts";
 import { backupStore, type BackupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
+import { logError } from "./log-error.ts";
 
 /** Who acts. Comes from the credential, never from the input. */
 export type Actor =
@@ -101,7 +102,9 @@ export type DeploymentLogs = {
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 
-export function contextOf(env: Env, actor: Actor, defer: (work: Promise<unknown>) => void): Ctx {
+export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknown>) => void): Ctx {
+  const defer = (work: Promise<unknown>) =>
+    outlive(work.catch((error: unknown) => logError({ deferred: true }, error)));
   const config = configOf(env);
   const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));

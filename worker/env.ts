@@ -25,7 +25,8 @@ const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
 
 const Settings = z.object({
   SITE_URL: origin,
-  WEBHOOK_HOST: origin,
+  /** Where deploy webhooks are served; default: SITE_URL. */
+  WEBHOOK_HOST: origin.optional(),
   SITES_ORIGIN: origin,
   /** "test": the embedded test processor, which takes no money. */
   PAYMENTS: z.enum(["test", "stripe"]).default("test"),
@@ -66,7 +67,10 @@ const Settings = z.object({
 
 export const isLiveKey = (stripeKey: string): boolean => /^[sr]k_live_/.test(stripeKey);
 
-const Config = Settings.superRefine((config, context) => {
+const Config = Settings.transform((settings) => ({
+  ...settings,
+  WEBHOOK_HOST: settings.WEBHOOK_HOST ?? settings.SITE_URL,
+})).superRefine((config, context) => {
   const refuse = (path: keyof typeof config, message: string) =>
     context.addIssue({ code: "custom", path: [path], message });
   if (config.PAYMENTS === "test" && config.STRIPE_SECRET_KEY && isLiveKey(config.STRIPE_SECRET_KEY))

@@ -1,6 +1,7 @@
 import { app } from "./app.ts";
 import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
+import { logError } from "./log-error.ts";
 import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
 import { forgetOldCommands } from "./services/commands/forget-old.ts";
 import { tendBackups } from "./services/backups/tend.ts";
@@ -9,6 +10,7 @@ import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
+import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
 import { tendTerms } from "./services/terms/tend.ts";
 import { tendBilling } from "./services/payments/tend.ts";
@@ -47,20 +49,29 @@ async function tendMoney(ctx: Ctx): Promise<void> {
   }
 }
 
+const tasks = {
+  hosts: tend,
+  databases: tendDatabases,
+  backups: tendBackups,
+  commands: tendCommands,
+  requests: forgetOldRequests,
+  money: tendMoney,
+  jobs: forgetOldJobs,
+  keys: finishRevocations,
+};
+
+/** The platform logs what a timer ends with as it is, so that says where to look, and our own line says what happened. */
+async function run(ctx: Ctx, name: string, task: (ctx: Ctx) => Promise<void>): Promise<void> {
+  await task(ctx).catch((error: unknown) => {
+    logError({ task: name }, error);
+    throw new Error(`The timer's task "${name}" failed, as the line before says`);
+  });
+}
+
 export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(
-      Promise.all([
-        tend(ctx),
-        tendDatabases(ctx),
-        tendBackups(ctx),
-        tendCommands(ctx),
-        forgetOldRequests(ctx),
-        tendMoney(ctx),
-        forgetOldJobs(ctx),
-      ]),
-    );
+    execution.waitUntil(Promise.all(Object.entries(tasks).map(([name, task]) => run(ctx, name, task))));
   },
 } satisfies ExportedHandler<Env>;

@@ -6,6 +6,7 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { stopGraceSeconds } from "../databases/container.ts";
 import { engines } from "../databases/index.ts";
 import { ensureImage, run, untilReady } from "../databases/server.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { hardening, limitsOf } from "../docker/specs.ts";
 import type { ContainerSpec } from "../docker/engine.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
@@ -52,7 +53,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
     } else {
       await engine.startContainer(id);
       await untilReady(host, id, spec, signal);
-      await engines[spec.type].arrange(spec, (program) => run(host, id, program));
+      await engines[spec.type].arrange(spec, (program) => run(host, id, program, signal));
       await copier.fill?.(server, bytes, backup);
     }
     const differs = difference(wanted, await copier.fingerprint(server));
@@ -69,21 +70,20 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
   }
 }
 
-const outOfMeans = /no space left on device|could not extend|disk full|out of memory|errno 28|errcode: 28/i;
+const saysOutOfMemory = (lines: readonly string[]): boolean =>
+  lines.some((line) => /out of memory/i.test(line));
 
 /** Whose fault it is: the host's, which can be tried again, or the backup's. */
 async function judged(host: Host, id: string, error: unknown): Promise<unknown> {
   const state = await host.engine.inspectContainer(id);
-  const lines = (await host.engine.lastLines(id, 20).catch(() => [])).join("\n");
+  const lines = await host.engine.lastLines(id, 20).catch(() => []);
   if (error instanceof DamageError) return error;
-  if (state?.oomKilled)
+  const said = [String(error), ...lines];
+  if (state?.oomKilled || saysOutOfMemory(said))
     return new JobError("Restoring it needed more memory than the pack has: choose a larger pack.", {
       cause: error,
     });
-  if (outOfMeans.test(`${String(error)} ${lines}`))
-    return new JobError("The host's disk is full: ask the operator to make room, then try again.", {
-      cause: error,
-    });
+  if (saysDiskFull(said)) return new JobError(diskIsFull("try again"), { cause: error });
   if (error instanceof UnfitError && state?.running)
     return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
   if (error instanceof UnfitError)
@@ -178,10 +178,11 @@ async function untilSeeded(
     const state = await engine.inspectContainer(id);
     if (!state?.running) {
       const lines = await engine.lastLines(id, 5);
-      if (state?.oomKilled || outOfMeans.test(lines.join("\n"))) throw new Error(lines.join(" | "));
+      if (state?.oomKilled || saysDiskFull(lines) || saysOutOfMemory(lines))
+        throw new Error(lines.join(" | "));
       throw new DamageError(`The server did not load it: ${lines.join(" | ").slice(-300)}`);
     }
-    const said = await engine.execute(id, { command: ready.command }).catch(() => null);
+    const said = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
     if (said?.exitCode === 0 && said.stdout.includes(ready.says)) return;
     await delay(100, undefined, { signal });
   }

@@ -8,12 +8,13 @@ const file = "dump.rdb";
 const pauseMs = 250;
 
 /** What it prints; the server that loads a copy has no users. */
-async function ask({ engine, id, spec }: Server, input: string, anonymous = false): Promise<string> {
-  const { exitCode, stdout, stderr } = await engine.execute(id, {
+async function ask({ engine, id, spec, signal }: Server, input: string, anonymous = false): Promise<string> {
+  const program = {
     command: anonymous ? ["redis-cli"] : ["redis-cli", "--user", "berth", "--no-auth-warning"],
     env: anonymous ? [strayMark] : [strayMark, `REDISCLI_AUTH=${spec.adminPassword}`],
     input,
-  });
+  };
+  const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
   if (exitCode !== 0) throw new Error(`redis-cli ended with ${exitCode}: ${stderr.slice(0, 300)}`);
   return stdout;
 }
@@ -41,25 +42,23 @@ export const redis: Copier = {
    * CRC-64 in the file is checked by the server that loads it.
    */
   async copy(server, take) {
+    const { engine, id, signal } = server;
     const held = await fork(server);
-    for (;;) {
-      server.signal.throwIfAborted();
-      const info = await ask(server, "INFO persistence\n");
-      if (valueOf(info, "rdb_bgsave_in_progress") === "0") {
-        if (valueOf(info, "rdb_last_bgsave_status") !== "ok") throw new Error("BGSAVE failed");
-        break;
-      }
-      await delay(pauseMs, undefined, { signal: server.signal });
-    }
-    const path = `/data/${file}`;
-    const copy = await server.engine.pipe(server.id, { command: ["cat", path], env: [strayMark] });
-    copy.input.end();
     try {
-      await take(copy.output);
-      await demandSuccess("cat", copy);
+      await untilSaved(server);
+      const copy = await engine.pipe(id, { command: ["cat", `/data/${file}`], env: [strayMark] });
+      copy.input.end();
+      try {
+        await take(copy.output);
+        await demandSuccess("cat", copy);
+      } finally {
+        copy.close();
+      }
     } finally {
-      copy.close();
-      await server.engine.execute(server.id, { command: ["rm", "-f", path] });
+      // Nothing ends the saving of a server but itself; what it wrote is not to stay.
+      if (signal.aborted)
+        await untilSaved({ ...server, signal: new AbortController().signal }).catch(() => undefined);
+      await engine.execute(id, { command: ["rm", "-f", `/data/${file}`] });
     }
     return held;
   },
@@ -112,6 +111,19 @@ export const redis: Copier = {
     await server.engine.execute(server.id, { command: ["rm", "-f", `/data/${file}`] });
   },
 };
+
+async function untilSaved(server: Server): Promise<void> {
+  for (;;) {
+    server.signal.throwIfAborted();
+    const info = await ask(server, "INFO persistence\n");
+    if (valueOf(info, "rdb_bgsave_in_progress") === "0") {
+      if (valueOf(info, "rdb_last_bgsave_status") === "ok") return;
+      const lines = await server.engine.lastLines(server.id, 5);
+      throw new Error(`BGSAVE failed: ${lines.join(" | ")}`);
+    }
+    await delay(pauseMs, undefined, { signal: server.signal });
+  }
+}
 
 async function fork(server: Server): Promise<Fingerprint> {
   for (;;) {

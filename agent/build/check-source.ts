@@ -1,6 +1,7 @@
 import { open, readdir, readFile, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { JobError } from "../host.ts";
+import { readOwn } from "./read-own.ts";
 
 export const sourceLimits = { files: 100_000, megabytes: 1024 };
 export type SourceLimits = typeof sourceLimits;
@@ -24,12 +25,12 @@ export async function checkSource(
   wanted: { submodules?: boolean; lfs?: boolean } = {},
   tally: Tally = { files: 0, bytes: 0 },
 ): Promise<Pointer[]> {
-  const modules = await readFile(join(folder, ".gitmodules"), "utf8").catch(() => "");
+  const modules = (await readOwn(folder, ".gitmodules")) ?? "";
   if (!wanted.submodules && /^\s*\[submodule /m.test(modules))
     throw new JobError(
       "The repository has Git submodules: have them fetched with the setting submodules, or put their files into the repository.",
     );
-  const attributes = await readFile(join(folder, ".gitattributes"), "utf8").catch(() => "");
+  const attributes = (await readOwn(folder, ".gitattributes")) ?? "";
   const usesLfs = wanted.lfs === true || /filter=lfs/.test(attributes);
   const pointers: Pointer[] = [];
   const pending = [folder];

@@ -1,9 +1,9 @@
 import dockerignore from "@balena/dockerignore";
-import { readFile } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { sep } from "node:path";
 import type { Readable } from "node:stream";
 import tar from "tar-fs";
 import tarStream from "tar-stream";
+import { readOwn } from "./read-own.ts";
 
 /**
  * The build context as a tar stream: the folder without `.git` and what .dockerignore names, symbolic links as links.
@@ -14,7 +14,7 @@ export async function packContext(
   dockerfile: { name: string; text: string },
   below: string | null,
 ): Promise<Readable> {
-  const ignoreText = await readFile(join(folder, ".dockerignore"), "utf8").catch(() => "");
+  const ignoreText = (await readOwn(folder, ".dockerignore")) ?? "";
   const ignored = dockerignore({ ignorecase: false }).add(ignoreText);
   return tar.pack(folder, {
     dereference: false,

@@ -8,6 +8,7 @@ import { packContext, packFile } from "./context.ts";
 import { detect } from "./detect/index.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
+import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
 
@@ -54,7 +55,7 @@ export async function prepareBuild(
 
   const own = input.dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
   if (own !== null) {
-    const dockerfile = { name: own, text: trusted(await readOwn(root, own)) };
+    const dockerfile = { name: own, text: trusted(await readDockerfile(root, own)) };
     return {
       ...variables,
       context: await packContext(root, dockerfile, null),
@@ -96,9 +97,9 @@ async function folderInside(folder: string, below: string | null): Promise<strin
   return found;
 }
 
-async function readOwn(root: string, path: string): Promise<string> {
-  const found = await realpath(join(root, path)).catch(() => null);
-  if (found === null || !found.startsWith((await realpath(root)) + sep) || !(await lstat(found)).isFile())
+async function readDockerfile(root: string, path: string): Promise<string> {
+  const text = await readOwn(root, path);
+  if (text === null)
     throw new JobError(`The file ${path} does not exist in the repository: check dockerfilePath.`);
-  return readFile(found, "utf8");
+  return text;
 }

@@ -60,6 +60,7 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
       "berth.memory": String(limits.memoryMb),
       // It ends TLS.
       "berth.guarded": "true",
+      "berth.disk": String(limits.diskGb ?? 0),
       "berth.config": config,
     },
   };

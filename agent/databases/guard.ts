@@ -43,9 +43,14 @@ export const giveCertificate = async (host: Host, id: string, spec: DatabaseSpec
   void (await ensureCertificate(host, id, spec));
 
 /** Of a server that runs. @returns when it ends */
-export async function renewCertificate(host: Host, id: string, spec: DatabaseSpec): Promise<string> {
+export async function renewCertificate(
+  host: Host,
+  id: string,
+  spec: DatabaseSpec,
+  signal: AbortSignal,
+): Promise<string> {
   const { isNew, endsAt } = await ensureCertificate(host, id, spec);
-  if (isNew) await engines[spec.type].renew(spec, (program) => run(host, id, program));
+  if (isNew) await engines[spec.type].renew(spec, (program) => run(host, id, program, signal));
   return endsAt;
 }
 

@@ -24,13 +24,18 @@ const psql = (database: string, input: string) => ({ command: psqlCommand(databa
 
 /**
  * The role named as the database owns it and everything in it; logins are its members and act as it, so that what one of
- * them makes stays when the next takes its place. Its members are exactly those that may sign in.
+ * them makes stays when the next takes its place. Its members are exactly those that may sign in. Who is to go is shut out
+ * first and for good, as what is theirs may be locked by others, who are not waited for.
  */
 function arrangement({ databaseName, logins }: DatabaseSpec): string {
   const owner = identifier(databaseName);
   const names = logins.map(({ username }) => literal(username)).join(", ");
+  const eachGone = `FOR gone IN SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member JOIN pg_roles o ON o.oid = a.roleid
+    WHERE o.rolname = ${literal(databaseName)} AND m.rolname <> ${literal(admin)} AND m.rolname NOT IN (${names})`;
   return `
 SET client_min_messages = warning;
+SET lock_timeout = '5s';
+SET statement_timeout = '60s';
 DO $berth$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(databaseName)}) THEN CREATE ROLE ${owner} NOLOGIN; END IF;
 END $berth$;
@@ -50,10 +55,12 @@ ALTER ROLE ${identifier(username)} SET role = ${literal(databaseName)};`,
   )
   .join("\n")}
 DO $berth$ DECLARE gone name; BEGIN
-  FOR gone IN SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member JOIN pg_roles o ON o.oid = a.roleid
-    WHERE o.rolname = ${literal(databaseName)} AND m.rolname <> ${literal(admin)} AND m.rolname NOT IN (${names})
-  LOOP
+  ${eachGone} LOOP
     EXECUTE format('ALTER ROLE %I NOLOGIN', gone);
+  END LOOP;
+END $berth$;
+DO $berth$ DECLARE gone name; BEGIN
+  ${eachGone} LOOP
     PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = gone;
     EXECUTE format('REASSIGN OWNED BY %I TO ${owner}', gone);
     EXECUTE format('DROP OWNED BY %I', gone);

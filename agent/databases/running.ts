@@ -1,7 +1,30 @@
 import type { Engine } from "../docker/engine.ts";
 
 /** This agent's databases that run, and the container of each. */
-export async function runningDatabases(
+export type RunningDatabases = {
+  list: () => Promise<ReadonlyMap<string, string>>;
+  /** A container started or ended, or what happened to them was not heard. */
+  changed: () => void;
+};
+
+/** The engine is asked again only after something has changed: most minutes nothing has. */
+export function openRunningDatabases(
+  engine: Pick<Engine, "listContainers">,
+  agentId: string,
+): RunningDatabases {
+  let known: Promise<ReadonlyMap<string, string>> | undefined;
+  const changed = () => void (known = undefined);
+  return {
+    changed,
+    list: () =>
+      (known ??= runningDatabases(engine, agentId).catch((error: unknown) => {
+        changed();
+        throw error;
+      })),
+  };
+}
+
+async function runningDatabases(
   engine: Pick<Engine, "listContainers">,
   agentId: string,
 ): Promise<ReadonlyMap<string, string>> {

@@ -4,6 +4,7 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { networkLabels, networkName } from "../docker/specs.ts";
 import { JobError, type Host } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import {
   containerName,
@@ -40,9 +41,9 @@ export async function bringUp(
   signal.throwIfAborted();
   const id = await ensureContainer(host, spec, await host.engine.subnet(network));
   await untilReady(host, id, spec, signal);
-  await arrange(host, spec);
+  await arrange(host, spec, signal);
   await exposeStarted(host, spec);
-  const version = await engine.version(spec, (program) => run(host, id, program));
+  const version = await engine.version(spec, (program) => run(host, id, program, signal));
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
 
@@ -57,12 +58,13 @@ export async function removeVolumes(host: Host, databaseId: string, kept?: strin
 }
 
 /** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
-export async function arrange(host: Host, spec: DatabaseSpec): Promise<void> {
+export async function arrange(host: Host, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
   const found = await host.engine.inspectContainer(containerName(spec.databaseId));
   if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
   try {
-    await engines[spec.type].arrange(spec, (program) => run(host, found.id, program));
+    await engines[spec.type].arrange(spec, (program) => run(host, found.id, program, signal));
   } catch (error) {
+    signal.throwIfAborted();
     throw new JobError("The database's logins could not be set: try again, or restart the database first.", {
       cause: error,
     });
@@ -108,7 +110,13 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, subnet: string): 
     const archive = tar.pack();
     archive.entry({ name, mode: 0o644 }, text);
     archive.finalize();
-    await host.engine.writeFiles(id, engine.dataPath, archive);
+    try {
+      await host.engine.writeFiles(id, engine.dataPath, archive);
+    } catch (error) {
+      throw saysDiskFull([String(error)])
+        ? new JobError(diskIsFull("start it again"), { cause: error })
+        : error;
+    }
   }
   await host.engine.startContainer(id);
   return id;
@@ -129,7 +137,7 @@ export async function untilReady(
     if (!state?.running || state.restarts !== before)
       throw new JobError(await lastWords(host, id, state?.oomKilled === true));
     // It may end at any moment, and then the program cannot be run.
-    const said = await host.engine.execute(id, ready.program(spec)).catch(() => null);
+    const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
     if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
     await delay(pauseMs, undefined, { signal });
   }
@@ -139,8 +147,6 @@ async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise
   if (lackedMemory)
     return "The database needed more memory than its pack has when it started: choose a larger pack.";
   const lines = await host.engine.lastLines(id, shownLines);
-  const full = lines.some((line) => /no space left on device/i.test(line))
-    ? " The host's disk is full: ask the operator to make room, then start it again."
-    : "";
+  const full = saysDiskFull(lines) ? ` ${diskIsFull("start it again")}` : "";
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
 }

@@ -1,6 +1,5 @@
 import Docker from "dockerode";
-import { once } from "node:events";
-import type { Readable, Writable } from "node:stream";
+import { addAbortSignal, type Readable, type Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
 
@@ -24,6 +23,8 @@ export type ContainerState = {
   user: string;
   /** Where the engine keeps what the container itself wrote; null where its driver has no such folder. */
   ownFolder: string | null;
+  /** Folders of the volumes without a name that its image asks for; they go with it. */
+  ownVolumes: string[];
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
   /** Its address in each network it joined. */
@@ -94,8 +95,15 @@ export type Engine = {
   readFiles(id: string, path: string): Promise<Readable | null>;
   /** Unpacks a tar into a folder of the container, with the owners it names. */
   writeFiles(id: string, folder: string, tar: Buffer | Readable): Promise<void>;
-  /** Runs a program in the container, with this as its input, and resolves when it ends. */
-  execute(id: string, program: Program): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+  /**
+   * Runs a program in the container, with this as its input, and resolves when it ends. One that takes minutes or prints
+   * megabytes is left to itself. @throws then, and at the signal
+   */
+  execute(
+    id: string,
+    program: Program,
+    signal?: AbortSignal,
+  ): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /** The same with streams; nothing of them is kept in memory. */
   pipe(id: string, program: Omit<Program, "input">): Promise<Piped>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
@@ -113,10 +121,12 @@ export type Engine = {
   imageTags(repository: string): Promise<string[]>;
   /** `sha256:…` of an image that was made on this host and came from no registry, or null. */
   localImage(reference: string): Promise<string | null>;
-  /** `sha256:…` of what the registry has by this name. */
-  registryDigest(reference: string, login: RegistryLogin | null): Promise<string>;
+  /** `sha256:…` of what the registry has by this name. Registries are anybody's: one that does not answer is left. */
+  registryDigest(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<string>;
   pullImage(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
+  /** Removes the longest unused of what builds left, until it takes no more than this; answers the bytes that are free now. */
+  pruneBuildCache(keepBytes: number, signal: AbortSignal): Promise<number>;
   /**
    * Calls back for what happens to containers of these labels, in order, until aborted; after an interruption of either
    * side it goes on after `since`, as far as the engine remembers.
@@ -134,6 +144,9 @@ export type Engine = {
 };
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
+
+/** The engine names such a volume itself. */
+const namelessVolume = /^[0-9a-f]{64}$/;
 
 /** The engine's times; the year 1 stands for never. */
 const timeOf = (text: string): Date | null => (text.startsWith("0001-") ? null : new Date(text));
@@ -166,8 +179,18 @@ const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
 });
 
-export function createEngine(options: { socketPath: string }): Engine {
-  const docker = new Docker({ socketPath: options.socketPath });
+const executedBytesMax = 4 * 1024 * 1024;
+
+export function createEngine({
+  socketPath,
+  executeTimeoutMs = 120_000,
+  registryTimeoutMs = 30_000,
+}: {
+  socketPath: string;
+  executeTimeoutMs?: number;
+  registryTimeoutMs?: number;
+}): Engine {
+  const docker = new Docker({ socketPath });
 
   async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
     try {
@@ -186,6 +209,9 @@ export function createEngine(options: { socketPath: string }): Engine {
         labels: found.Config.Labels,
         user: found.Config.User,
         ownFolder: (found.GraphDriver?.Data as { UpperDir?: string } | null)?.UpperDir ?? null,
+        ownVolumes: found.Mounts.filter(
+          (one) => one.Type === "volume" && namelessVolume.test(one.Name ?? ""),
+        ).map(({ Source }) => Source),
         env: found.Config.Env,
         addresses: Object.fromEntries(
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),
@@ -206,15 +232,17 @@ export function createEngine(options: { socketPath: string }): Engine {
     }
   }
 
-  async function begin(id: string, { command, env = [] }: Omit<Program, "input">) {
+  async function begin(id: string, { command, env = [] }: Omit<Program, "input">, signal?: AbortSignal) {
+    const abortSignal = signal && { abortSignal: signal };
     const exec = await docker.getContainer(id).exec({
+      ...abortSignal,
       Cmd: [...command],
       Env: [...env],
       AttachStdin: true,
       AttachStdout: true,
       AttachStderr: true,
     });
-    return { exec, stream: await exec.start({ hijack: true, stdin: true }) };
+    return { exec, stream: await exec.start({ ...abortSignal, hijack: true, stdin: true }) };
   }
 
   const removeContainer = async (id: string) => {
@@ -323,16 +351,30 @@ export function createEngine(options: { socketPath: string }): Engine {
     writeFiles: async (id, folder, tar) =>
       void (await docker.getContainer(id).putArchive(tar, { path: folder })),
 
-    async execute(id, { input = "", ...program }) {
-      const { exec, stream } = await begin(id, program);
+    async execute(id, { input = "", ...program }, signal) {
+      const timeout = AbortSignal.timeout(executeTimeoutMs);
+      const over = AbortSignal.any(signal ? [signal, timeout] : [timeout]);
+      const [name] = program.command;
       const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      const ended = once(stream, "end");
-      stream.end(input);
-      await ended;
-      const { ExitCode } = await exec.inspect();
-      const raw = Buffer.concat(chunks);
-      return { exitCode: ExitCode ?? 1, stdout: demultiplex(raw, 1), stderr: demultiplex(raw, 2) };
+      try {
+        const { exec, stream } = await begin(id, program, over);
+        addAbortSignal(over, stream).end(input);
+        let bytes = 0;
+        for await (const chunk of stream as AsyncIterable<Buffer>) {
+          bytes += chunk.length;
+          if (bytes > executedBytesMax)
+            throw new Error(`${name} printed more than ${executedBytesMax} bytes`);
+          chunks.push(chunk);
+        }
+        const { ExitCode } = await exec.inspect({ abortSignal: over });
+        const raw = Buffer.concat(chunks);
+        return { exitCode: ExitCode ?? 1, stdout: demultiplex(raw, 1), stderr: demultiplex(raw, 2) };
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw timeout.aborted
+          ? new Error(`${name} did not end within ${executeTimeoutMs / 1000} seconds`, { cause: error })
+          : error;
+      }
     },
 
     async pipe(id, program) {
@@ -416,9 +458,21 @@ export function createEngine(options: { socketPath: string }): Engine {
       return tags.filter((tag) => tag.startsWith(`${repository}:`));
     },
 
-    async registryDigest(reference, login) {
-      const { Descriptor } = await docker.getImage(reference).distribution(loginFor(reference, login) ?? {});
-      return Descriptor.digest;
+    async registryDigest(reference, login, signal) {
+      // Not docker.getImage(…).distribution(), which takes no signal.
+      const request = {
+        ...loginFor(reference, login),
+        path: `/distribution/${reference}/json`,
+        method: "GET",
+        statusCodes: { 200: true, 401: "no such image", 500: "server error" },
+        abortSignal: AbortSignal.any([signal, AbortSignal.timeout(registryTimeoutMs)]),
+      };
+      const answer = await new Promise<unknown>((resolve, reject) =>
+        docker.modem.dial(request, (error: Error | null, found: unknown) =>
+          error ? reject(error) : resolve(found),
+        ),
+      );
+      return (answer as Docker.ImageDistributionInfo).Descriptor.digest;
     },
 
     async pullImage(reference, login, signal) {
@@ -432,6 +486,25 @@ export function createEngine(options: { socketPath: string }): Engine {
     async build(request) {
       const { buildImage } = await import("./buildkit.ts");
       await buildImage(docker.modem, request);
+    },
+
+    async pruneBuildCache(keepBytes, signal) {
+      // dockerode's own method sends no bound, and would remove all; from API 1.48 on it has other names. Not `all`: then
+      // what images share would count as freed, though it is not.
+      const bound = { "keep-storage": keepBytes, "reserved-space": keepBytes, "max-used-space": keepBytes };
+      const options = {
+        path: "/build/prune?",
+        method: "POST",
+        options: bound,
+        abortSignal: signal,
+        statusCodes: { 200: true, 500: "server error" },
+      };
+      const { SpaceReclaimed } = await new Promise<{ SpaceReclaimed: number }>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) =>
+          error ? reject(error) : resolve(answer as { SpaceReclaimed: number }),
+        ),
+      );
+      return SpaceReclaimed;
     },
 
     watchContainers(labels, signal, { since, onEvent, onConnect }) {

@@ -34,6 +34,36 @@ export const replicaOf = (labels: Record<string, string>): number => Number(labe
 export const volumesOf = (labels: Record<string, string>): string[] =>
   labels["berth.volumes"]?.split(",").filter(Boolean) ?? [];
 
+/**
+ * Every label that the agent goes by. What a tenant's container leaves out of them is set to nothing: an image's own labels
+ * would show.
+ */
+export const agentLabels = [
+  "berth.account",
+  "berth.agent",
+  "berth.attempt",
+  "berth.command",
+  "berth.commands-of",
+  "berth.config",
+  "berth.copy",
+  "berth.database",
+  "berth.deployment",
+  "berth.disk",
+  "berth.guarded",
+  "berth.ingress",
+  "berth.job",
+  "berth.managed",
+  "berth.memory",
+  "berth.replica",
+  "berth.replicas",
+  "berth.secrets",
+  "berth.site",
+  "berth.timeout",
+  "berth.volume",
+  "berth.volumes",
+];
+const noLabels = Object.fromEntries(agentLabels.map((name) => [name, ""]));
+
 const mebibyte = 1024 * 1024;
 /** Runtimes start a dozen threads before they do anything. */
 const minPids = 64;
@@ -115,9 +145,8 @@ export function siteContainer(
     ...spec,
     name: `berth-${run.siteId}-${deploymentId}${release && `-${release}`}${replica > 1 ? `-r${replica}` : ""}`,
     Labels: {
+      ...noLabels,
       ...siteLabels(run.siteId),
-      // Left out, the image's own would show.
-      "berth.database": "",
       "berth.agent": agentId,
       "berth.account": run.accountId,
       "berth.deployment": deploymentId,
@@ -164,7 +193,7 @@ export function commandContainer(
     Labels: {
       ...site.Labels,
       ...commandLabels(run.siteId),
-      // Not left out: the image's own label, which names its site, would show through.
+      // Not the site's own.
       "berth.site": "",
       "berth.command": commandId,
       "berth.job": lease.jobId,

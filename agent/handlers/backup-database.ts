@@ -3,6 +3,7 @@ import { endStrays } from "../backups/strays.ts";
 import { uploadParts, type Uploaded } from "../backups/upload.ts";
 import { containerName } from "../databases/container.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { JobError, type Handler } from "../host.ts";
 
 /** One that does not run is started for it, and stopped again. */
@@ -27,11 +28,11 @@ export const backupDatabase: Handler<"database.backup"> = async (host, args, job
     } catch (error) {
       await endStrays(host.engine, found.id).catch(() => undefined);
       signal.throwIfAborted();
-      throw error instanceof JobError
-        ? error
-        : new JobError("The database could not be copied: try again, or ask the operator about its host.", {
-            cause: error,
-          });
+      if (error instanceof JobError) throw error;
+      const why = saysDiskFull([String(error)])
+        ? diskIsFull("back it up again")
+        : "The database could not be copied: try again, or ask the operator about its host.";
+      throw new JobError(why, { cause: error });
     }
     return {};
   } finally {

@@ -14,7 +14,7 @@ type Args = JobArgs<"site.deploy">;
 
 /** Fetches the source and builds it as `reference`. */
 export async function buildImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
-  const work = join(host.workDirectory, job.jobId);
+  const work = join(host.workDirectory, `${job.jobId}-${job.attempt}`);
   const folder = join(work, "source");
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true, mode: 0o700 });

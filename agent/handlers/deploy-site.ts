@@ -1,6 +1,7 @@
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { networkName } from "../docker/specs.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
+import { log } from "../log.ts";
 import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "./build-image.ts";
 import { keptImage, unchangedImage, type Obtained } from "./kept-image.ts";
@@ -18,15 +19,17 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
     const { startMs, swapMs } = await release(host, args.run, args.deploymentId, reference, "", job);
-    await removeOtherImages(host, repository, [
-      args.deploymentId,
-      ...args.kept.map((one) => one.deploymentId),
-    ]);
+    // The new version serves: what is cleaned up behind it is no part of its success.
+    const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
+    job.afterwards(() => removeOtherImages(host, repository, kept));
     return { ...made, durations: { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs } };
   } catch (error) {
-    await host.engine.removeImage(reference);
+    // The reason of the failure is the first error, not that it could not be tidied up after.
+    const onError = (left: unknown) =>
+      log("error", "A deployment left something behind", { reference, error: left });
+    await host.engine.removeImage(reference).catch(onError);
     // In use by the account's other sites: it stays.
-    await host.engine.removeNetwork(networkName(args.run.accountId));
+    await host.engine.removeNetwork(networkName(args.run.accountId)).catch(onError);
     throw error;
   }
 };

@@ -37,7 +37,7 @@ async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promi
   const named = /@(sha256:[0-9a-f]{64})$/.exec(source.reference)?.[1];
   if (named !== undefined) return named;
   try {
-    return await engine.registryDigest(source.reference, source.login);
+    return await engine.registryDigest(source.reference, source.login, job.signal);
   } catch (error) {
     job.signal.throwIfAborted();
     if (source.login === null && (await engine.localImage(source.reference)) !== null) return null;

@@ -1,7 +1,7 @@
 import { arrange } from "../databases/server.ts";
 import type { Handler } from "../host.ts";
 
-export const rotateDatabase: Handler<"database.rotate"> = async (host, { database }) => {
-  await arrange(host, database);
+export const rotateDatabase: Handler<"database.rotate"> = async (host, { database }, job) => {
+  await arrange(host, database, job.signal);
   return {};
 };

@@ -8,23 +8,24 @@ import { log } from "../log.ts";
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
  * again and are reached at the address they have now, and so do databases. Runs before the agent takes work.
+ * @param out databases that were stopped because they kept exiting: they wait for their owner
  */
-export async function sweep(host: Host): Promise<void> {
+export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
   for (const name of await readdir(host.workDirectory))
     await rm(join(host.workDirectory, name), { recursive: true, force: true });
   for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
   for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
     // What made or proved a backup ended with the agent that watched over it.
-    if (labels["berth.copy"] !== undefined) {
+    if (labels["berth.copy"]) {
       await host.engine.removeContainer(id);
       continue;
     }
-    if (labels["berth.database"] !== undefined && running)
+    if (labels["berth.database"] && running)
       await endStrays(host.engine, id).catch((error) =>
         log("warn", "A backup's remains stay", { id, error }),
       );
     // A stopped database has no container.
-    if (labels["berth.database"] && !running)
+    if (labels["berth.database"] && !running && !out.has(labels["berth.database"]))
       await host.engine
         .startContainer(id)
         .catch((error) => log("error", "A database was not started", { id, error }));

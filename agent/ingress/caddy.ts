@@ -1,13 +1,70 @@
 /** How long Caddy may answer from an earlier look-up. Short, so that a swap shows at once. */
 export const refreshMs = 10;
 
-export type IngressSettings = { address: string; port: number; responderPort: number };
+/** How certificates are had: of Let's Encrypt, or of another ACME directory (RFC 8555). */
+export type TlsSettings = {
+  port: number;
+  /** The responder's, which says whose names are served here. */
+  statusPort: number;
+  directory?: string | undefined;
+  email?: string | undefined;
+  /** Certificates, as PEM, that the directory's own is checked with. */
+  caPem?: string | undefined;
+};
+/** `tls` null: plain HTTP only, where something in front of the host ends TLS, or on one's own machine. */
+export type IngressSettings = {
+  address: string;
+  port: number;
+  responderPort: number;
+  tls: TlsSettings | null;
+};
+
+/** Where the container keeps `caPem`. */
+export const acmeCaFile = "/tmp/acme-ca.pem";
 
 const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 
 /** Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded. */
-export function caddyConfig({ address, port, responderPort }: IngressSettings): object {
+export function caddyConfig({ address, port, responderPort, tls }: IngressSettings): object {
   const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
+  const common = {
+    automatic_https: { disable: true },
+    read_header_timeout: "15s",
+    max_header_bytes: 64 * 1024,
+  };
+  const routes = [
+    {
+      // A name that is none would be asked for again and again until `try_duration` ends.
+      match: [
+        {
+          header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } },
+          // So that `.up.internal` fits behind it in a DNS name.
+          not: [{ header_regexp: { Host: { pattern: "^[^:]{231,}" } } }],
+        },
+      ],
+      handle: [
+        {
+          handler: "reverse_proxy",
+          dynamic_upstreams: {
+            source: "srv",
+            name: "{http.request.host}.up.internal",
+            refresh: `${refreshMs}ms`,
+            resolver,
+          },
+          // Idle for less than what common servers keep, so that no request meets a closing connection.
+          transport: {
+            protocol: "http",
+            resolver,
+            dial_timeout: "2s",
+            keep_alive: { idle_timeout: "1500ms" },
+          },
+          load_balancing: { try_duration: "3s", try_interval: "50ms" },
+          flush_interval: -1,
+        },
+      ],
+    },
+    { handle: [{ handler: "static_response", status_code: 400, body: "Not a host name\n" }] },
+  ];
   return {
     admin: { disabled: true, config: { persist: false } },
     logging: { logs: { default: { level: "WARN" } } },
@@ -15,47 +72,54 @@ export function caddyConfig({ address, port, responderPort }: IngressSettings): 
       http: {
         grace_period: "10s",
         servers: {
-          sites: {
-            listen: [`${address}:${port}`],
-            automatic_https: { disable: true },
-            read_header_timeout: "15s",
-            max_header_bytes: 64 * 1024,
-            routes: [
-              {
-                // A name that is none would be asked for again and again until `try_duration` ends.
-                match: [
-                  {
-                    header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } },
-                    // So that `.up.internal` fits behind it in a DNS name.
-                    not: [{ header_regexp: { Host: { pattern: "^[^:]{231,}" } } }],
-                  },
-                ],
-                handle: [
-                  {
-                    handler: "reverse_proxy",
-                    dynamic_upstreams: {
-                      source: "srv",
-                      name: "{http.request.host}.up.internal",
-                      refresh: `${refreshMs}ms`,
-                      resolver,
-                    },
-                    // Idle for less than what common servers keep, so that no request meets a closing connection.
-                    transport: {
-                      protocol: "http",
-                      resolver,
-                      dial_timeout: "2s",
-                      keep_alive: { idle_timeout: "1500ms" },
-                    },
-                    load_balancing: { try_duration: "3s", try_interval: "50ms" },
-                    flush_interval: -1,
-                  },
-                ],
-              },
-              { handle: [{ handler: "static_response", status_code: 400, body: "Not a host name\n" }] },
-            ],
-          },
+          sites: { ...common, listen: [`${address}:${port}`], routes: tls ? [toHttps(tls)] : routes },
+          ...(tls && {
+            secure: {
+              ...common,
+              listen: [`${address}:${tls.port}`],
+              // HTTP/3 would need a port of UDP that firewalls seldom let through.
+              protocols: ["h1", "h2"],
+              tls_connection_policies: [{}],
+              routes,
+            },
+          }),
         },
       },
+      ...(tls && { tls: certificates(tls, port) }),
     },
   };
 }
+
+/** Methods and bodies stay as they are (RFC 9110, 15.4.9). Challenges of ACME are answered before any route. */
+const toHttps = ({ port }: TlsSettings) => ({
+  handle: [
+    {
+      handler: "static_response",
+      status_code: 308,
+      headers: {
+        Location: [`https://{http.request.host}${port === 443 ? "" : `:${port}`}{http.request.uri}`],
+      },
+    },
+  ],
+});
+
+/** A certificate is asked for when a name is first met that is served here, and renewed without the agent. */
+const certificates = (tls: TlsSettings, httpPort: number) => ({
+  automation: {
+    policies: [
+      {
+        on_demand: true,
+        issuers: [
+          {
+            module: "acme",
+            challenges: { http: { alternate_port: httpPort }, "tls-alpn": { alternate_port: tls.port } },
+            ...(tls.directory !== undefined && { ca: tls.directory }),
+            ...(tls.email !== undefined && { email: tls.email }),
+            ...(tls.caPem !== undefined && { trusted_roots_pem_files: [acmeCaFile] }),
+          },
+        ],
+      },
+    ],
+    on_demand: { ask: `http://127.0.0.1:${tls.statusPort}/.berth/certificate` },
+  },
+});

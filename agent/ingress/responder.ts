@@ -1,5 +1,5 @@
 import { createSocket } from "node:dgram";
-import { mkdirSync, readFileSync, watch } from "node:fs";
+import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
@@ -18,9 +18,23 @@ let table = emptyTable;
 let names = new Map<string, Answer>();
 let notices: ReturnType<typeof noticesByHostname> = new Map();
 
+let loaded = "";
+
+/** Tells one file from the next: the agent replaces it as a whole. */
+function found(): string {
+  try {
+    const { ino, mtimeNs, size } = statSync(file, { bigint: true });
+    return [ino, mtimeNs, size].join();
+  } catch {
+    return "";
+  }
+}
+
 function load(): void {
+  const now = found();
   try {
     const read = RouteTable.parse(JSON.parse(readFileSync(file, "utf8")));
+    loaded = now;
     if (read.version === table.version) return;
     table = read;
     names = byHostname(read);
@@ -35,7 +49,9 @@ mkdirSync(dirname(file), { recursive: true });
 load();
 watch(dirname(file), load);
 // In case a notification is lost.
-setInterval(load, 1000).unref();
+setInterval(() => {
+  if (found() !== loaded) load();
+}, 1000).unref();
 
 const suffix = ".up.internal";
 const statusName = `h127-0-0-1${suffix}`;
@@ -102,6 +118,12 @@ const status = http.createServer((request, response) => {
   if (request.url === "/.berth/version" && request.headers["x-forwarded-for"] === undefined) {
     load();
     response.end(String(table.version));
+    return;
+  }
+  // Caddy asks before it has a certificate made: only names of this host get one.
+  if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
+    const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
+    response.writeHead(names.has(name) ? 200 : 404).end();
     return;
   }
   const hostname = (request.headers.host ?? "").replace(/:\d+$/, "").toLowerCase();

@@ -1,12 +1,15 @@
 import type { Engine, EngineFacts } from "../docker/engine.ts";
+import { openBuildCache } from "./build-cache.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
-import { demandDisk, watchDisk } from "./disk.ts";
+import { demandDisk, diskAt, watchDisk, type Disk } from "./disk.ts";
 
 /** What a build may take from the host. */
 export type BuildRoom = {
   memoryMb: number;
   /** @throws JobError when the disk is too full for a deployment */
   demandDisk(): Promise<void>;
+  /** Where the engine keeps what containers write; null where the agent does not see it. */
+  disk(): Promise<Disk | null>;
   /** Limits set, and a signal that aborts when the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
 };
@@ -17,21 +20,33 @@ export function openBuildRoom(options: {
   limits: BuildLimits;
   slots: number;
   minFreeDiskMb: number | null;
+  maxCacheMb: number | null;
 }): BuildRoom {
   const { engine, workDirectory, limits, slots, minFreeDiskMb } = options;
   // An engine keeps these for as long as it runs, and asking takes a while.
   let known: EngineFacts | undefined;
   const facts = async () => (known ??= await engine.facts());
+  const disk = async () => diskAt((await facts()).rootDirectory);
+  const cache = openBuildCache({ engine, disk, maxMb: options.maxCacheMb });
   return {
     memoryMb: limits.memoryMb,
     async demandDisk() {
       const { rootDirectory } = await facts();
       await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
     },
+    disk,
     async enter() {
       const { rootDirectory, cgroupDriver } = await facts();
       await limitBuilds(cgroupDriver, limits, slots);
-      return watchDisk(rootDirectory, minFreeDiskMb);
+      const watched = watchDisk(rootDirectory, minFreeDiskMb);
+      cache.buildBegins();
+      return {
+        signal: watched.signal,
+        end() {
+          watched.end();
+          void cache.buildEnds();
+        },
+      };
     },
   };
 }

@@ -11,7 +11,8 @@ export function floorBytes({ totalBytes }: Disk, minFreeMb: number | null): numb
   return minFreeMb === null ? Math.max(2 * 1024 ** 3, totalBytes * 0.05) : minFreeMb * 1024 * 1024;
 }
 
-async function diskAt(path: string): Promise<Disk | null> {
+/** null: not there. */
+export async function diskAt(path: string): Promise<Disk | null> {
   try {
     const { bavail, blocks, bsize } = await statfs(path);
     return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };

@@ -26,10 +26,9 @@ function run(program: string, args: readonly string[], input = ""): Promise<stri
  * Where packets that the host passes on are refused before Docker accepts them: its own chain for that, made here when the
  * engine is not up yet, and the kernel's as long as nothing leads from there to Docker's.
  */
-async function forwardHooks(family: Family): Promise<string[]> {
-  const tool = tools[family];
-  if (family === 4) await run(tool, [...wait, "-N", "DOCKER-USER"]).catch(() => "there already");
-  const listing = await run(tool, [...wait, "-S", "FORWARD"]);
+async function forwardHooks(family: Family, listing: string): Promise<string[]> {
+  if (family === 4 && !listing.includes("-N DOCKER-USER\n"))
+    await run(tools[family], [...wait, "-N", "DOCKER-USER"]).catch(() => "there already");
   const direct = listing.includes("-A FORWARD -j DOCKER-USER\n") ? [] : ["FORWARD"];
   return family === 4 || direct.length === 0 ? ["DOCKER-USER", ...direct] : direct;
 }
@@ -58,13 +57,16 @@ export async function ensureFirewall(
   for (const family of await families()) {
     const tool = tools[family];
     await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
+    const listing = await run(tool, [...wait, "-S"]);
     for (const [parent, chain] of [
-      ...(await forwardHooks(family)).map((parent) => [parent, forward] as const),
+      ...(await forwardHooks(family, listing)).map((parent) => [parent, forward] as const),
       ["INPUT", input],
       ["OUTPUT", output],
     ] as const)
-      for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
-        await run(tool, [...wait, ...command]);
+      // Listed anew before a change: others change the tables too.
+      if (hookCommands(listing, parent, chain).length > 0)
+        for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
+          await run(tool, [...wait, ...command]);
   }
   const translation = [...wait, "-t", "nat"];
   for (const command of hookCommands(

@@ -177,10 +177,10 @@ export function restoreInput(policy: Policy, family: Family): string {
 
 /**
  * How a chain of Docker's or the kernel's comes to jump to ours before any rule but ours.
- * @param listing what `iptables -S <parent>` printed
+ * @param listing what `iptables -S` printed
  */
 export function hookCommands(listing: string, parent: string, chain: string): Rule[] {
-  const rules = listing.split("\n").filter((line) => line.startsWith("-A "));
+  const rules = listing.split("\n").filter((line) => line.startsWith(`-A ${parent} `));
   const at = rules.indexOf(`-A ${parent} -j ${chain}`);
   if (at >= 0 && rules.slice(0, at).every((rule) => rule.includes(" -j BERTH-"))) return [];
   const insert: Rule = ["-I", parent, "1", "-j", chain];

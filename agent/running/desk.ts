@@ -6,18 +6,22 @@ import { siteLabels, volumeName } from "../docker/specs.ts";
 import type { Inspection } from "../databases/inspect/index.ts";
 import type { DiskUse } from "./disk-use.ts";
 import { bytesOf } from "./line-batches.ts";
-import type { Crash, Records } from "./records.ts";
+import { databaseCrashes, databaseCrashKnown } from "./databases-out.ts";
+import type { Crash, DatabaseCrash, Records } from "./records.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./site-log.ts";
 
 /** Frames that are about running sites, not about jobs. */
-export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" }>;
+export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" | "databaseCrashAck" }>;
 export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
-  message.type === "ask" || message.type === "endAsk" || message.type === "crashAck";
+  message.type === "ask" ||
+  message.type === "endAsk" ||
+  message.type === "crashAck" ||
+  message.type === "databaseCrashAck";
 
 export type Means = SiteLogs & {
   ingress: Ingress;
   records: Records;
-  diskUse: Pick<DiskUse, "soon">;
+  diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
 };
 
@@ -42,6 +46,7 @@ export class Desk {
   connected(send: (message: FromAgent) => void): void {
     this.send = send;
     this.reportCrashes();
+    this.measured();
     this.resend = setInterval(() => this.reportCrashes(), resendAfterMs);
   }
 
@@ -62,13 +67,21 @@ export class Desk {
         return;
       case "crashAck":
         return this.means.records.forgetCrash(message);
+      case "databaseCrashAck":
+        return databaseCrashKnown(this.means.records, message);
       default:
         message satisfies never;
     }
   }
 
-  crashed(crash: Crash): void {
+  crashed(crash: Crash | DatabaseCrash): void {
     this.send(crash);
+  }
+
+  /** What databases hold was looked at anew. */
+  measured(): void {
+    const databases = this.means.diskUse.databases();
+    if (databases.length > 0) this.send({ type: "diskUse", databases });
   }
 
   /** Of a site that serves again, or is gone, nothing is to be said any more. */
@@ -78,6 +91,9 @@ export class Desk {
       if (!isOut) continue;
       else if (ingress.current(crash.siteId) === "parked") this.send(crash);
       else records.forgetCrash(crash);
+    databaseCrashes(this.means)
+      .then((crashes) => crashes.forEach((crash) => this.send(crash)))
+      .catch((error) => log("error", "A database's crash was not reported", { error }));
   }
 
   private take(requestId: string, question: Question): void {
@@ -132,7 +148,7 @@ export class Desk {
           return followSiteLog(this.means, siteId, question, signal, (lines) =>
             say({ kind: "logs", lines }, false),
           );
-        const lines = await readSiteLog(this.means, siteId, question.tail, question.after);
+        const lines = await readSiteLog(this.means, siteId, question);
         const parts = inParts(lines);
         for (const [index, part] of parts.entries())
           say({ kind: "logs", lines: part }, index === parts.length - 1);

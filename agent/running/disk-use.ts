@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed } from "../docker/disk-used.ts";
-import type { Engine } from "../docker/engine.ts";
+import { isId, type Id } from "../../protocol/ids.ts";
+import { containerName } from "../databases/container.ts";
+import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
@@ -13,6 +15,15 @@ type Means = {
   ingress: Ingress;
   records: Records;
   databases: () => Promise<ReadonlyMap<string, string>>;
+  /** Told of every site in service that was measured. */
+  onMeasured?: (holding: Holding) => void;
+};
+/** What a site's containers and volumes hold, and its pack has; null where the host cannot tell. */
+export type Holding = {
+  siteId: string;
+  containerIds: readonly string[];
+  heldMb: number | null;
+  diskGb: number;
 };
 type Known = { atMs: number; disk: SiteDisk };
 
@@ -25,7 +36,10 @@ export class DiskUse {
   private readonly means: Means;
   private readonly known = new Map<string, Known>();
   private readonly over = new Set<string>();
+  /** Megabytes of the volume that each database runs on. */
+  private readonly ofDatabases = new Map<string, number>();
   private walking: Promise<unknown> = Promise.resolve();
+  private walks = 0;
 
   constructor(means: Means) {
     this.means = means;
@@ -34,6 +48,11 @@ export class DiskUse {
   /** As last measured, at most ten minutes ago while the site serves. */
   totalMb(siteId: string): number | null {
     return this.known.get(siteId)?.disk.totalMb ?? null;
+  }
+
+  /** What databases that run hold, as last measured. */
+  databases(): { databaseId: Id<"database">; usedMb: number }[] {
+    return [...this.ofDatabases].map(([id, usedMb]) => ({ databaseId: id as Id<"database">, usedMb }));
   }
 
   /** Of now, or not older than this. */
@@ -70,7 +89,7 @@ export class DiskUse {
   }
 
   /** Looks, every so often, after the sites whose figure is old. */
-  watch(intervalMs: number, signal: AbortSignal): void {
+  watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void = () => undefined): void {
     const loop = async () => {
       for (;;) {
         await delay(intervalMs, undefined, { signal, ref: false });
@@ -78,52 +97,106 @@ export class DiskUse {
           ...this.means.ingress.sites(),
           ...(await this.means.databases().catch(() => none)).keys(),
         ];
-        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.known.delete(siteId);
+        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.forget(siteId);
+        const before = this.walks;
         for (const siteId of sites) {
           signal.throwIfAborted();
           await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
             log("error", "A site's disk use was not measured", { siteId, error }),
           );
         }
+        if (this.walks > before) onMeasured();
       }
     };
     loop().catch(() => undefined);
   }
 
+  /** Of now and of no cache: what serves, with the site's volumes, and each container beside it by itself. */
+  async holdings(
+    siteId: string,
+    serving: readonly string[],
+    beside: readonly Pick<ContainerSummary, "id">[],
+  ): Promise<Holding[]> {
+    const volumes = await this.means.engine.volumes(labelsOf(siteId));
+    const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
+    const found: Holding[] = [];
+    for (const containerIds of [serving, ...beside.map(({ id }) => [id])]) {
+      if (containerIds.length === 0) continue;
+      const { diskGb, bytes } = await this.written(containerIds);
+      const heldBytes = bytes && inVolumes && [...bytes, ...(found.length === 0 ? inVolumes : [])];
+      found.push({ siteId, containerIds, heldMb: megabytes(heldBytes), diskGb });
+    }
+    return found;
+  }
+
+  private forget(siteId: string): void {
+    this.known.delete(siteId);
+    this.ofDatabases.delete(siteId);
+  }
+
   private async measure(siteId: string): Promise<SiteDisk> {
+    this.walks++;
     const { engine, ingress } = this.means;
     const current = ingress.current(siteId);
     const targets = current === null || current === "parked" ? [] : current;
-    const [volumes, containers] = await Promise.all([
-      engine.volumes(labelsOf(siteId)),
-      Promise.all(targets.map(({ containerId }) => engine.inspectContainer(containerId))),
-    ]);
-    const there = containers.filter((one) => one !== null);
-    const own = there.map(({ ownFolder }) => ownFolder);
+    const containerIds = targets.map(({ containerId }) => containerId);
+    const volumes = await engine.volumes(labelsOf(siteId));
     const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
-    const inContainers = own.includes(null) ? null : await diskUsed(own.filter((one) => one !== null));
-    const inVolumesMb = megabytes(inVolumes);
-    this.judge(siteId, inVolumesMb, Number(there[0]?.labels["berth.disk"] ?? 0));
-    const inContainersMb = megabytes(inContainers);
+    const { diskGb, bytes } = await this.written(containerIds);
+    const heldMb = inVolumes && bytes && megabytes([...inVolumes, ...bytes]);
+    const holding = { siteId, containerIds, heldMb, diskGb };
+    if (isId("database", siteId)) await this.measured(siteId, volumes, inVolumes);
+    else {
+      this.judge(siteId, heldMb, diskGb, () => overPack(holding));
+      this.means.onMeasured?.(holding);
+    }
     return {
       volumes: volumes.map(({ labels }, index) => ({
         name: labels["berth.volume"] ?? "",
         sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
       })),
-      totalMb: inVolumesMb === null || inContainersMb === null ? null : tenths(inVolumesMb + inContainersMb),
+      totalMb: heldMb,
     };
   }
 
-  /** Says it once when a site's volumes come to hold more than its pack has. */
-  private judge(siteId: string, volumesMb: number | null, diskGb: number): void {
-    if (volumesMb === null || diskGb === 0) return;
-    if (volumesMb <= diskGb * 1024) return void this.over.delete(siteId);
-    if (this.over.has(siteId)) return;
-    this.over.add(siteId);
-    this.means.records.addEvent(siteId, "", {
+  /** Bytes that containers wrote beside the site's volumes. */
+  private async written(
+    containerIds: readonly string[],
+  ): Promise<{ diskGb: number; bytes: number[] | null }> {
+    const containers = await Promise.all(containerIds.map((id) => this.means.engine.inspectContainer(id)));
+    const there = containers.filter((one) => one !== null);
+    const folders = there.flatMap(({ ownFolder, ownVolumes }) => [ownFolder, ...ownVolumes]);
+    return {
+      diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
+      bytes: folders.includes(null) ? null : await diskUsed(folders.filter((one) => one !== null)),
+    };
+  }
+
+  /** Only the volume it runs on counts: a restore that is under way has another. */
+  private async measured(
+    databaseId: Id<"database">,
+    volumes: readonly VolumeSummary[],
+    bytes: readonly number[] | null,
+  ): Promise<void> {
+    const container = await this.means.engine.inspectContainer(containerName(databaseId));
+    const index = volumes.findIndex(({ name }) => name === container?.labels["berth.volume"]);
+    const usedMb = index < 0 ? null : megabytes(bytes?.slice(index, index + 1) ?? null);
+    if (!container || usedMb === null) return;
+    this.ofDatabases.set(databaseId, usedMb);
+    const diskGb = Number(container.labels["berth.disk"] ?? 0);
+    this.judge(databaseId, usedMb, diskGb, () => databaseOverQuota(usedMb, diskGb));
+  }
+
+  /** Says it once when a site or a database comes to hold more than the pack has. */
+  private judge(id: string, heldMb: number | null, diskGb: number, says: () => string): void {
+    if (heldMb === null || diskGb === 0) return;
+    if (heldMb <= diskGb * 1024) return void this.over.delete(id);
+    if (this.over.has(id)) return;
+    this.over.add(id);
+    this.means.records.addEvent(id, "", {
       at: new Date().toISOString(),
       kind: "disk_full",
-      detail: overQuota(volumesMb, diskGb),
+      detail: says(),
     });
   }
 }
@@ -134,3 +207,15 @@ const megabytes = (bytes: readonly number[] | null): number | null =>
 
 export const overQuota = (volumesMb: number, diskGb: number): string =>
   `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site goes on running, but nothing new is deployed.`;
+
+const holds = ({ heldMb, diskGb }: Holding): string =>
+  `what its containers wrote and its volumes hold is ${((heldMb ?? 0) / 1024).toFixed(1)} GB, and its pack has ${diskGb} GB`;
+
+const overPack = (holding: Holding): string =>
+  `The site is over its disk: ${holds(holding)}. Remove files or choose a larger pack: a site that goes on writing is stopped.`;
+
+export const beyondPack = (holding: Holding, who: string): string =>
+  `${who} wrote more than its pack's disk and was stopped: ${holds(holding)}.`;
+
+const databaseOverQuota: typeof overQuota = (usedMb, diskGb) =>
+  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it goes on running, and is backed up.`;

@@ -7,6 +7,10 @@ export type Crash = Extract<FromAgent, { type: "crashed" }>;
 /** A crash the control plane does not know yet, and whether its container is out of service already. */
 export type PendingCrash = { crash: Crash; containerId: string; isOut: boolean };
 
+export type DatabaseCrash = Extract<FromAgent, { type: "databaseCrashed" }>;
+/** It stays until the next one of that database: whether its container is out of service, and the control plane knows. */
+export type DatabaseOut = { crash: DatabaseCrash; containerId: string; isOut: boolean; isKnown: boolean };
+
 /** What this host knows of its running sites and must survive the agent. It may be deleted at any time. */
 export type Records = {
   /** One moment's samples; what is older than a day of them goes. */
@@ -23,6 +27,10 @@ export type Records = {
   addCrash(pending: PendingCrash): void;
   crashes(): PendingCrash[];
   forgetCrash(crash: Pick<Crash, "siteId" | "deploymentId">): void;
+  /** Also instead of what there was of this database. */
+  addDatabaseOut(out: DatabaseOut): void;
+  databasesOut(): DatabaseOut[];
+  forgetDatabaseOut(databaseId: string): void;
   /** Whether this is the first time that it is used; known until it has expired. */
   useOnce(nonce: string, expiresAt: string, now: Date): boolean;
   /** Of sites and databases that are gone: samples at once, events an hour after the last. */
@@ -39,8 +47,16 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE INDEX IF NOT EXISTS events_site ON events (site_id, id);
   CREATE INDEX IF NOT EXISTS events_container ON events (container_id, id);
   CREATE TABLE IF NOT EXISTS crashes (site_id TEXT PRIMARY KEY, crash TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS databases_out (database_id TEXT PRIMARY KEY, out TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires_at TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT`;
+
+/** The sites of a table that ?1 does not list, from one step in its index for each: a day's rows are not read every minute. */
+const goneFrom = (table: "samples" | "events"): string =>
+  `WITH RECURSIVE known (id) AS (
+     SELECT min(site_id) FROM ${table}
+     UNION ALL SELECT (SELECT min(site_id) FROM ${table} WHERE site_id > known.id) FROM known WHERE known.id IS NOT NULL
+   ) SELECT id FROM known WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?1))`;
 
 export function openRecords(file: string): Records {
   const db = openDatabase(file, schema);
@@ -62,12 +78,15 @@ export function openRecords(file: string): Records {
   const forgetCrash = db.prepare(
     "DELETE FROM crashes WHERE site_id = ? AND json_extract(crash, '$.crash.deploymentId') = ?",
   );
+  const addDatabaseOut = db.prepare("INSERT OR REPLACE INTO databases_out VALUES (?, ?)");
+  const databasesOut = db.prepare("SELECT out FROM databases_out");
+  const forgetDatabaseOut = db.prepare("DELETE FROM databases_out WHERE database_id = ?");
   const use = db.prepare("INSERT OR IGNORE INTO used VALUES (?, ?)");
   const dropUsed = db.prepare("DELETE FROM used WHERE expires_at < ?");
-  const gone = "site_id NOT IN (SELECT value FROM json_each(?))";
-  const dropGoneSamples = db.prepare(`DELETE FROM samples WHERE ${gone}`);
+  const dropGoneSamples = db.prepare(`DELETE FROM samples WHERE site_id IN (${goneFrom("samples")})`);
   const dropGoneEvents = db.prepare(
-    `DELETE FROM events WHERE ${gone} AND site_id NOT IN (SELECT site_id FROM events WHERE at > ?)`,
+    `DELETE FROM events WHERE site_id IN (${goneFrom("events")}
+       AND NOT EXISTS (SELECT 1 FROM events WHERE site_id = known.id AND at > ?2))`,
   );
   return {
     addSamples(at, intervalMs, list) {
@@ -95,6 +114,9 @@ export function openRecords(file: string): Records {
     addCrash: (pending) => void addCrash.run(pending.crash.siteId, JSON.stringify(pending)),
     crashes: () => crashes.all().map(({ crash }) => JSON.parse(String(crash)) as PendingCrash),
     forgetCrash: ({ siteId, deploymentId }) => void forgetCrash.run(siteId, deploymentId),
+    addDatabaseOut: (out) => void addDatabaseOut.run(out.crash.databaseId, JSON.stringify(out)),
+    databasesOut: () => databasesOut.all().map(({ out }) => JSON.parse(String(out)) as DatabaseOut),
+    forgetDatabaseOut: (databaseId) => void forgetDatabaseOut.run(databaseId),
     useOnce(nonce, expiresAt, now) {
       // Clocks of hosts may be wrong by some minutes.
       dropUsed.run(new Date(now.getTime() - hourMs).toISOString());

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import type { SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
@@ -15,6 +15,7 @@ type Means = {
   databases: () => Promise<ReadonlyMap<string, string>>;
   /** Megabytes the site or database holds on disk, as last measured. */
   diskMb: (siteId: string) => number | null;
+  read?: typeof readUsage;
 };
 /** `pid` is asked of the engine once, until the process is another. */
 type Reading = Usage & { atMs: number; pid: number };
@@ -22,7 +23,7 @@ type Sample = Omit<SiteSample, "at">;
 type Used = Omit<Sample, "diskMb">;
 
 const mebibyte = 1024 * 1024;
-/** Sites read at once. */
+/** Containers that the engine is asked for at once. */
 const concurrency = 4;
 
 /** One sample of every site in service and every database that runs per interval, at round times, without a call to the engine for those it knows. */
@@ -45,7 +46,7 @@ export function startSampling(means: Means, signal: AbortSignal): void {
 }
 
 async function sampleAll(
-  { engine, ingress, records, intervalMs, diskMb }: Means,
+  { engine, ingress, records, intervalMs, diskMb, read = readUsage }: Means,
   databases: ReadonlyMap<string, string>,
   before: ReadonlyMap<string, Reading>,
 ): Promise<Map<string, Reading>> {
@@ -61,10 +62,12 @@ async function sampleAll(
   };
   const work = async () => {
     for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
+      // Reading holds up whatever else the agent does: between two sites that has its turn.
+      await turn();
       const parts: Used[] = [];
       for (const containerId of containersOf(siteId)) {
         const last = before.get(containerId);
-        const reading = await readingOf(engine, containerId, last?.pid);
+        const reading = await readingOf(engine, read, containerId, last?.pid);
         if (!reading) continue;
         readings.set(containerId, reading);
         if (last) parts.push(usedBetween(last, reading));
@@ -77,12 +80,17 @@ async function sampleAll(
   return readings;
 }
 
-async function readingOf(engine: Engine, containerId: string, pid?: number): Promise<Reading | null> {
-  const known = pid === undefined ? null : await readUsage(containerId, pid);
+async function readingOf(
+  engine: Engine,
+  read: typeof readUsage,
+  containerId: string,
+  pid?: number,
+): Promise<Reading | null> {
+  const known = pid === undefined ? null : read(containerId, pid);
   if (known && pid !== undefined) return { ...known, atMs: performance.now(), pid };
   const found = await engine.inspectContainer(containerId);
   if (!found?.running || found.pid === 0) return null;
-  const usage = await readUsage(containerId, found.pid);
+  const usage = read(containerId, found.pid);
   return usage && { ...usage, atMs: performance.now(), pid: found.pid };
 }
 

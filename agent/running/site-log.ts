@@ -1,9 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { maxSiteLineCharacters, type SiteLogLine } from "../../protocol/agent/running.ts";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
 import { labelsOf, replicaOf, secretsIn } from "../docker/specs.ts";
-import { printable, redactor } from "../redact.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 import { bytesOf, LineBatches } from "./line-batches.ts";
 
 export type SiteLogs = {
@@ -13,25 +13,31 @@ export type SiteLogs = {
   onStart(siteId: string, callback: (containerId: string) => void, signal: AbortSignal): void;
 };
 
+type Asked = Pick<Extract<Question, { kind: "logs" }>, "tail" | "after" | "masks">;
+
 /** What one answer may hold: the newest lines win. */
 const maxReadBytes = 4 * 1024 * 1024;
 /** Between the end of a container's log and the next look whether it runs again. */
 const againMs = 200;
+/** As long as nothing else of the agent has to wait. */
+const turnMs = 10;
 
 /** The last lines of a site or a database after a time, of all its containers, oldest first. */
 export async function readSiteLog(
   logs: SiteLogs,
   siteId: string,
-  tail: number,
-  after: string | null,
+  { tail, after, masks }: Asked,
 ): Promise<SiteLogLine[]> {
   if (tail === 0) return [];
   const from = after === null ? null : withNanoseconds(after);
   const since = from === null ? null : engineTimeBefore(from);
   const read = async (containerId: string) => {
-    const shown = await lineMaker(logs.engine, containerId);
+    const shown = await lineMaker(logs.engine, containerId, masks);
     const entries = new LogParser().push(await logs.engine.readLog(containerId, { tail, since }));
-    return entries.filter(({ at }) => from === null || at > from).map(shown);
+    return inTurns(
+      entries.filter(({ at }) => from === null || at > from),
+      shown,
+    );
   };
   const lines = (await Promise.all((await containersOf(logs, siteId)).map(read))).flat();
   const newest = lines.sort(byTime).slice(-tail);
@@ -47,7 +53,7 @@ export async function readSiteLog(
 export async function followSiteLog(
   logs: SiteLogs,
   siteId: string,
-  { tail, after }: { tail: number; after: string | null },
+  { tail, after, masks }: Asked,
   signal: AbortSignal,
   deliver: (lines: SiteLogLine[]) => void,
 ): Promise<void> {
@@ -58,7 +64,7 @@ export async function followSiteLog(
   let from = after === null ? null : withNanoseconds(after);
 
   const readToItsEnd = async (containerId: string) => {
-    const shown = await lineMaker(logs.engine, containerId);
+    const shown = await lineMaker(logs.engine, containerId, masks);
     const parser = new LogParser();
     const last = lastOf.get(containerId) ?? from;
     const since = last === null ? null : engineTimeBefore(last);
@@ -88,7 +94,7 @@ export async function followSiteLog(
   let start = (containerId: string): unknown => held.push(containerId);
   logs.onStart(siteId, (containerId) => start(containerId), signal);
   if (from === null) {
-    const lines = await readSiteLog(logs, siteId, tail === 0 ? 1 : tail, null);
+    const lines = await readSiteLog(logs, siteId, { tail: tail === 0 ? 1 : tail, after: null, masks });
     from = lines.at(-1)?.at ?? null;
     if (tail > 0) for (const line of lines) await batches.add(line);
   }
@@ -96,10 +102,27 @@ export async function followSiteLog(
   for (const containerId of [...(await containersOf(logs, siteId)), ...held]) follow(containerId);
 }
 
+/** Long logs are masked a little at a time, so that the link's pings go out meanwhile. */
+async function inTurns<T, U>(items: readonly T[], make: (item: T) => U): Promise<U[]> {
+  const made: U[] = [];
+  let since = performance.now();
+  for (const item of items) {
+    made.push(make(item));
+    if (performance.now() - since < turnMs) continue;
+    await nextTurn();
+    since = performance.now();
+  }
+  return made;
+}
+
 /** What is shown of a container's entry: its secrets masked, then cut. */
-async function lineMaker(engine: Engine, containerId: string): Promise<(entry: LogEntry) => SiteLogLine> {
+async function lineMaker(
+  engine: Engine,
+  containerId: string,
+  masks: readonly string[],
+): Promise<(entry: LogEntry) => SiteLogLine> {
   const container = await engine.inspectContainer(containerId);
-  const redact = redactor(container ? secretsIn(container) : []);
+  const redact = redactor([...masks, ...(container ? secretsIn(container) : [])]);
   const replica = container?.labels["berth.database"] ? undefined : replicaOf(container?.labels ?? {});
   return ({ at, stream, text }) => {
     const shown = redact(printable(text));

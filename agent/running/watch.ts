@@ -1,12 +1,14 @@
 import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
-import type { ContainerEvent, Engine } from "../docker/engine.ts";
+import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import type { Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
+import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
-import { printable, redactor } from "../redact.ts";
-import type { Crash, PendingCrash, Records } from "./records.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
+import { takeOutDatabase } from "./databases-out.ts";
+import type { Crash, DatabaseCrash, PendingCrash, Records } from "./records.ts";
 
 export type Watched = {
   engine: Engine;
@@ -19,6 +21,8 @@ export type Watched = {
   onConnect: () => void;
   /** A version was taken out of service because it keeps exiting. */
   onCrash: (crash: Crash) => void;
+  /** A database's server was stopped because it keeps exiting. */
+  onDatabaseOut: (crash: DatabaseCrash) => void;
 };
 
 /** So many exits within so long are a crash loop: Docker's pauses between restarts let it come about in seconds. */
@@ -39,6 +43,8 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
       .catch((error) => log("error", "An event of a site was not kept", { error }));
   };
   for (const pending of records.crashes()) if (!pending.isOut) inOrder(() => takeOut(watched, pending));
+  for (const out of records.databasesOut())
+    if (!out.isOut) inOrder(async () => watched.onDatabaseOut(await takeOutDatabase(watched, out)));
   engine.watchContainers({ "berth.agent": agentId }, signal, {
     since: () => upTo,
     onConnect: watched.onConnect,
@@ -46,7 +52,6 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
       // The engine repeats the event of that very moment.
       if (upTo !== null && !isLater(event.time, upTo)) return;
       upTo = event.time;
-      // What keeps exiting is taken out of service only where the ingress serves it: a database is not.
       const siteId = ownerOf(event.labels);
       if (!siteId) return;
       if (event.action === "start") watched.onStart(siteId, event.containerId);
@@ -117,18 +122,25 @@ class SiteHistory {
     const at = millisecondsOf(time);
     const recent = [...(this.exits.get(containerId) ?? []), at].filter((one) => one > at - loopMs);
     this.exits.set(containerId, recent);
-    if (recent.length < loopExits || !serves(ingress, siteId, containerId)) return;
+    const isDatabase = Boolean(labels["berth.database"]);
+    if (recent.length < loopExits || !(isDatabase || serves(ingress, siteId, containerId))) return;
     this.exits.delete(containerId);
-    const [container, lines] = await Promise.all([
-      engine.inspectContainer(containerId),
-      engine.lastLines(containerId, shownLines),
-    ]);
-    // A newer version took its place meanwhile.
-    if (!container || !serves(ingress, siteId, containerId)) return;
+    const container = await engine.inspectContainer(containerId);
+    if (!container || !(isDatabase || serves(ingress, siteId, containerId))) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
-    const redact = redactor(secretsIn(container));
+    const exits = `exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped.`;
+    if (isDatabase) {
+      const lines = await engine.lastLines(containerId, shownLines);
+      const advice = lacksMemory
+        ? outOfMemory(labels)
+        : saysDiskFull(lines)
+          ? diskIsFull("start it again")
+          : seeLog;
+      const reason = `The database's server ${exits} ${advice}`;
+      return this.takeOut(siteId, container, reason, lines);
+    }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !this.out.has(one));
-    const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped. ${
+    const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} ${exits} ${
       lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
     }`;
     const addEvent = (detail: string) =>
@@ -138,10 +150,9 @@ class SiteHistory {
       this.out.add(containerId);
       return engine.stopContainer(containerId, stopGraceSeconds);
     }
-    const error = withLines(
-      reason,
-      lines.map((line) => redact(printable(line))),
-    );
+    const error = await lastWords(engine, container, reason);
+    // A newer version took its place meanwhile.
+    if (!serves(ingress, siteId, containerId)) return;
     const crash: Crash = {
       type: "crashed",
       siteId: siteId as Id<"site">,
@@ -153,11 +164,37 @@ class SiteHistory {
     records.addCrash(pending);
     await takeOut(this.watched, pending);
   }
+
+  private async takeOut(
+    id: string,
+    container: ContainerState,
+    reason: string,
+    lines: readonly string[],
+  ): Promise<void> {
+    const { records, onDatabaseOut } = this.watched;
+    const containerId = container.id;
+    const at = new Date().toISOString();
+    records.addEvent(id, containerId, { at, kind: "crash_loop", detail: reason });
+    const databaseId = id as Id<"database">;
+    const error = wordsOf(container, reason, lines);
+    const crash = { type: "databaseCrashed" as const, databaseId, at, error };
+    const out = { crash, containerId, isOut: false, isKnown: false };
+    records.addDatabaseOut(out);
+    onDatabaseOut(await takeOutDatabase(this.watched, out));
+  }
 }
 
+const seeLog = "See what its log says; start it again, or restore a backup into it.";
+
 /** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
-async function takeOut(
-  { engine, ingress, records, agentId, onCrash }: Watched,
+export async function takeOut(
+  {
+    engine,
+    ingress,
+    records,
+    agentId,
+    onCrash,
+  }: Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "onCrash">,
   pending: PendingCrash,
 ): Promise<void> {
   const { crash, containerId } = pending;
@@ -199,6 +236,19 @@ const outOfMemory = (labels: Record<string, string>): string => {
   const who = labels["berth.database"] ? "The database's server" : "The app";
   return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
 };
+
+/** A reason, and what the container printed last, without its secrets. */
+export async function lastWords(engine: Engine, container: ContainerState, reason: string): Promise<string> {
+  return wordsOf(container, reason, await engine.lastLines(container.id, shownLines));
+}
+
+function wordsOf(container: ContainerState, reason: string, lines: readonly string[]): string {
+  const redact = redactor(secretsIn(container));
+  return withLines(
+    reason,
+    lines.map((line) => redact(printable(line))),
+  );
+}
 
 /** The last lines that fit. */
 function withLines(reason: string, lines: string[]): string {

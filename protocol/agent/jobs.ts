@@ -98,6 +98,8 @@ export const DatabaseSpec = z.object({
     /** Thousandths of a core. */
     cpuMilli: z.number().int().positive(),
     pids: z.number().int().positive(),
+    /** Over it, the host says so; left out: any amount. */
+    diskGb: z.number().int().positive().optional(),
   }),
   /** The port of the host by which these sources reach it, and nobody else; left out: nobody. */
   publicAccess: z.object({ port: Port, allow: z.array(Network).min(1) }).optional(),

@@ -32,6 +32,7 @@ const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
 const RequestId = z.string().min(1).max(64);
 /** What a site runs. */
 const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
+const DatabaseCrash = { databaseId: idOf("database"), at: Timestamp };
 
 export const phases = ["clone", "build", "start", "swap"] as const;
 export type Phase = (typeof phases)[number];
@@ -97,6 +98,15 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("answer"), requestId: RequestId, answer: Answer, last: z.boolean() }),
   /** The version in service kept exiting and was stopped. Sent again after every reconnect until `crashAck`. */
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
+  /** A database's server kept exiting and was stopped at this time. Sent again until `databaseCrashAck`. */
+  z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),
+  /** What databases hold, as last measured. Sent after every connecting and every measuring, so one that is lost is made up for. */
+  z.object({
+    type: z.literal("diskUse"),
+    databases: z
+      .array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() }))
+      .max(5000),
+  }),
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
 
@@ -132,5 +142,6 @@ export const ToAgent = z.discriminatedUnion("type", [
   /** Nobody waits for further answers. */
   z.object({ type: z.literal("endAsk"), requestId: RequestId }),
   z.object({ type: z.literal("crashAck"), ...Version }),
+  z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
 ]);
 export type ToAgent = z.infer<typeof ToAgent>;

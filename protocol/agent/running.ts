@@ -49,6 +49,8 @@ export const Question = z.discriminatedUnion("kind", [
     after: Timestamp.nullable(),
     /** Answers go on until `endAsk`. */
     follow: z.boolean(),
+    /** Secrets to mask beside those the containers were given. */
+    masks: z.array(z.string()).default([]),
   }),
   z.object({ kind: z.literal("metrics"), siteId: Watched }),
   z.object({ kind: z.literal("events"), siteId: Watched }),

@@ -28,6 +28,10 @@ export const Backup = z
   .meta({ id: "Backup" });
 export type Backup = z.infer<typeof Backup>;
 
+/** It is not shown any more; its file goes within minutes, once no host works on it. */
+export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELETING") });
+export type BackupDeleted = z.infer<typeof BackupDeleted>;
+
 export const BackupListQuery = ListQuery.extend({ databaseId: z.string().min(1).max(100).optional() });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 

@@ -4,11 +4,11 @@ import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
-import { EnvKey, SiteName } from "./sites.ts";
+import { EnvKey, LabelName } from "./sites.ts";
 
 export const DatabaseCreate = z
   .strictObject({
-    name: SiteName,
+    name: LabelName,
     type: z.enum(databaseTypes),
     packId: z.string().max(100).optional(),
     region: z.string().max(50).optional(),
@@ -43,6 +43,8 @@ export const Database = z
     status: z.enum(databaseStatuses),
     /** Why it does not run, or was not changed as asked. */
     error: z.string().nullable(),
+    /** What its owner should do something about, such as data that its pack has no room for. */
+    notice: z.string().nullable(),
     packId: z.string(),
     /** What it is to have: when the change is paid, or from the next renewal on. */
     nextPackId: z.string().nullable(),

@@ -14,7 +14,7 @@ import {
   Credits,
   Transaction,
 } from "./credits.ts";
-import { Backup, BackupLink, BackupListQuery } from "./backups.ts";
+import { Backup, BackupDeleted, BackupLink, BackupListQuery } from "./backups.ts";
 import {
   Database,
   DatabaseActionAccepted,
@@ -433,7 +433,8 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/credentials",
     tag: "Databases",
-    summary: "User, password and connection string",
+    summary:
+      "User, password and connection string; from outside as well, with the PEM of whom to verify, where it is open",
     access: "key",
     answers: [{ status: 200, schema: DatabaseCredentials }],
     refusals: ["payment_required"],
@@ -593,6 +594,15 @@ export const operations = {
     summary: "One backup",
     access: "key",
     answers: [{ status: 200, schema: Backup }],
+  },
+  deleteBackup: {
+    method: "delete",
+    path: "/backups/{id}",
+    tag: "Databases",
+    summary: "Delete a backup, or cancel one that is under way; refused while it is being restored",
+    access: "key",
+    answers: [{ status: 202, schema: BackupDeleted }],
+    refusals: ["conflict"],
   },
   linkBackup: {
     method: "post",

@@ -34,7 +34,7 @@ export type SiteSample = z.infer<typeof SiteSample>;
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
-/** `restart` is Docker's own, after an exit; `disk_full`: the volumes hold more than the pack has. */
+/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has. */
 export const siteEventKinds = ["start", "restart", "stop", "exit", "oom", "crash_loop", "disk_full"] as const;
 
 export const SiteEvent = z

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defaultTimeoutSeconds, TimeoutSeconds } from "./commands.ts";
 import { Timestamp } from "./common.ts";
-import { command, SiteName } from "./sites.ts";
+import { command, LabelName } from "./sites.ts";
 
 const field = "(?:[0-9*,/-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+";
 
@@ -18,7 +18,7 @@ export const CronExpression = z
   );
 
 const settings = {
-  name: SiteName,
+  name: LabelName,
   cron: CronExpression,
   command,
   timeoutSeconds: TimeoutSeconds,

@@ -4,8 +4,11 @@ import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } 
 import { Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
-/** A DNS label: site names become host names. */
-export const SiteName = z
+/** Unique in an account. A site's host name is made from it. */
+export const SiteName = z.string().regex(/^[a-z0-9-]{1,63}$/, "1–63 of a–z, 0–9 and -");
+
+/** A DNS label. */
+export const LabelName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
 
@@ -100,13 +103,15 @@ const sourceSettings = {
   ...registryLogin,
 };
 
+const Region = z.string().max(50);
+
 const createBase = {
   name: SiteName,
   ...z.object(runSettings).partial().shape,
   port: Port.default(3000),
   packId: z.string().max(100).optional(),
   billingTerm: z.literal([...billingTermsMonths]).default(1),
-  region: z.string().max(50).optional(),
+  region: Region.optional(),
 };
 
 export const SiteCreate = z
@@ -193,6 +198,10 @@ export const SiteSettings = z
     gitToken: sourceSettings.gitToken.nullable().optional(),
     registryUsername: registryLogin.registryUsername.nullable().optional(),
     registryPassword: registryLogin.registryPassword.nullable().optional(),
+    region: Region.nullable().optional().meta({
+      description:
+        "Where the site is to run; null: anywhere. A site that has a host stays on it: this is asked when it is placed the next time, as when its host is drained.",
+    }),
   })
   .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
   .meta({ id: "SiteSettings" });

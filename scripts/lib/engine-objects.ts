@@ -4,9 +4,10 @@ import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { run, succeeds } from "./command.ts";
 
 /** The agent's name on the engine's labels; agent/config.ts derives it the same way. */
-const agentIdOf = (hostToken: string) => createHash("sha256").update(hostToken).digest("hex").slice(0, 16);
+export const agentIdOf = (hostToken: string) =>
+  createHash("sha256").update(hostToken).digest("hex").slice(0, 16);
 
-const lines = async (...args: string[]): Promise<string[]> =>
+export const lines = async (...args: string[]): Promise<string[]> =>
   (await run("docker", args)).split("\n").filter(Boolean);
 
 const sitesOf = (hostToken: string) => `label=berth.agent=${agentIdOf(hostToken)}`;
@@ -50,12 +51,12 @@ export async function removeSites(hostToken: string): Promise<void> {
   );
   const ids = found.map((line) => line.split(" ")[0] ?? "");
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
-  const ofDatabases = ["--filter", sitesOf(hostToken), "--filter", "label=berth.database"];
-  // A stopped database has nothing else.
+  // A stopped database has nothing else, and a site's outlive its containers.
   const volumes = await lines(
     "volume",
     "ls",
-    ...ofDatabases,
+    "--filter",
+    sitesOf(hostToken),
     "--format",
     '{{.Name}} {{.Label "berth.account"}}',
   );
@@ -70,12 +71,19 @@ export async function removeSites(hostToken: string): Promise<void> {
     "--format",
     "{{.Repository}}:{{.Tag}}",
   );
-  for (const image of images.filter((name) => name.startsWith("berth-site/"))) {
-    const label = ["--format", '{{index .Config.Labels "berth.site"}}', image];
-    // Another service on this engine may have removed its own just now.
-    const [siteId] = await lines("image", "inspect", ...label).catch(() => []);
-    if (siteId === undefined) continue;
-    const repository = createHmac("sha256", hostToken).update(siteId).digest("hex").slice(0, 32);
-    if (image.startsWith(`berth-site/${repository}:`)) await succeeds("docker", ["rmi", image]);
-  }
+  for (const image of images.filter((name) => name.startsWith("berth-site/")))
+    if (image.startsWith(`${await repositoryOf(image, hostToken)}:`))
+      await succeeds("docker", ["rmi", image]);
 }
+
+/** The repository that this host's token makes of the site an image names; undefined where it names none. */
+export async function repositoryOf(image: string, hostToken: string): Promise<string | undefined> {
+  const label = ["--format", '{{index .Config.Labels "berth.site"}}', image];
+  // Another service on this engine may have removed its own just now.
+  const [siteId] = await lines("image", "inspect", ...label).catch(() => []);
+  return siteId === undefined ? undefined : imageRepository(hostToken, siteId);
+}
+
+/** As agent/config.ts makes it. */
+export const imageRepository = (hostToken: string, siteId: string): string =>
+  `berth-site/${createHmac("sha256", hostToken).update(siteId).digest("hex").slice(0, 32)}`;

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, publicAddressOf } from "../../agent/build/address.ts";
 import { detect } from "../../agent/build/detect/index.ts";
@@ -7,7 +9,7 @@ import { parseInstructions } from "../../agent/build/instructions.ts";
 import { startLine } from "../../agent/build/start-line.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
 import { parseListeners } from "../../agent/docker/listening.ts";
-import { siteContainer } from "../../agent/docker/specs.ts";
+import { agentLabels, commandContainer, siteContainer } from "../../agent/docker/specs.ts";
 import { JobError } from "../../agent/host.ts";
 import { sourcesOf } from "../support/sources.ts";
 
@@ -209,6 +211,28 @@ describe("a site's container", () => {
 
   it("gets its runtime variables and its port, and no build variable", () => {
     expect(spec.Env).toEqual(["A=1", "PORT=3000"]);
+  });
+
+  it("shows none of its image's own labels that the agent goes by, nor does a command's", () => {
+    const files = readdirSync("agent", { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".ts"),
+    );
+    const named = files.flatMap((name) =>
+      Array.from(
+        readFileSync(join("agent", name), "utf8").matchAll(/"(berth\.[a-z-]+)"/g),
+        ([, label]) => label,
+      ),
+    );
+    expect(named).toContain("berth.copy");
+    expect(new Set(agentLabels)).toEqual(new Set(named));
+    const args = { run, deploymentId: "dep_1", commandId: "cmd_1", command: "true", timeoutSeconds: 1 };
+    const command = commandContainer("agent", args as never, { jobId: "job_1", attempt: 1 }, "image");
+    for (const { Labels } of [spec, command])
+      expect(Object.keys(Labels)).toEqual(expect.arrayContaining(agentLabels));
+    for (const label of ["berth.copy", "berth.command", "berth.commands-of", "berth.database", "berth.job"])
+      expect(spec.Labels[label]).toBe("");
+    expect(command.Labels["berth.site"]).toBe("");
+    expect(command.Labels["berth.copy"]).toBe("");
   });
 
   it("of the same settings is the same, of others another", () => {

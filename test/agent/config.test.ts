@@ -1,7 +1,6 @@
 import { inspect } from "node:util";
 import { expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
-import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 
 const token = `hst_0${"a".repeat(43)}`;
@@ -59,17 +58,35 @@ it("names images so that another site's or host's cannot be guessed, and keeps t
   expect(new Set([name, config.imageRepository("site_2"), other.imageRepository("site_1")]).size).toBe(3);
 });
 
+const ingress = { address: "0.0.0.0", port: 80, responderPort: 5300, tls: null };
+
 it("the ingress is replaced when anything of it changes, and left alone when nothing does", () => {
-  const mark = (port: number, agentId = "a") =>
-    ingressContainer(agentId, caddyConfig({ address: "0.0.0.0", port, responderPort: 5300 })).spec.Labels[
-      "berth.config"
-    ];
+  const mark = (port: number, tlsPort?: number) =>
+    ingressContainer("a", {
+      ...ingress,
+      port,
+      tls: tlsPort === undefined ? null : { port: tlsPort, statusPort: 5301 },
+    }).spec.Labels["berth.config"];
   expect(mark(80)).toBe(mark(80));
-  expect(mark(80)).not.toBe(mark(8080));
+  expect(new Set([mark(80), mark(8080), mark(80, 443), mark(80, 8443)]).size).toBe(4);
+});
+
+it("sites are served by https where BERTH_TLS_PORT names a port, and by http only where it is empty or missing", () => {
+  const tls = (more: object) => readConfig({ ...least, ...more }).ingress.tls;
+  expect(tls({})).toBe(null);
+  expect(tls({ BERTH_TLS_PORT: "" })).toBe(null);
+  expect(tls({ BERTH_TLS_PORT: "443" })).toMatchObject({ port: 443, statusPort: 5301 });
+  for (const wrong of [
+    { BERTH_TLS_PORT: "https" },
+    { BERTH_TLS_PORT: "443", BERTH_ACME_DIRECTORY: "http://acme.example.com" },
+    { BERTH_TLS_PORT: "443", BERTH_ACME_EMAIL: "nobody" },
+    { BERTH_TLS_PORT: "443", BERTH_ACME_CA_FILE: "/does/not/exist" },
+  ])
+    expect(() => tls(wrong)).toThrow(/BERTH_/);
 });
 
 it("the ingress may bind low ports, and nothing else of the host", () => {
-  const { spec } = ingressContainer("a", caddyConfig({ address: "0.0.0.0", port: 80, responderPort: 5300 }));
+  const { spec } = ingressContainer("a", ingress);
   expect(spec.HostConfig).toMatchObject({
     CapDrop: ["ALL"],
     CapAdd: ["NET_BIND_SERVICE"],

@@ -212,6 +212,26 @@ it("an image that cannot be had ends a provisioning with a reason, and leaves no
   expect(await leftOf(spec)).toBe("");
 });
 
+it("a rotation is held up by no lock of a customer's: it ends with a reason, and the old login is out", async () => {
+  const spec = specOf("postgresql", "locked");
+  const old = first(spec);
+  const next = loginOf(spec.databaseName, 2);
+  await does("database.provision", spec);
+  await does("database.rotate", { ...spec, logins: [old, next] });
+  await ask(spec, old, "SET ROLE NONE; CREATE TABLE held (word text); GRANT ALL ON held TO PUBLIC");
+  const locked = ask(spec, next, "BEGIN; LOCK TABLE held; SELECT pg_sleep(300)").catch(() => "cut");
+  const locks =
+    "SELECT count(*) FROM pg_locks WHERE relation = 'held'::regclass AND mode = 'AccessExclusiveLock'";
+  await vi.waitUntil(async () => (await ask(spec, next, locks)) === "1", { timeout: 20_000, interval: 100 });
+  await expect(does("database.rotate", { ...spec, logins: [next] })).rejects.toThrow(
+    /logins could not be set: try again, or restart the database first/,
+  );
+  await expect(ask(spec, old, "SELECT 1")).rejects.toThrow();
+  await does("database.restart", { ...spec, logins: [next] });
+  expect(await locked).toBe("cut");
+  expect(await ask(spec, next, "SELECT count(*) FROM held")).toBe("0");
+});
+
 describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
   const spec = specOf(type);
   const { write, read, linger, forbidden, tuned } = clients[type];

@@ -9,6 +9,7 @@ import { deploySite } from "../../agent/handlers/deploy-site.ts";
 import type { Host, Ingress, JobRun } from "../../agent/host.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
+import { formatId } from "../../protocol/ids.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 
 let folder: string;
@@ -31,8 +32,11 @@ function write(name: string, megabytes: number): string {
 }
 
 /** A site whose container wrote 2 MB, beside its volumes. */
-function siteWith(volumes: Record<string, string>, changes: { diskGb?: number; own?: string | null } = {}) {
-  const { diskGb = 0, own = write("own", 2) } = changes;
+function siteWith(
+  volumes: Record<string, string>,
+  changes: { diskGb?: number; own?: string | null; ownVolumes?: string[] } = {},
+) {
+  const { diskGb = 0, own = write("own", 2), ownVolumes = [] } = changes;
   let walks = 0;
   const engine = {
     volumes: () => {
@@ -42,7 +46,8 @@ function siteWith(volumes: Record<string, string>, changes: { diskGb?: number; o
         all.map(([name, path]) => ({ name, labels: { "berth.volume": name }, folder: path })),
       );
     },
-    inspectContainer: () => Promise.resolve({ ownFolder: own, labels: { "berth.disk": String(diskGb) } }),
+    inspectContainer: () =>
+      Promise.resolve({ ownFolder: own, ownVolumes, labels: { "berth.disk": String(diskGb) } }),
   } as unknown as Engine;
   const ingress = {
     current: () => [{ containerId: "c", address: "10.0.0.2", port: 1 }],
@@ -65,6 +70,11 @@ describe("what a site holds on disk", () => {
       totalMb: expect.closeTo(6, 0),
     });
     expect(use.totalMb("s")).toBeCloseTo(6, 0);
+  });
+
+  it("counts volumes without a name, which an image may ask for", async () => {
+    const { use } = siteWith({}, { ownVolumes: [write("nameless", 3)] });
+    expect((await use.of("s", 0)).totalMb).toBeCloseTo(5, 0);
   });
 
   it("is not known where the engine's driver has no folder of the container's, or the files are not here", async () => {
@@ -93,16 +103,40 @@ describe("what a site holds on disk", () => {
 
   it("is said to be too much once, until it was less", async () => {
     const path = write("data", 1);
-    const { use } = siteWith({ data: path }, { diskGb: 0.0005 });
-    const kinds = () => records.events("s").map(({ kind, detail }) => `${kind} ${detail.slice(0, 30)}`);
+    const { use } = siteWith({ data: path }, { diskGb: 0.0005, own: write("own", 0) });
+    const kinds = () => records.events("s").map(({ kind, detail }) => `${kind} ${detail.slice(0, 27)}`);
     await use.of("s", -1);
     await use.of("s", -1);
-    expect(kinds()).toEqual(["disk_full The site's volumes hold 0.0 GB"]);
+    expect(kinds()).toEqual(["disk_full The site is over its disk: "]);
     rmSync(join(path, "file"));
     await use.of("s", -1);
     write("data", 1);
     await use.of("s", -1);
     expect(kinds()).toHaveLength(2);
+  });
+
+  it("is of a database what the volume it runs on holds, and it is told when that is more than its pack has", async () => {
+    const databaseId = formatId("database", 1, new Uint8Array(10));
+    const labels = { "berth.volume": "now", "berth.disk": "0.0015" };
+    const folders = { now: write("now", 1), "of a restore": write("restore", 5) };
+    const engine = {
+      volumes: () =>
+        Promise.resolve(Object.entries(folders).map(([name, path]) => ({ name, labels: {}, folder: path }))),
+      inspectContainer: () => Promise.resolve({ labels }),
+    } as unknown as Engine;
+    const ingress = { current: () => null } as unknown as Ingress;
+    const use = new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) });
+    expect(use.databases()).toEqual([]);
+    await use.of(databaseId, -1);
+    expect(use.databases()).toEqual([{ databaseId, usedMb: expect.closeTo(1, 0) }]);
+    expect(records.events(databaseId)).toEqual([]);
+    write("now", 3);
+    await use.of(databaseId, -1);
+    await use.of(databaseId, -1);
+    expect(use.databases()).toEqual([{ databaseId, usedMb: expect.closeTo(3, 0) }]);
+    expect(records.events(databaseId)).toMatchObject([
+      { kind: "disk_full", detail: expect.stringMatching(/^The database holds .* larger pack, or delete/) },
+    ]);
   });
 
   it("is what lies there, not where its links lead", async () => {

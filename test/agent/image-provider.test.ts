@@ -110,6 +110,7 @@ describe("a deployment", () => {
       isolation: { demand: () => Promise.resolve() } as Host["isolation"],
       buildRoom: {
         memoryMb: 1,
+        disk: () => Promise.resolve(null),
         demandDisk: () => Promise.resolve(),
         enter: () => Promise.resolve({ signal: never, end: () => undefined }),
       },

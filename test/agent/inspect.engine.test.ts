@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { containerName } from "../../agent/databases/container.ts";
 import { openInspection, type Inspection } from "../../agent/databases/inspect/index.ts";
-import { runningDatabases } from "../../agent/databases/running.ts";
+import { openRunningDatabases } from "../../agent/databases/running.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
@@ -336,17 +336,17 @@ describe("a postgresql database", () => {
   });
 
   it("shows its log under its own id, without the passwords, and is counted as running", async () => {
-    const lines = await readSiteLog(
-      { engine, agentId, onStart: () => undefined },
-      spec.databaseId,
-      1000,
-      null,
-    );
+    const lines = await readSiteLog({ engine, agentId, onStart: () => undefined }, spec.databaseId, {
+      tail: 1000,
+      after: null,
+      masks: [],
+    });
     const text = lines.map((line) => line.text).join("\n");
     expect(text).toContain("syntax error");
     expect(text).not.toContain(spec.adminPassword);
     expect(text).not.toContain(server.login.password);
-    expect((await runningDatabases(engine, agentId)).get(spec.databaseId)).toMatch(/^[0-9a-f]{64}$/);
+    const running = await openRunningDatabases(engine, agentId).list();
+    expect(running.get(spec.databaseId)).toMatch(/^[0-9a-f]{64}$/);
     expect(await docker("top", containerName(spec.databaseId), "-eo", "pid,args")).not.toContain(
       server.login.password,
     );

@@ -1,9 +1,9 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
-import { networkInterfaces } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -14,6 +14,11 @@ import { parseDestination } from "../../agent/isolation/addresses.ts";
 import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits.ts";
 import { giveOwnGroup, groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
+import { diskAt } from "../../agent/isolation/disk.ts";
+import type { Ingress } from "../../agent/host.ts";
+import { DiskGuard } from "../../agent/running/disk-guard.ts";
+import { DiskUse } from "../../agent/running/disk-use.ts";
+import { openRecords, type Crash } from "../../agent/running/records.ts";
 import { bridgeName, siteBridgePattern } from "../../agent/isolation/rules.ts";
 
 const engine = createEngine({
@@ -34,13 +39,13 @@ type Site = { id: string; address: string };
 const listen = 'require("net").createServer((s) => s.on("error", () => {}).end("hello")).listen(3000);';
 
 /** A site as the agent makes it; it listens on port 3000 and says hello. */
-async function startSite(account: Account, code = "", limits = {}): Promise<Site> {
+async function startSite(account: Account, code = "", limits = {}, siteId?: string): Promise<Site> {
   const accountId = accounts[account];
   const network = networkName(accountId);
   await engine.ensureNetwork(network, bridgeName(agentId, network), { "berth.test": agentId });
   const hello = `${listen}${code}`;
   const run = {
-    siteId: `site_${containers.length}${agentId}`,
+    siteId: siteId ?? `site_${containers.length}${agentId}`,
     accountId,
     hostnames: ["a.localhost"],
     port: 3000,
@@ -383,4 +388,64 @@ it("a memory hog is killed alone", async () => {
   expect((await engine.inspectContainer(sibling.id))?.pid).toBe(before?.pid);
   expect(await hostReaches(sibling)).toBe("open");
   await engine.removeContainer(hog.id);
+});
+
+it("a disk hog is stopped alone once the disk is short, with the reason, and what it wrote is gone", async () => {
+  const limits = { diskGb: 0.1 };
+  const [hogId, withinId] = [`site_hog${agentId}`, `site_within${agentId}`];
+  // Without end, and never more than 512 MB.
+  const fill =
+    'const fs=require("fs"),f=fs.openSync("/tmp/full","w"),b=Buffer.alloc(1048576,1);let n=0;' +
+    "setInterval(()=>fs.writeSync(f,b,0,b.length,(n++%512)*b.length),5);";
+  const within = await startSite(
+    "other",
+    'require("fs").writeFileSync("/tmp/some",Buffer.alloc(8388608,1))',
+    limits,
+    withinId,
+  );
+  const hog = await startSite("other", fill, limits, hogId);
+  const folder = mkdtempSync(join(tmpdir(), "berth-hog-"));
+  const records = openRecords(join(folder, "running.db"));
+  const serving = new Map([
+    [hogId, hog],
+    [withinId, within],
+  ]);
+  const ingress = {
+    current: (siteId: string) => {
+      const one = serving.get(siteId);
+      return one ? [{ containerId: one.id }] : "parked";
+    },
+    withdraw: (siteId: string) => Promise.resolve(void serving.delete(siteId)),
+  } as unknown as Ingress;
+  const { rootDirectory } = await engine.facts();
+  const diskUse = new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) });
+  const crashes: Crash[] = [];
+  const guard = new DiskGuard({
+    engine,
+    ingress,
+    records,
+    agentId,
+    diskUse,
+    // As full as the agent would find a small disk.
+    disk: async () => ({ ...(await diskAt(rootDirectory))!, freeBytes: 1e9 - written() }),
+    minFreeMb: 1e9 / 1024 ** 2,
+    onCrash: (crash) => crashes.push(crash),
+  });
+  const ownFolder = (await engine.inspectContainer(hog.id))!.ownFolder!;
+  const written = () => statSync(join(ownFolder, "tmp/full"), { throwIfNoEntry: false })?.size ?? 0;
+  try {
+    await vi.waitUntil(() => written() > 120 * 1024 ** 2, { timeout: 60_000 });
+    await guard.look();
+    expect(crashes).toMatchObject([
+      { siteId: hogId, error: expect.stringMatching(/wrote more than its pack's disk and was stopped/) },
+    ]);
+    expect(records.events(hogId).map(({ kind }) => kind)).toEqual(["disk_full"]);
+    expect(await engine.inspectContainer(hog.id)).toBeNull();
+    expect(existsSync(ownFolder)).toBe(false);
+    expect((await engine.inspectContainer(within.id))?.running).toBe(true);
+    for (const each of [within, sibling]) expect(await hostReaches(each)).toBe("open");
+  } finally {
+    records.close();
+    rmSync(folder, { recursive: true });
+  }
 });

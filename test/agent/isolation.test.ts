@@ -139,6 +139,10 @@ it("our chain is asked before any rule of others, and moved there once when it i
     insert,
     ["-D", "INPUT", "3"],
   ]);
+  expect(hookCommands(`-A FORWARD -j ufw\n-A INPUT -j ufw\n-A INPUT -j ${chain}\n`, "INPUT", chain)).toEqual([
+    insert,
+    ["-D", "INPUT", "3"],
+  ]);
 });
 
 it("a bridge's name fits the kernel, is the same for the same network and matches the rules' pattern", () => {

@@ -60,7 +60,12 @@ let stop: () => Promise<void>;
 let handler: Handler;
 
 const startRunner = (slots: number) =>
-  new Runner({ host: {} as Host, journal, handle: (_host, job, run) => handler(job, run), slots });
+  new Runner({
+    host: { engine: {}, ingress: {} } as Host,
+    journal,
+    handle: (_host, job, run) => handler(job, run),
+    slots,
+  });
 
 const idleDesk = {
   connected: () => undefined,

@@ -48,11 +48,22 @@ const deployJob = (): Job<"site.deploy"> => ({
 });
 
 type Work = {
+  host: Host;
   job: Job;
   run: JobRun;
   resolve: (result: unknown) => void;
   reject: (error: unknown) => void;
 };
+
+/** What handlers asked of the engine, and of what is on its way out. */
+let removed: string[];
+let retired: PromiseWithResolvers<void>;
+const host = {
+  engine: { removeContainer: (id: string) => Promise.resolve(void removed.push(id)) },
+  ingress: { current: () => "parked" },
+  retire: (siteId: string) => void removed.push(siteId),
+  retired: () => retired.promise,
+} as unknown as Host;
 
 let folder: string;
 let journal: Journal;
@@ -74,14 +85,18 @@ beforeEach(() => {
   journal = openJournal(join(folder, "journal.db"));
   sent = [];
   work = [];
+  removed = [];
+  retired = Promise.withResolvers();
+  retired.resolve();
   runner = new Runner({
-    host: {} as Host,
+    host,
     journal,
     slots: 2,
     commandSlots: 1,
-    handle: (_host, job, run) =>
+    graceMs: 20,
+    handle: (means, job, run) =>
       new Promise((resolve, reject) => {
-        work.push({ job, run, resolve, reject });
+        work.push({ host: means, job, run, resolve, reject });
       }),
   });
   connect();
@@ -204,6 +219,75 @@ describe("jobs", () => {
     expect([...frames("done"), ...frames("failed")]).toEqual([]);
     expect(journal.unacknowledged()).toEqual([]);
     expect(work).toHaveLength(1);
+  });
+});
+
+describe("a job that does not heed its end", () => {
+  const offerShort = (job: Job, attempt = 1) => runner.receive({ type: "job", job, attempt, timeoutMs: 1 });
+  const roomIs = (free: number) => vi.waitUntil(() => frames("ready").at(-1)?.free === free);
+
+  it("is reported with the reason, and gives its slot back", async () => {
+    const jobs = [stopJob(), stopJob()];
+    for (const job of jobs) offerShort(job);
+    await answered(2);
+    for (const { id } of jobs)
+      expect(frames("failed").find(({ jobId }) => jobId === id)?.error).toMatch(/did not end within/);
+    await roomIs(2);
+    expect(runner.leases().running).toEqual([]);
+  });
+
+  it("keeps its site's lane for a moment only: what comes next for the site begins", async () => {
+    const siteId = newId("site");
+    offerShort(stopJob(siteId));
+    const next = stopJob(siteId);
+    offer(next);
+    const [, second] = await begun(2);
+    expect(second?.job.id).toBe(next.id);
+  });
+
+  it.each(["comes through", "fails"])("reports once, though it %s later", async (later) => {
+    const job = stopJob();
+    offerShort(job);
+    const [only] = await begun(1);
+    await answered(1);
+    await roomIs(2);
+    const before = sent.length;
+    only?.run.phase("swap");
+    only?.run.log("too late");
+    if (later === "fails") only?.reject(new Error("too late"));
+    else only?.resolve({});
+    await new Promise(setImmediate);
+    expect(sent.slice(before)).toEqual([]);
+    expect(journal.unacknowledged()).toMatchObject([{ type: "failed", jobId: job.id }]);
+  });
+
+  it("reaches neither engine nor ingress any more once it was given up, as the next attempt may be at work", async () => {
+    const job = stopJob();
+    offer(job);
+    const [first] = await begun(1);
+    offer(job, 2);
+    const [, second] = await begun(2);
+    await expect(first?.host.engine.removeContainer("made-by-both")).rejects.toThrow(/given up/);
+    first?.host.retire(newId("site"), []);
+    expect(removed).toEqual([]);
+    expect(first?.host.ingress.current(newId("site"))).toBe("parked");
+    await second?.host.engine.removeContainer("own");
+    expect(removed).toEqual(["own"]);
+    second?.resolve({});
+    await answered(1);
+    expect([...frames("done"), ...frames("failed")]).toMatchObject([{ type: "done", attempt: 2 }]);
+  });
+
+  it("still leaves nothing behind of what it had asked to be removed, and waits for that a moment only", async () => {
+    const job = stopJob();
+    offer(job);
+    const [only] = await begun(1);
+    only?.run.afterwards(() => only.host.engine.removeContainer("left"));
+    only?.run.afterwards(() => new Promise(() => undefined));
+    runner.receive({ type: "cancel", jobId: job.id, attempt: 1 });
+    await answered(1);
+    await roomIs(2);
+    expect(removed).toEqual(["left"]);
   });
 });
 

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { openRunningDatabases } from "../../agent/databases/running.ts";
 import type { ContainerEvent, Engine } from "../../agent/docker/engine.ts";
 import {
   engineTimeBefore,
@@ -14,8 +15,9 @@ import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
-import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
-import { sumOf, usedBetween } from "../../agent/running/sampler.ts";
+import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
+import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
+import { startSampling, sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
@@ -135,14 +137,14 @@ describe("a sample", () => {
       "sys/fs/cgroup/system.slice/docker-c1.scope/memory.stat": "anon 60\ninactive_file 30\n",
     },
   };
-  it.each(Object.entries(kernels))("comes from the files of %s", async (_, files) => {
+  it.each(Object.entries(kernels))("comes from the files of %s", (_, files) => {
     for (const [path, text] of Object.entries({ ...files, "proc/7/net/dev": devices })) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), text);
     }
-    expect(await readUsage("c1", 7, folder)).toEqual(usage);
-    expect(await readUsage("c2", 7, folder)).toBeNull();
-    expect(await readUsage("c1", 8, folder)).toBeNull();
+    expect(readUsage("c1", 7, folder)).toEqual(usage);
+    expect(readUsage("c2", 7, folder)).toBeNull();
+    expect(readUsage("c1", 8, folder)).toBeNull();
   });
 });
 
@@ -205,6 +207,73 @@ describe("what the host keeps of its sites", () => {
     records.keepOnly([], new Date("2026-01-01T02:00:00Z"));
     expect(records.events(siteId)).toEqual([]);
   });
+
+  it("stays while only others go", () => {
+    const ids = ["a", "b", "c", "d", "e"];
+    for (const hour of [0, 1, 2]) {
+      const at = new Date(Date.UTC(2026, 0, 1, hour));
+      records.addSamples(
+        at,
+        60_000,
+        ids.map((id) => [id, sample]),
+      );
+      // Of e the last event is two hours old, of the others none is older than the moment.
+      for (const id of ids.slice(0, hour === 0 ? 5 : 4))
+        records.addEvent(id, id, { at: at.toISOString(), kind: "exit", detail: "" });
+    }
+    const left = () => ids.map((id) => [records.samples(id).length, records.events(id).length]);
+    records.keepOnly(["b", "d"], new Date("2026-01-01T02:00:00Z"));
+    expect(left()).toEqual([
+      [0, 3],
+      [3, 3],
+      [0, 3],
+      [3, 3],
+      [0, 0],
+    ]);
+  });
+});
+
+it("a minute's samples of a hundred sites ask the engine nothing, unless a container has started or ended", async () => {
+  const ids = Array.from({ length: 100 }, (_, index) => `c${index}`);
+  const asked: string[] = [];
+  const engine = {
+    inspectContainer: (id: string) => {
+      asked.push(id);
+      return Promise.resolve({ running: true, pid: 1 });
+    },
+    listContainers: () => {
+      asked.push("databases");
+      return Promise.resolve([{ id: "d", running: true, labels: { "berth.database": "db" } }]);
+    },
+  } as unknown as Engine;
+  const ingress = {
+    sites: () => ids,
+    current: (id: string) => [{ containerId: id, address: "10.0.0.2", port: 3000 }],
+  } as unknown as Ingress;
+  const usage = { cpuNanoseconds: 1, memoryBytes: 1, receivedBytes: 1, sentBytes: 1 };
+  const databases = openRunningDatabases(engine, "a");
+  const over = new AbortController();
+  startSampling(
+    {
+      engine,
+      ingress,
+      records,
+      intervalMs: 20,
+      databases: databases.list,
+      diskMb: () => null,
+      read: () => usage,
+    },
+    over.signal,
+  );
+  const sampled = (count: number) =>
+    vi.waitUntil(() => [...ids, "db"].every((id) => records.samples(id).length >= count));
+  await sampled(3);
+  expect(asked.toSorted()).toEqual([...ids, "d", "databases"].toSorted());
+  databases.changed();
+  await vi.waitUntil(() => asked.length > 102);
+  await sampled(6);
+  over.abort();
+  expect(asked.slice(102)).toEqual(["databases"]);
 });
 
 /** An engine and an ingress that do what is asked of them, and say so. */
@@ -236,7 +305,7 @@ function world(ids = ["c1"]) {
     engine,
     ingress,
     done,
-    diskUse: { soon: () => Promise.resolve(null) },
+    diskUse: { soon: () => Promise.resolve(null), databases: () => [] },
     serve: (now: string[] | "parked") => (served = now === "parked" ? now : targets(now)),
     emit: (
       action: ContainerEvent["action"],
@@ -260,10 +329,23 @@ function world(ids = ["c1"]) {
   };
 }
 
-function watch(on: ReturnType<typeof world>, onCrash: (crash: Crash) => void = () => undefined): void {
+function watch(
+  on: Pick<ReturnType<typeof world>, "engine" | "ingress">,
+  onCrash: (crash: Crash) => void = () => undefined,
+  onDatabaseOut: (crash: DatabaseCrash) => void = () => undefined,
+): void {
   const nothing = () => undefined;
   watchSites(
-    { ...on, records, agentId: "a", onStart: nothing, onEnd: nothing, onConnect: nothing, onCrash },
+    {
+      ...on,
+      records,
+      agentId: "a",
+      onStart: nothing,
+      onEnd: nothing,
+      onConnect: nothing,
+      onCrash,
+      onDatabaseOut,
+    },
     new AbortController().signal,
   );
 }
@@ -400,5 +482,157 @@ describe("a crash", () => {
       { type: "answer", requestId: "r", answer: { kind: "events", events: [] }, last: true },
     ]);
     desk.disconnected();
+  });
+});
+
+describe("a database's server that keeps exiting", () => {
+  const databaseId = formatId("database", 1, new Uint8Array(10));
+
+  /** A host with that one database. */
+  function databaseWorld(lines = ["invalid checkpoint record", "the key is hunter22"]) {
+    let container: { id: string; running: boolean; startedAt: Date } | null = {
+      id: "d1",
+      running: true,
+      startedAt: new Date(0),
+    };
+    let emit: (event: ContainerEvent) => void = () => undefined;
+    const done: string[] = [];
+    const env = ["POSTGRES_PASSWORD=hunter22"];
+    const engine = {
+      watchContainers: (_labels: unknown, _signal: unknown, watcher: { onEvent: typeof emit }) => {
+        emit = watcher.onEvent;
+      },
+      inspectContainer: () =>
+        Promise.resolve(container && { ...container, env, labels: { "berth.database": databaseId } }),
+      lastLines: () => Promise.resolve(lines),
+      stopContainer: (id: string) => {
+        if (container) container.running = false;
+        return Promise.resolve(void done.push(`stop ${id}`));
+      },
+    } as unknown as Engine;
+    return {
+      engine,
+      ingress: { current: () => null } as unknown as Ingress,
+      done,
+      is: (now: typeof container) => (container = now),
+      crashes: () => databaseCrashes({ engine, records }),
+      stillOut: async () => [...(await databasesStillOut({ engine, records }))],
+      emit: (action: ContainerEvent["action"], seconds: number, exitCode: number | null = null) =>
+        emit({
+          action,
+          containerId: "d1",
+          time: `${1_767_225_600 + seconds}.000000000`,
+          labels: { "berth.database": databaseId, "berth.memory": "256" },
+          exitCode,
+        }),
+    };
+  }
+  const loop = (on: ReturnType<typeof databaseWorld>) => {
+    for (const at of [1, 2, 3, 4, 5]) on.emit("die", at, 1);
+    return settle();
+  };
+
+  it("is stopped once, with an event, the reason and its last lines without the password", async () => {
+    const on = databaseWorld();
+    const crashes: DatabaseCrash[] = [];
+    watch(on, undefined, (crash) => crashes.push(crash));
+    for (const at of [1, 2, 3, 4]) on.emit("die", at, 1);
+    await settle();
+    expect(on.done).toEqual([]);
+    await loop(on);
+    expect(on.done).toEqual(["stop d1"]);
+    expect(crashes).toHaveLength(1);
+    expect(crashes[0]).toMatchObject({ databaseId, error: expect.not.stringContaining("hunter22") });
+    expect(crashes[0]?.error).toMatch(/^The database's server exited 5 times .* code 1.* invalid checkpoint/);
+    expect(records.events(databaseId).at(-1)).toMatchObject({ kind: "crash_loop" });
+  });
+
+  it("is told why: the host's disk was full, or its memory was too little", async () => {
+    const says = async (on: ReturnType<typeof databaseWorld>) => {
+      await loop(on);
+      return records.events(databaseId).at(-1)?.detail;
+    };
+    const full = databaseWorld(["PANIC: could not write to file: No space left on device"]);
+    watch(full);
+    expect(await says(full)).toMatch(/host's disk is full: ask the operator/);
+    records.close();
+    records = openRecords(join(folder, "another.db"));
+    const small = databaseWorld();
+    watch(small);
+    small.emit("oom", 0);
+    expect(await says(small)).toMatch(/more memory than its pack has \(256 MB\)/);
+  });
+
+  it("is reported until that is known, and not any more once it was started or is gone", async () => {
+    const on = databaseWorld();
+    watch(on);
+    await loop(on);
+    const [crash] = await on.crashes();
+    expect(crash).toMatchObject({ type: "databaseCrashed", databaseId });
+    expect(await on.crashes()).toEqual([crash]);
+    const inspect = () => Promise.reject(new Error("no database"));
+    const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
+    const desk = new Desk({ ...on, records, agentId: "a", inspect, diskUse, onStart: () => undefined });
+    desk.receive({ type: "databaseCrashAck", databaseId, at: new Date(0).toISOString() });
+    expect(await on.crashes()).toEqual([crash]);
+    desk.receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
+    expect(await on.crashes()).toEqual([]);
+    for (const next of [
+      { id: "d1", running: true, startedAt: new Date(Date.now() + 1000) },
+      { id: "d1", running: false, startedAt: new Date(Date.now() + 1000) },
+      { id: "d2", running: false, startedAt: new Date(0) },
+      null,
+    ]) {
+      on.is({ id: "d1", running: true, startedAt: new Date(0) });
+      await loop(on);
+      on.is(next);
+      expect([next, await on.crashes()]).toEqual([next, []]);
+    }
+  });
+
+  it("is reported, and what databases hold is told, at every connection", async () => {
+    const on = databaseWorld();
+    watch(on);
+    await loop(on);
+    const held = { databaseId, usedMb: 7 };
+    const desk = new Desk({
+      ...on,
+      records,
+      agentId: "a",
+      inspect: () => Promise.reject(new Error("no database")),
+      diskUse: { soon: () => Promise.resolve(null), databases: () => [held] },
+      onStart: () => undefined,
+    });
+    const sent: string[] = [];
+    for (let connection = 0; connection < 2; connection++) {
+      desk.connected(({ type }) => sent.push(type));
+      await settle();
+      desk.disconnected();
+    }
+    expect(sent).toEqual(["diskUse", "databaseCrashed", "diskUse", "databaseCrashed"]);
+  });
+
+  it("stays out when the agent begins anew, and is taken out where that was not done", async () => {
+    const on = databaseWorld();
+    watch(on);
+    await loop(on);
+    const [crash] = await on.crashes();
+    new Desk({
+      ...on,
+      records,
+      agentId: "a",
+      inspect: () => Promise.reject(new Error("no database")),
+      diskUse: { soon: () => Promise.resolve(null), databases: () => [] },
+      onStart: () => undefined,
+    }).receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
+    expect(await on.stillOut()).toEqual([databaseId]);
+    if (crash) records.addDatabaseOut({ crash, containerId: "d1", isOut: false, isKnown: false });
+    expect([await on.stillOut(), await on.crashes()]).toEqual([[databaseId], []]);
+    on.done.length = 0;
+    watch(on);
+    await settle();
+    expect([on.done, (await on.crashes()).length]).toEqual([["stop d1"], 1]);
+    on.is({ id: "d1", running: true, startedAt: new Date(Date.now() + 1000) });
+    expect(await on.stillOut()).toEqual([]);
   });
 });

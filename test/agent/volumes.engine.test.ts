@@ -14,7 +14,6 @@ import { retireAfter } from "../../agent/handlers/retire.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import { readdress, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
-import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
@@ -67,7 +66,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-volumes-"));
   responder = await TestResponder.start();
   port = await freePort();
-  const config = caddyConfig({ address: "127.0.0.1", port, responderPort: responder.dnsPort });
+  const config = { address: "127.0.0.1", port, responderPort: responder.dnsPort, tls: null };
   ingressId = await engine.createContainer(ingressContainer(agentId, config).spec);
   await engine.startContainer(ingressId);
   await vi.waitUntil(
@@ -98,6 +97,7 @@ beforeAll(async () => {
       onEnd: follow,
       onConnect: nothing,
       onCrash: nothing,
+      onDatabaseOut: nothing,
     },
     watching.signal,
   );
@@ -416,7 +416,7 @@ describe("replicas", () => {
     );
     expect(new Set(given.split("\n"))).toEqual(new Set([`${85 * 1024 * 1024} 333000000`]));
     const logs = { engine, agentId, onStart: () => undefined };
-    const lines = await readSiteLog(logs, site.siteId, 100, null);
+    const lines = await readSiteLog(logs, site.siteId, { tail: 100, after: null, masks: [] });
     expect(lines.map(({ text, replica }) => `${text} ${replica}`).toSorted()).toEqual([
       "up 1",
       "up 2",

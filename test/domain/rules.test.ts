@@ -76,16 +76,19 @@ describe("terms", () => {
 });
 
 describe("a site's address", () => {
-  it("is a DNS label of at most 63 below the sites' domain, port kept", () => {
+  it("is a DNS label of at most 63 below the sites' domain whatever the name, port kept", () => {
     fc.assert(
       fc.property(
-        fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
+        fc.oneof(fc.stringMatching(/^[a-z0-9-]{1,63}$/), fc.stringMatching(/^-{1,3}[a-z0-9]{0,2}-{1,55}$/)),
         fc.uint8Array({ minLength: 8, maxLength: 8 }),
         (name, random) => {
-          expect(siteSlug(name, random)).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+          const slug = siteSlug(name, random);
+          expect(slug).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+          expect(slug).not.toContain("--");
         },
       ),
     );
+    expect(siteSlug("my-shop", new Uint8Array(8))).toBe("my-shop-00000000");
     expect(siteAddress("http://localhost:8080", "shop-1234")).toEqual({
       url: "http://shop-1234.localhost:8080",
       hostname: "shop-1234.localhost",
@@ -99,6 +102,19 @@ describe("a webhook's delivery", () => {
       readPushEvent("push", JSON.stringify({ ref, repository: { default_branch: defaultBranch } })),
       branch,
     );
+
+  it("is read as well from the form that GitHub's hooks send by default", () => {
+    const form = (payload: object) => new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
+    const main = { ref: "refs/heads/main", repository: { default_branch: "main" }, text: "a+b & ü" };
+    expect(readPushEvent("push", form(main))).toEqual({
+      event: "push",
+      ref: "refs/heads/main",
+      defaultBranch: "main",
+    });
+    expect(pushSkips(readPushEvent("push", form({ ...main, ref: "refs/heads/dev" })), "main")).toBe(true);
+    for (const body of ["payload=", "payload=%7B", "payload=7", "other=1"])
+      expect(pushSkips(readPushEvent("push", body), "main")).toBe(false);
+  });
 
   it("deploys a push to the site's branch, and skips any other", () => {
     expect(push("refs/heads/main", "main")).toBe(false);

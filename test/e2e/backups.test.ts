@@ -122,6 +122,17 @@ it("a database is backed up, proven, downloaded, brought back after a loss, and 
   );
   expect((await read(other.id)).status).toBe("RUNNING");
 
+  // Deleted while the host makes it: nothing of it is left, and the next one is good.
+  const { body: unwanted } = await api<Backup>("POST", `/databases/${database.id}/backups`);
+  expect((await api("DELETE", `/backups/${unwanted.id}`)).status).toBe(202);
+  expect((await api("GET", `/backups/${unwanted.id}`)).status).toBe(404);
+  await until(
+    async () => (await api("POST", `/databases/${database.id}/backups`)).status,
+    (status) => status === 202,
+  );
+  const [wanted] = await list(database.id);
+  expect(await ended(wanted?.id ?? "")).toMatchObject({ status: "VERIFIED", rows: 600_000 });
+
   await api("DELETE", `/databases/${database.id}`);
   await until(
     async () => (await api("GET", `/databases/${database.id}`)).status,

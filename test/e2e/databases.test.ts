@@ -25,10 +25,11 @@ const settled = (id: string, wanted: string) =>
 const credentials = async (id: string) =>
   (await api<DatabaseCredentials>("GET", `/databases/${id}/credentials`)).body;
 
-async function launchDatabase(type: string, name: string = type): Promise<Database> {
+async function launchDatabase(type: string, name: string = type, packId?: string): Promise<Database> {
   const { status, body } = await api<DatabaseCreated>("POST", "/databases", {
     name: `e2e-${name}-${process.pid}`,
     type,
+    packId,
   });
   expect(status).toBe(201);
   made.push(body.databaseId);
@@ -240,6 +241,62 @@ it("a database shows how it does, answers statements, changes nothing unconfirme
     async () => (await api<SiteEvents>("GET", `/databases/${id}/events`)).body.data.map(({ kind }) => kind),
     (kinds) => kinds.includes("stop") && kinds.at(-1) === "start",
   );
+});
+
+it("a database that holds more than its pack says so until it does not; one that cannot start is FAILED until it is mended", async () => {
+  const pack = { kind: "database", name: "Small", amountCents: 100, memoryMb: 256, cpuMilli: 500, diskGb: 1 };
+  const packId = (await api<{ id: string }>("POST", "/packs", pack)).body.id;
+  const { id } = await launchDatabase("redis", "outage", packId);
+  await ask(id, "SET word kept");
+  const container = containerOf(id);
+  docker("exec", container, "fallocate", "--length", "1100M", "/data/large");
+  const over = await until(
+    () => read(id),
+    ({ notice }) => notice !== null,
+  );
+  expect(over).toMatchObject({ status: "RUNNING", notice: expect.stringMatching(/holds 1\.1 GB .* 1 GB/) });
+  docker("exec", container, "rm", "/data/large");
+  await until(
+    () => read(id),
+    ({ notice }) => notice === null,
+  );
+  await api("PATCH", `/packs/${packId}`, { active: false });
+
+  const log = "/data/appendonlydir/appendonly.aof.manifest";
+  docker("exec", container, "sh", "-c", `cp ${log} /data/good && echo broken >${log}`);
+  process.kill(Number(docker("inspect", "--format", "{{.State.Pid}}", container)), "SIGKILL");
+  const failed = await until(
+    () => read(id),
+    ({ status }) => status === "FAILED",
+  );
+  expect(failed.error).toMatch(/^The database's server exited 5 times within a minute.* Its last lines: /s);
+  expect(failed.error).not.toContain((await credentials(id)).password);
+  const { body } = await api<SiteEvents>("GET", `/databases/${id}/events`);
+  expect(body.data.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["disk_full", "crash_loop"]));
+  expect((await api<SiteLogs>("GET", `/databases/${id}/logs`)).body.data.length).toBeGreaterThan(0);
+  // An agent that begins anew leaves it as it is.
+  const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+    string,
+    number
+  >;
+  process.kill(processes["agent"] ?? 0, "SIGKILL");
+  await until(
+    async () => (await api("GET", `/databases/${id}/events`)).status,
+    (status) => status === 200,
+  );
+  expect(docker("inspect", "--format", "{{.State.Running}}", container)).toBe("false");
+  const [volume = ""] = docker("volume", "ls", "--quiet", "--filter", `label=berth.database=${id}`).split(
+    "\n",
+  );
+  const folder = docker("volume", "inspect", "--format", "{{.Mountpoint}}", volume);
+  execFileSync("cp", [join(folder, "good"), join(folder, "appendonlydir/appendonly.aof.manifest")]);
+  await api("PATCH", `/databases/${id}`, { action: "restart" });
+  const mended = await until(
+    () => read(id),
+    ({ status }) => status === "RUNNING",
+  );
+  expect(mended.error).toBeNull();
+  expect(await ask(id, "GET word")).toBe("kept");
 });
 
 /** Answers the user it signed in with, over one connection that it made when it started and one made for the request. */

@@ -79,6 +79,27 @@ const hostile: Hostile[] = [
     reason: /Dockerfile|does not exist/,
   },
   {
+    name: "a Dockerfile that is a link to a device without an end",
+    files: {},
+    prepare: (directory) => symlinkSync("/dev/zero", join(directory, "Dockerfile")),
+    reason: /Dockerfile|does not exist/,
+  },
+  {
+    name: "a Dockerfile that is a link out of the repository by parents",
+    files: {},
+    prepare: (directory) => symlinkSync("../../../../../../../../etc/passwd", join(directory, "Dockerfile")),
+    reason: /Dockerfile|does not exist/,
+  },
+  ...[".dockerignore", ".gitattributes", ".gitmodules"].flatMap((file) =>
+    ["/dev/zero", "/proc/kmsg", "../../etc/passwd"].map((target) => ({
+      name: `${file} as a link to ${target}, and a build that fails`,
+      files: dockerfile("RUN exit 7"),
+      prepare: (directory: string) => symlinkSync(target, join(directory, file)),
+      // Refused for the link, or built without it.
+      reason: new RegExp(`exit code: 7|${file.replace(".", "\\.")}`),
+    })),
+  ),
+  {
     name: "a root folder that leads out of the repository",
     files: plainServer("x"),
     prepare: (directory) => symlinkSync("/etc", join(directory, "out")),

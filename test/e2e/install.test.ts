@@ -98,3 +98,19 @@ it("one command makes a machine a host: files, modes, hashes; a flipped byte is 
   expect([gone.status, gone.stderr]).toEqual([0, ""]);
   expect(inside("ls -d /etc/berth /usr/local/lib/berth /var/lib/berth 2>/dev/null || true")).toBe("");
 });
+
+it("systemd takes the units it writes without a word", async () => {
+  const units = mkdtempSync(join(tmpdir(), "berth-units-"));
+  const { text: script } = await request(`${local.siteUrl}/install`);
+  // All but the last line are definitions.
+  const definitions = script.trim().split("\n").slice(0, -1).join("\n");
+  execFileSync("sh", ["-s"], {
+    input: `${definitions}\nUNITS='${units}'\nNODE='${process.execPath}'\nwrite_units\n`,
+  });
+  const names = ["berth-agent.service", "berth-responder.service"].map((name) => join(units, name));
+  const { status, stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...names], {
+    encoding: "utf8",
+    env: { ...process.env, SYSTEMD_UNIT_PATH: `${units}:` },
+  });
+  expect([status, stdout, stderr]).toEqual([0, "", ""]);
+});

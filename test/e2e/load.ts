@@ -9,11 +9,16 @@ export function steadyLoad(url: string, requestsPerSecond: number) {
   const texts = new Map<string, number>();
   const pending = new Set<Promise<void>>();
   const stopping = new AbortController();
+  let lastMs = performance.now();
+  const seen = { asked: 0, longestGapMs: 0 };
   const one = async () => {
+    seen.asked++;
     try {
       const { status, text } = await request(url, { agent });
-      if (status !== 200) failures.push(`${status} ${text.slice(0, 100)}`);
-      else texts.set(text, (texts.get(text) ?? 0) + 1);
+      if (status !== 200) return void failures.push(`${status} ${text.slice(0, 100)}`);
+      texts.set(text, (texts.get(text) ?? 0) + 1);
+      seen.longestGapMs = Math.max(seen.longestGapMs, performance.now() - lastMs);
+      lastMs = performance.now();
     } catch (error) {
       failures.push(String(error));
     }
@@ -28,6 +33,8 @@ export function steadyLoad(url: string, requestsPerSecond: number) {
     }
   })();
   return {
+    /** How many were asked, and the longest time without a 200. */
+    seen,
     async stop() {
       stopping.abort();
       await loop;

@@ -20,12 +20,15 @@ import {
 } from "./service.ts";
 
 const secret = "correct-horse-battery";
+/** Known to the build only, which leaves it in the image. */
+const baked = "staple-of-the-build";
 
 /** Counts aloud, says its secret, and does what its address asks for. */
 const talker = `
 let n = 0;
 const hoard = [];
 console.error("secret is", process.env.TOKEN);
+console.error("baked in is", require("node:fs").readFileSync("baked.txt", "utf8"), process.env.BAKED);
 setInterval(() => console.log("run", process.env.HOSTNAME, process.uptime() | 0, "line", n++), 20);
 require("node:http").createServer((q, s) => {
   if (q.url === "/exit") setTimeout(() => process.exit(3), 50);
@@ -38,13 +41,19 @@ let record: Site;
 const ids: string[] = [];
 
 beforeAll(async () => {
-  const repository = new Repository({ ...plainServer("one"), "server.js": talker });
+  const Dockerfile = `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY . .\nRUN --mount=type=secret,id=env_BAKED cat /run/secrets/env_BAKED > baked.txt || true\nUSER node\nCMD ["node", "server.js"]\n`;
+  const repository = new Repository({ ...plainServer("one"), Dockerfile, "server.js": talker });
   record = await launch({ githubUrl: repository.address });
   ids.push(record.id);
   await api("PATCH", `/sites/${record.id}`, {
-    envVariables: [{ key: "TOKEN", value: secret, encrypted: true }],
+    envVariables: [
+      { key: "TOKEN", value: secret, encrypted: true },
+      { key: "BAKED", value: baked, scope: "build", encrypted: true },
+    ],
   });
-  await act("restart");
+  // A cached step would not be given the secret.
+  repository.commit({ "note.txt": "again" }, "Second");
+  await act("deploy");
 });
 
 afterAll(async () => {
@@ -104,6 +113,7 @@ describe("a running site", () => {
     const all = await until(lines, (list) => list.some(({ text }) => text === "secret is •••"));
     expect(JSON.stringify(all)).not.toContain(secret);
     expect(all.find(({ text }) => text === "secret is •••")?.stream).toBe("stderr");
+    expect(all.map(({ text }) => text)).toContain("baked in is ••• undefined");
     expect(await lines("tail=3")).toHaveLength(3);
     expect(await lines("tail=0")).toEqual([]);
     const [middle] = await lines("tail=2");

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import http from "node:http";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { imageRepository } from "../../scripts/lib/engine-objects.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 
@@ -223,11 +224,14 @@ export async function remove(siteId: string): Promise<void> {
   );
 }
 
-/** Everything on the engine that carries this site's label or id. */
+const { hostToken } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as {
+  hostToken: string;
+};
+
+/** Everything on the engine that carries this site's label, or the name its host gives the site's images. */
 export function leftovers(siteId: string): string[] {
   const list = (...args: string[]) =>
     execFileSync("docker", args, { encoding: "utf8" }).split("\n").filter(Boolean);
-  const id = siteId.toLowerCase();
   return [
     ...list(
       "ps",
@@ -237,7 +241,9 @@ export function leftovers(siteId: string): string[] {
       "--format",
       "container {{.Names}} {{.Status}}",
     ),
-    ...list("images", "--format", "image {{.Repository}}:{{.Tag}}").filter((name) => name.includes(id)),
+    ...list("images", "--format", "image {{.Repository}}:{{.Tag}}").filter((name) =>
+      name.startsWith(`image ${imageRepository(hostToken, siteId)}:`),
+    ),
     ...list("images", "--filter", `label=berth.site=${siteId}`, "--format", "image {{.ID}}"),
     ...list("volume", "ls", "--filter", `label=berth.site=${siteId}`, "--format", "volume {{.Name}}"),
   ];

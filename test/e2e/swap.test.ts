@@ -107,7 +107,7 @@ const longUses: Record<string, (url: URL) => Promise<void>> = {
   },
 };
 
-it("fifty swaps cut nobody: 300 requests a second, slow POSTs, event streams, WebSockets", async () => {
+it("fifty swaps cut nobody: none of 10,000 requests at 300 a second, slow POSTs, event streams, WebSockets", async () => {
   const repository = new Repository(everything);
   const record = await launch({ githubUrl: repository.address });
   expect(record.status).toBe("RUNNING");
@@ -129,11 +129,17 @@ it("fifty swaps cut nobody: 300 requests a second, slow POSTs, event streams, We
     expect((await api("PATCH", `/sites/${record.id}`, { action: "restart" })).status).toBe(202);
     await until(current, (now) => now !== before, 60_000);
   }
+  await until(
+    () => load.seen.asked,
+    (asked) => asked >= 10_000,
+  );
   swaps.done = true;
   await Promise.all(clients);
   const steady = await load.stop();
   expect([...failures, ...steady.failures]).toEqual([]);
   expect(swaps.uses).toBeGreaterThan(30);
+  // What a gap is where nothing else runs, bench/deploys.ts measures; a site that is away for a second is none of the machine's.
+  expect(load.seen.longestGapMs).toBeLessThan(1000);
   await settled(record.id);
   await remove(record.id);
 }, 600_000);

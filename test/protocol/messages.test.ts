@@ -6,6 +6,7 @@ import { formatId, type IdKind } from "../../protocol/ids.ts";
 const id = <K extends IdKind>(kind: K) => formatId(kind, 1, new Uint8Array(10));
 const lease = { jobId: id("job"), attempt: 1 };
 const version = { siteId: id("site"), deploymentId: id("deployment") };
+const outage = { databaseId: id("database"), at: "2026-01-01T00:00:00.000Z" };
 
 /** One of each; a message without an example does not compile. */
 const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } = {
@@ -38,6 +39,8 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     last: false,
   },
   crashed: { type: "crashed", ...version, error: "It exited with 1 five times." },
+  databaseCrashed: { type: "databaseCrashed", ...outage, error: "It exited with 1 five times." },
+  diskUse: { type: "diskUse", databases: [{ databaseId: id("database"), usedMb: 0.5 }] },
 };
 
 const run = {
@@ -154,10 +157,11 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
   ask: {
     type: "ask",
     requestId: "r1",
-    question: { kind: "logs", siteId: id("site"), tail: 100, after: null, follow: true },
+    question: { kind: "logs", siteId: id("site"), tail: 100, after: null, follow: true, masks: [] },
   },
   endAsk: { type: "endAsk", requestId: "r1" },
   crashAck: { type: "crashAck", ...version },
+  databaseCrashAck: { type: "databaseCrashAck", ...outage },
 };
 
 const travelled = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

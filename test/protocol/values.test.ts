@@ -2,7 +2,14 @@ import fc from "fast-check";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
-import { GitAddress, GitBranch, ImageReference, RepositoryPath, SiteName } from "../../protocol/api/sites.ts";
+import {
+  GitAddress,
+  GitBranch,
+  ImageReference,
+  LabelName,
+  RepositoryPath,
+  SiteName,
+} from "../../protocol/api/sites.ts";
 import { MountPath } from "../../protocol/api/volumes.ts";
 import { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 
@@ -74,10 +81,16 @@ describe("paths, names and images", () => {
     for (const path of ["..", "a/../b", "/etc", "a/./b", "a\0b", "./a", ""])
       expect(accepts(RepositoryPath, path)).toBe(false);
   });
-  it("of sites are DNS labels", () => {
-    for (const name of ["a", "my-shop", "x".repeat(63)]) expect(accepts(SiteName, name)).toBe(true);
-    for (const name of ["", "-a", "a-", "A", "a.b", "a_b", "x".repeat(64), "é"])
+  it("of sites are 1–63 of a-z, 0-9 and -", () => {
+    for (const name of ["a", "my-shop", "-", "-a", "a-", "xn--a", "x".repeat(63)])
+      expect(accepts(SiteName, name)).toBe(true);
+    for (const name of ["", "A", "a.b", "a_b", "a\n", "x".repeat(64), "é"])
       expect(accepts(SiteName, name)).toBe(false);
+  });
+  it("of databases are DNS labels", () => {
+    for (const name of ["a", "my-shop", "x".repeat(63)]) expect(accepts(LabelName, name)).toBe(true);
+    for (const name of ["", "-a", "a-", "A", "a.b", "a_b", "x".repeat(64), "é"])
+      expect(accepts(LabelName, name)).toBe(false);
   });
   it("of images are references, never options or shell", () => {
     for (const image of [

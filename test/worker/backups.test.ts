@@ -105,6 +105,12 @@ async function backedUp(
   return asked.body.id;
 }
 
+const jobsOf = async (backupId: string) =>
+  (
+    await bindings.DB.prepare("SELECT status FROM jobs WHERE backup_id = ?")
+      .bind(backupId)
+      .all<{ status: string }>()
+  ).results;
 const objectsOf = async (id: string) =>
   (await bindings.BACKUPS.list()).objects.map(({ key }) => key).filter((key) => key.includes(id));
 
@@ -157,10 +163,11 @@ describe("a backup", () => {
     expect(listed.body.data.map(({ id }) => id)).toEqual([asked.id]);
   });
 
-  it("that is damaged is FAILED and says how; one that a host could not verify is tried thrice, elsewhere too", async () => {
+  it("that is damaged is FAILED and says how; a good one that a host could not verify stays good and is tried again, ever more seldom", async () => {
     const key = await account();
     const on = await readyAgent();
     const databaseId = await running(key, on);
+    await api(key, "PATCH", `/databases/${databaseId}`, { backups: { schedule: null } });
     const damaged = await backedUp(key, on, databaseId, "spoilt", "The table items has 2 rows instead of 3.");
     expect(await backup(key, damaged)).toMatchObject({
       status: "FAILED",
@@ -171,14 +178,30 @@ describe("a backup", () => {
     await upload(on, taken, "a dump");
     await finish(on, taken.job, taken.attempt);
     const id = taken.job.args.backupId;
-    for (const status of ["STORED", "STORED", "FAILED"]) {
+    // After an hour, six hours, a day, a day.
+    let hours = 0;
+    for (const pause of [1, 6, 24, 24]) {
       const { job, attempt } = await take(on, "database.verify");
       await fail(on, job, attempt, "The disk is full: make room.");
-      expect(await backup(key, id)).toMatchObject({ status, error: expect.stringContaining("disk is full") });
-      await tendBackups(ctx());
+      await run("UPDATE jobs SET finished_at = finished_at + ? WHERE id = ?", hours * 3_600_000, job.id);
+      expect(await backup(key, id)).toMatchObject({
+        status: "STORED",
+        error: expect.stringContaining("disk is full"),
+        verifiedAt: null,
+      });
+      const at = (ms: number) => ({ ...ctx(), now: () => new Date(Date.now() + ms) });
+      await tendBackups(at((hours + pause) * 3_600_000 - 60_000));
+      await reapJobs(ctx());
+      expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+      hours += pause;
+      await tendBackups(at(hours * 3_600_000 + 60_000));
       await reapJobs(ctx());
     }
-    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    // It can be had all the while, and a host that has room proves it.
+    expect((await api(key, "POST", `/backups/${id}/link`)).status).toBe(200);
+    const { job, attempt } = await take(on, "database.verify");
+    await finish(on, job, attempt, { damage: null });
+    expect(await backup(key, id)).toMatchObject({ status: "VERIFIED", error: null });
   });
 
   it("whose host reports success without a complete upload, or fails, is FAILED and never good", async () => {
@@ -391,6 +414,123 @@ describe("planned backups", () => {
     await run("UPDATE backups SET status = 'FAILED', created_at = 0 WHERE id = ?", ids[2]);
     await tendBackups(ctx());
     expect((await list(key, databaseId)).map(({ id }) => id)).toEqual([bad, ids[1]]);
+  });
+});
+
+describe("a backup that is deleted", () => {
+  const remove = (key: string, id: string) =>
+    api<{ status: string; reason?: string }>(key, "DELETE", `/backups/${id}`);
+
+  it("is not shown, linked, downloaded or restored any more, and its file goes; the last good one too", async () => {
+    const [key, stranger] = [await account(), await account()];
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    const { body: link } = await api<BackupLink>(key, "POST", `/backups/${id}/link`);
+    expect((await remove(stranger, id)).status).toBe(403);
+    const answers = await Promise.all([remove(key, id), remove(key, id)]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 404]));
+    expect(answers.find(({ status }) => status === 202)?.body).toEqual({ id, status: "DELETING" });
+    expect(await list(key, databaseId)).toEqual([]);
+    expect((await api(key, "GET", `/backups/${id}`)).status).toBe(404);
+    expect((await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id })).status).toBe(404);
+    expect((await call(link.url.replace(siteUrl, ""))).status).toBe(404);
+    await tendBackups(ctx());
+    expect(await objectsOf(id)).toEqual([]);
+    expect(await bindings.DB.prepare("SELECT id FROM backups WHERE id = ?").bind(id).first()).toBeNull();
+  });
+
+  it("stays while a restore reads it, whichever of the two was asked for first", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    const [restored, removed] = await Promise.all([
+      api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id }),
+      remove(key, id),
+    ]);
+    expect([
+      [202, 409],
+      [409, 202],
+      [404, 202],
+    ]).toContainEqual([restored.status, removed.status]);
+    if (removed.status === 202) return;
+    expect(removed.body.reason).toMatch(/being restored: wait/);
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt);
+    const { job, attempt } = await take(on, "database.restore");
+    expect((await remove(key, id)).status).toBe(409);
+    await fail(on, job, attempt);
+    expect((await remove(key, id)).status).toBe(202);
+  });
+
+  it("while it waits is cancelled at once, and the next may begin", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const [databaseId, other] = [await running(key, on), await running(key, on)];
+    const { body: first } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    await take(on, "database.backup");
+    const { body: second } = await api<Backup>(key, "POST", `/databases/${other}/backups`);
+    expect((await remove(key, second.id)).status).toBe(202);
+    expect(await list(key, other)).toEqual([]);
+    const { body: third, status } = await api<Backup>(key, "POST", `/databases/${other}/backups`);
+    expect(status).toBe(202);
+    expect((await list(key, other)).map(({ id }) => id)).toEqual([third.id]);
+    expect(await backup(key, first.id)).toMatchObject({ status: "RUNNING" });
+    await tendBackups(ctx());
+    expect((await jobsOf(second.id)).map(({ status: ended }) => ended)).toEqual(["CANCELLED"]);
+  });
+
+  it.each(["cancelled", "done"])(
+    "while its host makes it is cancelled there; nothing of it stays, also when the host was %s first",
+    async (outcome) => {
+      const key = await account();
+      const on = await readyAgent();
+      const databaseId = await running(key, on);
+      const { body } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+      const taken = await take(on, "database.backup");
+      await begin(on, taken);
+      await putPart(on, taken, "half a du");
+      if (outcome === "done") await upload(on, taken, "a dump");
+      expect((await remove(key, body.id)).status).toBe(202);
+      expect(await on.next("cancel")).toMatchObject({ jobId: taken.job.id, attempt: taken.attempt });
+      expect(await list(key, databaseId)).toEqual([]);
+      // The host still works on it: neither another one, nor its end before the host's.
+      expect((await api(key, "POST", `/databases/${databaseId}/backups`)).status).toBe(409);
+      await tendBackups(ctx());
+      expect(await bindings.DB.prepare("SELECT id FROM backups WHERE id = ?").bind(body.id).first()).not.toBe(
+        null,
+      );
+      if (outcome === "done") await finish(on, taken.job, taken.attempt);
+      else await fail(on, taken.job, taken.attempt, "Cancelled.", true);
+      expect((await putPart(on, taken, "late")).status).toBe(409);
+      await tendBackups(ctx());
+      expect(await objectsOf(body.id)).toEqual([]);
+      expect(
+        await bindings.DB.prepare("SELECT id FROM backups WHERE id = ?").bind(body.id).first(),
+      ).toBeNull();
+      expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+      expect((await api(key, "POST", `/databases/${databaseId}/backups`)).status).toBe(202);
+    },
+  );
+
+  it("while it is verified ends the verification, and its file goes after that", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const { body } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    const taken = await take(on, "database.backup");
+    await upload(on, taken, "a dump");
+    await finish(on, taken.job, taken.attempt);
+    const verification = await take(on, "database.verify");
+    expect((await remove(key, body.id)).status).toBe(202);
+    expect(await on.next("cancel")).toMatchObject({ jobId: verification.job.id });
+    await tendBackups(ctx());
+    expect(await objectsOf(body.id)).toHaveLength(2);
+    await fail(on, verification.job, verification.attempt, "Cancelled.", true);
+    await tendBackups(ctx());
+    expect(await objectsOf(body.id)).toEqual([]);
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
   });
 });
 

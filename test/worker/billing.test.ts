@@ -361,6 +361,17 @@ describe("the configuration", () => {
       ...settings,
     });
 
+  it("serves webhooks at SITE_URL unless WEBHOOK_HOST names another origin", () => {
+    expect(
+      configOf({
+        SITE_URL: "https://a.example/",
+        SITES_ORIGIN: "https://b.example",
+        SECRET_KEY: "A".repeat(43),
+      }).WEBHOOK_HOST,
+    ).toBe("https://a.example");
+    expect(parse({ WEBHOOK_HOST: "https://hooks.example" })().WEBHOOK_HOST).toBe("https://hooks.example");
+  });
+
   it("refuses test payments beside a live key, and Stripe without its keys", () => {
     expect(parse({})().PAYMENTS).toBe("test");
     for (const key of ["sk_live_abc", "rk_live_abc"])

@@ -406,3 +406,110 @@ describe("a rotation", () => {
     await take(on, "database.rotate");
   });
 });
+
+describe("a database that is larger than its pack", () => {
+  it("says what it holds and what to do, by what its own host measured, until it is mended or has a larger pack", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { databaseId, spec } = await running(key, on, { type: "mysql" });
+    const { diskGb = 0 } = spec.limits;
+    expect(diskGb).toBeGreaterThan(0);
+    const notice = async () => (await read(key, databaseId)).notice;
+    const measured = (usedMb: number, by: Agent = on) =>
+      by.send({ type: "diskUse", databases: [{ databaseId, usedMb }] });
+    expect(await notice()).toBeNull();
+    measured(diskGb * 1024);
+    measured(diskGb * 1024 + 0.5);
+    await vi.waitUntil(notice);
+    const holds = `The database holds ${diskGb}.0 GB and its pack has ${diskGb} GB`;
+    expect(await notice()).toMatch(new RegExp(`^${holds}: choose a larger pack, or .*OPTIMIZE TABLE`));
+    const other = await readyAgent();
+    measured(1, other);
+    // It is still backed up, and started again.
+    expect((await api(key, "POST", `/databases/${databaseId}/backups`)).status).toBe(202);
+    const { job, attempt } = await take(on, "database.backup");
+    await finish(on, job, attempt);
+    await act(key, databaseId, "restart");
+    const restart = await take(on, "database.restart");
+    await finish(on, restart.job, restart.attempt, { version: "17.2" });
+    expect(await notice()).not.toBeNull();
+    measured(1);
+    await vi.waitUntil(async () => (await notice()) === null);
+    other.close();
+  });
+});
+
+describe("a database's crash loop", () => {
+  const error = "The database's server exited 5 times within a minute. Its last lines: no data";
+  const at = "2026-01-01T00:00:00.000Z";
+  const report = (on: Agent, databaseId: string, text = error) =>
+    on.send({ type: "databaseCrashed", databaseId, at, error: text });
+  async function crash(on: Agent, databaseId: string, text = error): Promise<void> {
+    report(on, databaseId, text);
+    expect(await on.next("databaseCrashAck")).toMatchObject({ databaseId, at });
+  }
+
+  it.each(["start", "restart"])(
+    "makes it FAILED with the reason, once; %s brings it back and the reason goes",
+    async (action) => {
+      const key = await account();
+      const on = await readyAgent();
+      const { databaseId } = await running(key, on);
+      const { siteId } = await runningSite(key, on);
+      await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
+      const other = await readyAgent(0);
+      await crash(other, databaseId);
+      expect((await read(key, databaseId)).status).toBe("RUNNING");
+      await crash(on, databaseId);
+      await crash(on, databaseId, "Said again");
+      expect(await read(key, databaseId)).toMatchObject({ status: "FAILED", error });
+      expect((await api<Site>(key, "GET", `/sites/${siteId}`)).body.status).toBe("RUNNING");
+      expect((await act(key, databaseId, action)).status).toBe(202);
+      const { job, attempt } = await take(on, `database.${action}`);
+      await finish(on, job, attempt, { version: "17.2" });
+      expect(await read(key, databaseId)).toMatchObject({ status: "RUNNING", error: null });
+      expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+      other.close();
+    },
+  );
+
+  it("is not what a stopped or a deleted database is said to be", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { databaseId } = await running(key, on);
+    await act(key, databaseId, "stop");
+    const stop = await take(on, "database.stop");
+    await finish(on, stop.job, stop.attempt);
+    await crash(on, databaseId);
+    expect(await read(key, databaseId)).toMatchObject({ status: "STOPPED", error: null });
+    await crash(on, ctx().newId("database"));
+  });
+
+  it("waits for the outcome of work that starts or stops it, and not for a backup", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { databaseId } = await running(key, on);
+    await act(key, databaseId, "restart");
+    const restart = await take(on, "database.restart");
+    report(on, databaseId);
+    // Frames are answered in order where they are alike: that of another database shows that the first had its turn.
+    await crash(on, ctx().newId("database"));
+    expect((await read(key, databaseId)).status).toBe("RUNNING");
+    await finish(on, restart.job, restart.attempt, { version: "17.2" });
+    expect(on.waiting().filter(({ type }) => type === "databaseCrashAck")).toEqual([]);
+    await api(key, "POST", `/databases/${databaseId}/backups`);
+    await take(on, "database.backup");
+    await crash(on, databaseId);
+    expect(await read(key, databaseId)).toMatchObject({ status: "FAILED", error });
+  });
+
+  it("of one that was never provisioned leaves nothing to restart", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { databaseId, invoiceToken } = await createDatabase(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await take(on, "database.provision");
+    await fail(on, job, attempt);
+    expect((await act(key, databaseId, "restart")).status).toBe(409);
+  });
+});

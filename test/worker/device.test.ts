@@ -1,5 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import { contextOf } from "../../worker/context.ts";
+import * as schema from "../../worker/db/schema.ts";
+import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { api, bindings, call, operator, siteUrl } from "./service.ts";
 
 type Started = {
@@ -130,18 +133,101 @@ describe("the device flow", () => {
     expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
   });
 
-  it("limits polls of one code and guesses of codes", async () => {
+  it("limits the polls of one code", async () => {
     const started = await start();
     const polls = await Promise.all(Array.from({ length: 70 }, () => poll(started.device_code)));
     expect(polls.filter(({ status }) => status === 200)).toHaveLength(60);
     expect(polls.find(({ status }) => status === 429)?.body).toEqual({ error: "rate_limited" });
-    const own = await cookie();
-    const guesses = [];
-    for (let guess = 0; guess < 15; guess++)
-      guesses.push(
-        (await call("/device?code=BBBB-BBBB", { headers: { Cookie: own, ...fromNewAddress() } })).status,
-      );
-    expect(guesses.filter((status) => status === 404).length).toBeLessThanOrEqual(10);
-    expect(guesses.at(-1)).toBe(429);
+  });
+});
+
+describe("guesses of device codes", () => {
+  const look = async (own: string, code: string, headers: Record<string, string> = fromNewAddress()) =>
+    (await call(`/device?code=${code}`, { headers: { Cookie: own, ...headers } })).status;
+
+  /** Somebody of their own: nobody else's guesses count for them. */
+  async function somebody(): Promise<string> {
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+    const [accountId, now, token] = [ctx.newId("account"), ctx.now(), ctx.newMark()];
+    const times = { createdAt: now, updatedAt: now };
+    await ctx.db.batch([
+      ctx.db
+        .insert(schema.accounts)
+        .values({ id: accountId, name: "Guesser", email: `${accountId}@example.com`, ...times }),
+      ctx.db.insert(schema.sessions).values({
+        id: ctx.newId("session"),
+        token: sha256Hex(token),
+        accountId,
+        ...times,
+        expiresAt: new Date(now.getTime() + 86_400_000 * 30),
+      }),
+    ]);
+    return `berth_session=${token}.`;
+  }
+
+  /** Uses up a budget, as many wrong codes would. */
+  const spend = (name: string, limit: number) =>
+    runInDurableObject(bindings.RATE_LIMIT.get(bindings.RATE_LIMIT.idFromName(name)), (_object, state) =>
+      state.storage.kv.put(
+        "hits",
+        Array.from({ length: limit }, () => Date.now()),
+      ),
+    );
+  const restore = (name: string) =>
+    runInDurableObject(bindings.RATE_LIMIT.get(bindings.RATE_LIMIT.idFromName(name)), (_object, state) =>
+      state.storage.kv.delete("hits"),
+    );
+
+  it("end after ten wrong ones of an account: from then on the right one is refused as well", async () => {
+    const [own, started] = [await somebody(), await start()];
+    for (let guess = 0; guess < 10; guess++) expect(await look(own, "BBBB-BBBB")).toBe(404);
+    expect(await look(own, "BBBB-BBBB")).toBe(429);
+    expect(await look(own, started.user_code)).toBe(429);
+    expect((await decide(own, started.user_code, "approve")).status).toBe(429);
+    expect(await poll(started.device_code)).toEqual({ status: 200, body: { status: "pending" } });
+    // Whoever has not guessed approves it all the same.
+    expect((await decide(await somebody(), started.user_code, "approve")).status).toBe(200);
+  });
+
+  it("made all at once are no more than ten", async () => {
+    const own = await somebody();
+    const guesses = await Promise.all(Array.from({ length: 30 }, () => look(own, "BBBB-BBBB")));
+    expect(guesses.filter((status) => status === 404)).toHaveLength(10);
+  });
+
+  it("end after twenty wrong ones from an address, whoever makes them", async () => {
+    const [started, from] = [await start(), { "CF-Connecting-IP": "203.0.113.20" }];
+    for (let person = 0; person < 2; person++) {
+      const own = await somebody();
+      for (let guess = 0; guess < 10; guess++) expect(await look(own, "BBBB-BBBB", from)).toBe(404);
+    }
+    const own = await somebody();
+    expect(await look(own, started.user_code, from)).toBe(429);
+    expect(await look(own, started.user_code)).toBe(200);
+  });
+
+  it("end for everybody once the whole service has seen too many", async () => {
+    const [own, started] = [await somebody(), await start()];
+    await spend("guessesOfService:all", 300);
+    expect(await look(own, started.user_code)).toBe(429);
+    expect((await decide(own, started.user_code, "approve")).status).toBe(429);
+    await restore("guessesOfService:all");
+    // What was refused unseen was no guess of theirs.
+    for (let guess = 0; guess < 9; guess++) expect(await look(own, "BBBB-BBBB")).toBe(404);
+    expect((await decide(own, started.user_code, "approve")).status).toBe(200);
+  });
+
+  it("are not what a right code is: it may be looked at as often as a person likes", async () => {
+    const [own, started] = [await somebody(), await start()];
+    for (let visit = 0; visit < 25; visit++)
+      expect(await look(own, started.user_code, { "CF-Connecting-IP": "203.0.113.21" })).toBe(200);
+  });
+
+  it("are made on a page that is limited per address also for who is not signed in", async () => {
+    const from = { "CF-Connecting-IP": "203.0.113.22" };
+    const visits = await Promise.all(
+      Array.from({ length: 250 }, () => call("/device", { headers: from, redirect: "manual" })),
+    );
+    expect(visits.filter(({ status }) => status === 429)).toHaveLength(10);
   });
 });

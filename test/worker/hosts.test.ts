@@ -1,56 +1,20 @@
-import {
-  createExecutionContext,
-  runDurableObjectAlarm,
-  runInDurableObject,
-  waitOnExecutionContext,
-} from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import worker from "../../worker/index.ts";
+import { clearAway, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
 import {
   account,
   api,
   bindings,
-  createSite,
   deployResult,
   fail,
   finish,
   operator,
-  pay,
   readyAgent,
   runningSite,
   site,
-  uniqueName,
 } from "./service.ts";
-
-/** What the cron does each minute. */
-async function tick(): Promise<void> {
-  const execution = createExecutionContext();
-  worker.scheduled({} as ScheduledController, bindings, execution);
-  await waitOnExecutionContext(execution);
-}
-
-const sql = (text: string, ...values: unknown[]) =>
-  bindings.DB.prepare(text)
-    .bind(...values)
-    .run();
-
-/** An agent of a new host with room for `sites` of the smallest pack. */
-async function hostFor(sites: number, region?: string) {
-  const { body } = await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
-    name: uniqueName("room"),
-    ...(region && { region }),
-  });
-  return readyAgent(10, body, { cpuCount: 2, memoryMb: 512 + sites * 256, diskFreeMb: 4321 });
-}
-
-async function hostRecord(id: string): Promise<Host> {
-  const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
-  const found = body.data.find((host) => host.id === id);
-  if (!found) throw new Error(`no host ${id}`);
-  return found;
-}
 
 /** Asks until it is so: what an object hears of a socket's end comes a moment later. */
 async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
@@ -59,13 +23,6 @@ async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): P
     if (wanted(value) || attempt > 100) return value;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-}
-
-async function paidSites(key: string, count: number, overrides: Record<string, unknown> = {}) {
-  const made = [];
-  for (let index = 0; index < count; index++) made.push(await createSite(key, overrides));
-  await Promise.all(made.map(({ invoiceToken }) => pay(invoiceToken)));
-  return made.map(({ siteId }) => siteId);
 }
 
 const hostsOf = (key: string, ids: string[]) =>
@@ -77,12 +34,7 @@ const offline = (id: string) =>
     ({ connected }) => !connected,
   );
 
-// Hosts and work of earlier tests are out of the way.
-beforeEach(async () => {
-  await sql("UPDATE hosts SET status = 'REMOVED'");
-  await sql("UPDATE jobs SET status = 'CANCELLED' WHERE status IN ('QUEUED', 'LEASED')");
-  await sql("UPDATE sites SET status = 'FAILED' WHERE status IN ('DEPLOYING', 'DELETING')");
-});
+beforeEach(clearAway);
 
 describe("a new site", () => {
   it("goes to the host with the most room, then to the next, and no host is given more than it has", async () => {
@@ -163,17 +115,6 @@ describe("a new site", () => {
 });
 
 describe("a site that failed", () => {
-  /** A site on this host that kept exiting. */
-  async function failedSite(key: string, on: Awaited<ReturnType<typeof hostFor>>) {
-    const { siteId } = await runningSite(key, on);
-    const deploymentId = (await site(key, siteId)).currentDeployment?.id;
-    on.send({ type: "crashed", siteId, deploymentId, error: "It kept exiting." });
-    await on.next("crashAck");
-    expect((await site(key, siteId)).status).toBe("FAILED");
-    return siteId;
-  }
-  const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sites/${id}`, { action });
-
   it("and has no host any more is started by making the version it had once more, elsewhere", async () => {
     const key = await account();
     const old = await hostFor(1);
@@ -181,7 +122,9 @@ describe("a site that failed", () => {
     await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
     expect((await site(key, failed)).hostId).toBe(null);
     const fresh = await hostFor(1);
-    expect((await act(key, failed, "start")).body).toMatchObject({ status: "DEPLOYING" });
+    expect((await api(key, "PATCH", `/sites/${failed}`, { action: "start" })).body).toMatchObject({
+      status: "DEPLOYING",
+    });
     const { job, attempt } = await fresh.next("job");
     expect(job).toMatchObject({ kind: "site.deploy", args: { source: { commit: deployResult.commit } } });
     await finish(fresh, job, attempt, deployResult);

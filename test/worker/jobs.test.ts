@@ -190,7 +190,7 @@ describe("a job", () => {
     await reap();
     expect(await site(key, siteId)).toMatchObject({
       status: "FAILED",
-      latestDeployment: { status: "FAILED", error: expect.stringContaining("20 minutes") },
+      latestDeployment: { status: "FAILED", error: expect.stringContaining("26 minutes") },
     });
     expect(await on.next("drop")).toMatchObject({ jobId: job.id, attempt });
     await finish(on, job, attempt, deployResult);

@@ -1,5 +1,12 @@
-import { describe, expect, it } from "vitest";
-import { account, api, call, createSite, operator, siteUrl } from "./service.ts";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { contextOf } from "../../worker/context.ts";
+import * as schema from "../../worker/db/schema.ts";
+import { sha256Hex } from "../../worker/domain/tokens.ts";
+import { createKey } from "../../worker/services/keys/create.ts";
+import { finishRevocations } from "../../worker/services/keys/finish-revocations.ts";
+import { revokeKey } from "../../worker/services/keys/revoke.ts";
+import { account, api, bindings, call, createSite, operator, siteUrl } from "./service.ts";
 
 async function signedIn() {
   await operator();
@@ -62,6 +69,72 @@ describe("API keys", () => {
     await person("DELETE", `/keys/${body.id}`);
     await Promise.all(uses);
     expect((await api(body.key, "GET", "/sites")).status).toBe(401);
+  });
+});
+
+describe("a revocation that was cut short before the key's guard heard of it", () => {
+  /** A key in use whose guard could not be reached when it was revoked. */
+  async function cutShort() {
+    const system = contextOf(bindings, { type: "system" }, () => undefined);
+    const [accountId, now] = [system.newId("account"), system.now()];
+    const times = { createdAt: now, updatedAt: now };
+    await system.db
+      .insert(schema.accounts)
+      .values({ id: accountId, name: "Test", email: `${accountId}@example.com`, ...times });
+    const actor = { type: "session", accountId, role: "user", plan: "free" } as const;
+    const ctx = contextOf(bindings, actor, () => undefined);
+    const { id, key } = await createKey(ctx, { name: "used" });
+    expect((await api(key, "GET", "/sites")).status).toBe(200);
+    const unreachable = { revoke: () => Promise.reject(new Error("overloaded")) };
+    await expect(revokeKey({ ...ctx, guards: unreachable }, id)).rejects.toThrow("overloaded");
+    return { ctx, id, key };
+  }
+
+  it("is finished by the next DELETE", async () => {
+    const { ctx, id, key } = await cutShort();
+    await expect(revokeKey(ctx, id)).rejects.toThrow("Not found");
+    expect((await api(key, "GET", "/sites")).status).toBe(401);
+  });
+
+  it("is finished by the timer, once", async () => {
+    const { ctx, id, key } = await cutShort();
+    await finishRevocations(ctx);
+    expect((await api(key, "GET", "/sites")).status).toBe(401);
+    const told: string[] = [];
+    const counting = { revoke: (hash: string) => Promise.resolve(void told.push(hash)) };
+    await finishRevocations({ ...ctx, guards: counting });
+    await expect(revokeKey({ ...ctx, guards: counting }, id)).rejects.toThrow("Not found");
+    expect(told).toEqual([]);
+  });
+});
+
+describe("a key's last use", () => {
+  it("is written once however often its guard sleeps in between, and again five minutes later", async () => {
+    const key = await account();
+    const hash = sha256Hex(key);
+    const guard = bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFromName(hash));
+    const lastUsedAt = async () =>
+      (
+        await bindings.DB.prepare("SELECT last_used_at AS at FROM api_keys WHERE hash = ?")
+          .bind(hash)
+          .first<{ at: number | null }>()
+      )?.at;
+    await api(key, "GET", "/sites");
+    await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(0));
+    await bindings.DB.prepare("UPDATE api_keys SET last_used_at = 1 WHERE hash = ?").bind(hash).run();
+    for (let sleep = 0; sleep < 3; sleep++) {
+      await evictDurableObject(guard);
+      expect((await api(key, "GET", "/sites")).headers.get("RateLimit")).toMatch(`r=${58 - sleep};`);
+    }
+    // Eviction waits for what the guard still does.
+    await evictDurableObject(guard);
+    expect(await lastUsedAt()).toBe(1);
+    await runInDurableObject(guard, (_object, state) => {
+      const uses = state.storage.kv.get<{ touchedAtMs: number }>("uses");
+      state.storage.kv.put("uses", { ...uses, touchedAtMs: Date.now() - 5 * 60_000 });
+    });
+    await api(key, "GET", "/sites");
+    await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(1));
   });
 });
 

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { PackChanged, PackForOperator } from "../../protocol/api/packs.ts";
@@ -254,3 +254,48 @@ it("a pack too small for a site's replicas or for what its volumes hold is refus
   host.send({ type: "answer", requestId, answer: { kind: "volumes", volumes }, last: true });
   expect((await asking).body.reason).toContain("hold 1500 MB");
 });
+
+it("a pack too small for what a database is known to hold is refused with what gives room back, and taken once it fits", async () => {
+  const [large, small] = [await pack("database", 5000, 512, 20), await pack("database", 1000, 128, 1)];
+  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {
+    name: uniqueName("data"),
+    type: "postgresql",
+    packId: large,
+  });
+  await pay(body.invoiceToken);
+  const { job, attempt } = await take("database.provision");
+  await finish(host, job, attempt, { version: "17.2" });
+  const path = `/databases/${body.databaseId}`;
+  await diskUse(body.databaseId, 1025);
+  const refused = await change(path, { packId: small });
+  expect([refused.status, refused.body.reason]).toEqual([
+    409,
+    expect.stringMatching(/holds 1\.0 GB, and Pack of 128 MB has 1 GB: .*VACUUM FULL/),
+  ]);
+  // A dearer pack, or one as large, is nobody's concern.
+  expect((await change(path, { packId: await pack("database", 6000, 128, 20) })).status).toBe(200);
+  await diskUse(body.databaseId, 1024);
+  expect((await change(path, { packId: small })).body).toMatchObject({ takesEffect: "at_renewal" });
+});
+
+it("a database whose host was never asked what it holds may have a smaller pack", async () => {
+  const [large, small] = [await pack("database", 5000, 512, 20), await pack("database", 1000, 128, 1)];
+  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {
+    name: uniqueName("data"),
+    type: "redis",
+    packId: large,
+  });
+  await pay(body.invoiceToken);
+  const { job, attempt } = await take("database.provision");
+  await finish(host, job, attempt, { version: "7.2" });
+  expect((await change(`/databases/${body.databaseId}`, { packId: small })).status).toBe(200);
+});
+
+/** The host has measured it; what the worker does with that shows a moment later. */
+async function diskUse(databaseId: string, usedMb: number): Promise<void> {
+  host.send({ type: "diskUse", databases: [{ databaseId, usedMb }] });
+  await vi.waitUntil(async () => {
+    const [row] = await rows<{ disk_mb: number }>("SELECT disk_mb FROM databases WHERE id = ?", databaseId);
+    return row?.disk_mb === Math.ceil(usedMb);
+  });
+}

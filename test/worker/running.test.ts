@@ -87,6 +87,7 @@ describe("a running site's log", () => {
       tail: 2,
       after: "2026-01-01T00:00:00Z",
       follow: false,
+      masks: [],
     });
     answer(logs(line(1, "one")), false);
     answer(logs(line(2, "two")));
@@ -117,6 +118,32 @@ describe("a running site's log", () => {
     // The next line finds the reader gone, if nothing else did.
     answer(logs(line(3, "nobody")), false);
     expect((await host.next("endAsk")).requestId).toBe(requestId);
+  });
+
+  it("is asked for with the secrets a build may have left in the image, also those of before", async () => {
+    const own = await account();
+    const on = await readyAgent();
+    const { siteId: id } = await runningSite(own, on, { gitToken: "git-token-1" });
+    const set = (value: string) =>
+      api(own, "PATCH", `/sites/${id}`, {
+        envVariables: [
+          { key: "NPM_TOKEN", value, scope: "build", encrypted: true },
+          { key: "PLAIN", value: "plain-1", scope: "build" },
+          { key: "DATABASE", value: "runtime-1", scope: "runtime", encrypted: true },
+        ],
+      });
+    await set("build-1");
+    await set("build-2");
+    const reading = api(own, "GET", `/sites/${id}/logs`);
+    const { question, answer } = await asked(on);
+    answer(logs());
+    await reading;
+    expect("masks" in question && question.masks.toSorted()).toEqual(["build-1", "build-2", "git-token-1"]);
+    const current = (await site(own, id)).currentDeployment?.id;
+    on.send({ type: "crashed", siteId: id, deploymentId: current, error: "Its last lines: no build-2 here" });
+    await on.next("crashAck");
+    expect((await site(own, id)).latestDeployment?.error).toBe("Its last lines: no ••• here");
+    on.close();
   });
 
   it("goes on after Last-Event-ID, which wins over since", async () => {

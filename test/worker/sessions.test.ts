@@ -280,3 +280,30 @@ describe("an account", () => {
     });
   });
 });
+
+describe("pages without credentials", () => {
+  it("are limited per client address, whatever is posted to them", async () => {
+    await operator();
+    const from = { "CF-Connecting-IP": "203.0.113.77" };
+    await Promise.all(Array.from({ length: 240 }, () => call("/sign-in", { headers: from })));
+    for (const path of ["/sign-in", "/sign-up", "/forgot-password", "/reset-password"]) {
+      const form = { Origin: siteUrl, ...from };
+      const body = new URLSearchParams({ email, password, token: "guessed", name: "Somebody" });
+      const posted = await call(path, { method: "POST", redirect: "manual", headers: form, body });
+      expect([path, posted.status]).toEqual([path, 429]);
+      expect(posted.headers.get("Retry-After")).toMatch(/^[1-9]\d?$/);
+      expect([path, (await call(path, { headers: from })).status]).toEqual([path, 429]);
+    }
+    const setup = await call("/setup", {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${"guessed".repeat(8)}`,
+        "Content-Type": "application/json",
+        ...from,
+      },
+      body: "{}",
+    });
+    expect([setup.status, await setup.json()]).toEqual([429, { error: "rate_limited" }]);
+    expect((await signIn({ email, password })).status).toBe(303);
+  });
+});

@@ -86,6 +86,33 @@ describe("the main job", () => {
     agent.close();
   });
 
+  it("may be named with any of a-z, 0-9 and -: its host name is valid all the same", async () => {
+    const key = await account();
+    for (const name of ["-", "-shop-", "xn--shop"]) {
+      const { siteId } = await createSite(key, { name });
+      const shown = await site(key, siteId);
+      expect(shown.name).toBe(name);
+      expect(new URL(shown.url).hostname).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*\.[a-z0-9.-]+$/);
+    }
+  });
+
+  it("takes another region as a setting, asked for when it is placed the next time", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key, { region: "nowhere" });
+    const region = async () =>
+      (
+        await bindings.DB.prepare("SELECT region FROM sites WHERE id = ?")
+          .bind(siteId)
+          .first<{ region: string | null }>()
+      )?.region;
+    for (const wanted of ["elsewhere", null]) {
+      expect((await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: wanted } })).status).toBe(
+        200,
+      );
+      expect(await region()).toBe(wanted);
+    }
+  });
+
   it("has submodules and Git LFS files fetched only where they are asked for", async () => {
     const key = await account();
     const agent = await readyAgent();
@@ -408,6 +435,12 @@ describe("the deploy webhook", () => {
     expect([ping.status, await ping.json()]).toEqual([200, { status: "RUNNING", skipped: true }]);
     const other = await post(JSON.stringify({ ref: "refs/heads/feature" }), { "X-GitHub-Event": "push" });
     expect(other.status).toBe(200);
+    const form = new URLSearchParams({ payload: JSON.stringify({ ref: "refs/heads/feature" }) });
+    const asForm = await post(form.toString(), {
+      "X-GitHub-Event": "push",
+      "Content-Type": "application/x-www-form-urlencoded",
+    });
+    expect([asForm.status, await asForm.json()]).toEqual([200, { status: "RUNNING", skipped: true }]);
     const fired = await post();
     expect([fired.status, await fired.json()]).toEqual([
       202,

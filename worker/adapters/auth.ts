@@ -4,6 +4,7 @@ import { contextOf } from "../context.ts";
 import { accounts, identities, sessions, verifications } from "../db/schema.ts";
 import { deriveKey, sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config, type Env } from "../env.ts";
+import { logError } from "../log-error.ts";
 import { hashPassword, isPassword } from "../services/accounts/password.ts";
 import { canMail, sendMail } from "./mail.ts";
 
@@ -117,7 +118,11 @@ async function create(env: Env): Promise<Auth> {
     },
     logger: {
       level: "error",
-      log: (level, message) => console.error(JSON.stringify({ level, auth: message })),
+      log: (level, message, ...details: unknown[]) => {
+        const error = details.find((one) => one instanceof Error);
+        if (error) logError({ auth: message }, error);
+        else console.error(JSON.stringify({ level, auth: message }));
+      },
     },
   } satisfies BetterAuthOptions;
   return betterAuth(options);

@@ -112,8 +112,16 @@ export const apiKeys = sqliteTable(
     createdAt: time("created_at").notNull(),
     lastUsedAt: time("last_used_at"),
     revokedAt: time("revoked_at"),
+    /** Since when the key's guard, which keeps a copy of this row, knows of the revocation. */
+    guardToldAt: time("guard_told_at"),
   },
-  (t) => [index("api_keys_account").on(t.accountId, t.createdAt)], // GET /keys
+  (t) => [
+    index("api_keys_account").on(t.accountId, t.createdAt), // GET /keys
+    // The timer finishes revocations that were cut short.
+    index("api_keys_untold")
+      .on(t.revokedAt)
+      .where(sql`revoked_at IS NOT NULL AND guard_told_at IS NULL`),
+  ],
 );
 
 /** What can be hosted, at which price. `priceCents` is per month. */
@@ -212,6 +220,8 @@ export const sites = sqliteTable(
     /** First label of the site's own address. */
     slug: text().notNull().unique(),
     hostId: text("host_id").$type<Id<"host">>(),
+    /** Its pack counts on `hostId` and `leavingHostId`. Not that of a FAILED site of which nothing runs: it needs room again to run again. */
+    reserved: integer({ mode: "boolean" }).notNull().default(true),
     /** While the site moves: the host that is to carry it. `hostId` carries it until the new one is healthy. */
     moveHostId: text("move_host_id").$type<Id<"host">>(),
     /** The host that carried it before, and from when on what is left there may go. */
@@ -266,6 +276,8 @@ export const databases = sqliteTable(
     version: text(),
     /** Why it does not run, or was not changed as asked. */
     error: text(),
+    /** Megabytes of its volume, as its host measured last; null: never. */
+    diskMb: integer("disk_mb"),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     billingTerm: integer("billing_term").notNull(),
     region: text(),

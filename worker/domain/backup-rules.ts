@@ -7,8 +7,10 @@ const day = 24 * hour;
 export const keptAfterDeletionMs = 30 * day;
 /** One that failed says why for so long. */
 export const failureShownMs = 7 * day;
-/** A host that cannot verify one is asked again, so often. */
-export const maxVerifications = 3;
+/** What no host could verify for so long goes, behind enough newer ones. */
+const unprovenMs = 30 * day;
+/** A host that lacks what it needs to verify one is asked again after so long; the last pause repeats. */
+export const verifyAgainMs = [hour, 6 * hour, day] as const;
 export const linkLifeMs = 10 * 60_000;
 
 export type Schedule = { schedule: "daily" | "weekly" | null; hourUtc: number };
@@ -33,16 +35,20 @@ type Kept = { id: string; status: BackupStatus; createdAt: Date };
 
 /**
  * Which backups of one database may go, given all of them, newest first. The newest verified ones stay, `keep` of them;
- * until there are so many, nothing that may be good goes.
+ * until there are so many, nothing that may be good goes, but what could not be proven for a month.
  */
 export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: Date): string[] {
   const verified = newestFirst.filter(({ status }) => status === "VERIFIED");
   const oldestKept = verified[Math.max(1, keep) - 1];
+  const complete = newestFirst.filter(({ status }) => status === "VERIFIED" || status === "STORED");
+  const oldestComplete = complete[Math.max(1, keep) - 1];
   return newestFirst
     .filter(({ id, status, createdAt }) => {
       if (status === "RUNNING") return false;
       if (status === "FAILED") return now.getTime() - createdAt.getTime() > failureShownMs;
-      return oldestKept !== undefined && id < oldestKept.id;
+      if (oldestKept !== undefined && id < oldestKept.id) return true;
+      const isOld = now.getTime() - createdAt.getTime() > unprovenMs;
+      return status === "STORED" && isOld && oldestComplete !== undefined && id < oldestComplete.id;
     })
     .map(({ id }) => id);
 }

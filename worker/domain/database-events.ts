@@ -9,7 +9,7 @@ export const databaseEvents = {
   provisionRequested: { from: ["FAILED"], to: "PROVISIONING", wanted: "RUNNING" },
   startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
   stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
-  restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
+  restartRequested: { from: ["RUNNING", "FAILED"], wanted: "RUNNING" },
   rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
   /** Whether it runs or not: what runs next is reached so. */
   exposeRequested: { from: ["RUNNING", "STOPPED", "FAILED"] },
@@ -26,5 +26,6 @@ export const databaseEvents = {
   stopped: { from: ["RUNNING", "FAILED"], to: "STOPPED" },
   provisionFailed: { from: ["PROVISIONING"], to: "FAILED" },
   startFailed: { from: ["STOPPED", "FAILED", "RUNNING"], to: "FAILED" },
+  crashed: { from: ["RUNNING"], to: "FAILED" },
 } as const satisfies Record<string, DatabaseEvent>;
 export type DatabaseEventName = keyof typeof databaseEvents;

@@ -1,17 +1,20 @@
 import { isLongJob, type JobKind } from "../../protocol/agent/jobs.ts";
+import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 
 const minute = 60_000;
 
-/** How long one attempt may take on the host, in milliseconds. */
-export const jobTimeoutMs: Record<JobKind, number> = {
-  "site.deploy": 20 * minute,
+/** What an operator allows. */
+export type JobLimits = { buildSeconds: number; startSeconds: number };
+
+/** How long one attempt may take on the host beside the time that its build, start or command has, in milliseconds. */
+const jobTimeoutMs: Record<JobKind, number> = {
+  "site.deploy": 10 * minute,
   "site.start": 5 * minute,
   "site.stop": 5 * minute,
   "site.restart": 5 * minute,
   "site.route": 1 * minute,
   "site.delete": 5 * minute,
   "site.evict": 5 * minute,
-  // Beside the time that the command itself has.
   "site.command": 3 * minute,
   "database.provision": 10 * minute,
   "database.start": 10 * minute,
@@ -24,6 +27,13 @@ export const jobTimeoutMs: Record<JobKind, number> = {
   "database.verify": 120 * minute,
   "database.restore": 180 * minute,
 };
+
+/** How long one attempt may take on the host, in milliseconds; of a command, beside its own time. */
+export function timeoutMsOf(kind: JobKind, { buildSeconds, startSeconds }: JobLimits): number {
+  const builds = kind === "site.deploy";
+  const starts = builds || kind === "site.start" || kind === "site.restart";
+  return jobTimeoutMs[kind] + 1000 * ((builds ? buildSeconds : 0) + (starts ? startSeconds : 0));
+}
 
 /** A job no host took within this time ends with an honest reason. */
 export const queueTimeoutMs = 60 * minute;
@@ -43,16 +53,26 @@ export const keptDays = 30;
 /** A job that took its host down this often is given up. */
 export const maxAttempts = 5;
 
-export const expiredReason = (kind: JobKind, wasLeased: boolean): string =>
-  wasLeased && kind === "site.command"
-    ? "The host did not report in time how this ended. Ask the operator about the host, and see what it did before you run it again."
-    : wasLeased && isLongJob(kind)
-      ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, ask the operator about the host.`
-      : wasLeased
-        ? `The host did not finish this within ${jobTimeoutMs[kind] / minute} minutes. Try again; if it repeats, make the build shorter or ask the operator about the host.`
-        : `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
+export function expiredReason(kind: JobKind, wasLeased: boolean, limits: JobLimits): string {
+  if (!wasLeased)
+    return `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
+  if (kind === "site.command")
+    return "The host did not report in time how this ended. Ask the operator about the host, and see what it did before you run it again.";
+  const advice = isLongJob(kind)
+    ? "ask the operator about the host"
+    : "make the build shorter or ask the operator about the host";
+  const minutes = Math.ceil(timeoutMsOf(kind, limits) / minute);
+  return `The host did not finish this within ${minutes} minutes. Try again; if it repeats, ${advice}.`;
+}
 
 export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;
+
+/** Why a job ends before any host sees it. */
+export const unfitReason = {
+  tooLarge: `What this would send to its host is larger than ${maxFrameBytes / 1024} KiB: make the environment or the Dockerfile smaller, then try again.`,
+  unreadable:
+    "This could not be prepared: a secret of it cannot be opened, or what it needs is gone. Set its secrets anew and try again; if it repeats, ask the operator.",
+};
 
 /** A command is no deployment: doing it twice may do harm, so what was interrupted is not run again. */
 export const interruptedReason =

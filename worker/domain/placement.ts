@@ -13,6 +13,10 @@ export const freeMemoryMb = (memoryMb: number | null, placedMb: number): number 
 /** For this long a job waits for the host with the most room; then any that has enough may take it. */
 export const preferMs = 10_000;
 
+/** What is said of a deployment of a site that is bound to its host, where others took the room it had. */
+export const noRoomAtHomeReason = (memoryMb: number, freeMb: number, minutes: number): string =>
+  `The site's host did not have the ${memoryMb} MB of memory it needs free within ${minutes} minutes; it has ${Math.max(0, freeMb)} MB. What the site needs is on that host: ask the operator for more room there, then try again.`;
+
 /** What is said of a site's deployment, or of a database, that no host could take in time. */
 export function noRoomReason(
   wanted: { memoryMb: number; region: string | null },

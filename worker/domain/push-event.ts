@@ -20,9 +20,11 @@ const text = (value: unknown) => (typeof value === "string" ? value : null);
 /** Reads a delivery; a body that is no such JSON says nothing, as the body is not required. */
 export function readPushEvent(event: string | null, body: string): PushEvent {
   const nothing = { event, ref: null, defaultBranch: null };
-  if (!body.startsWith("{")) return nothing;
+  // GitHub's hooks send a form unless they are told otherwise.
+  const json = body.startsWith("payload=") ? (new URLSearchParams(body).get("payload") ?? "") : body;
+  if (!json.startsWith("{")) return nothing;
   try {
-    const payload = JSON.parse(body) as { ref?: unknown; repository?: { default_branch?: unknown } | null };
+    const payload = JSON.parse(json) as { ref?: unknown; repository?: { default_branch?: unknown } | null };
     return { event, ref: text(payload.ref), defaultBranch: text(payload.repository?.default_branch) };
   } catch {
     return nothing;

@@ -1,8 +1,12 @@
-/** The first label of a site's own address: its name, cut, and eight random characters; a DNS label of at most 63. */
+/**
+ * The first label of a site's own address: its name, cut, and eight random characters; at most 63. A label neither begins with
+ * `-` nor has `--` in third place (RFC 5891: those are reserved, as `xn--` is), which names may.
+ */
 export function siteSlug(name: string, random: Uint8Array): string {
   const digits = "0123456789abcdefghjkmnpqrstvwxyz";
   const suffix = Array.from(random.subarray(0, 8), (byte) => digits.charAt(byte & 31)).join("");
-  return `${name.slice(0, 54).replace(/-+$/, "")}-${suffix}`;
+  const readable = name.replace(/-+/g, "-").replace(/^-/, "").slice(0, 54).replace(/-$/, "");
+  return readable === "" ? suffix : `${readable}-${suffix}`;
 }
 
 /** `https://sites.example` → `https://<slug>.sites.example`; the port stays. */

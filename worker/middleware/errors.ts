@@ -1,8 +1,10 @@
 import type { Context, ErrorHandler, NotFoundHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
+import { matchedRoutes } from "hono/route";
 import { errorCatalogue, type ErrorCode } from "../../protocol/errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
+import { logError } from "../log-error.ts";
 import { errorPage } from "../pages/error.tsx";
 
 /** A person's browser on one of the pages, rather than a client of the API. */
@@ -21,6 +23,12 @@ const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unkno
   return c.json({ error: text, ...extra }, status);
 };
 
+/** The route's pattern, which no middleware is as long as: the path itself may be a credential (`inv_…`, `whk_…`). */
+const routeOf = (c: Context<AppEnv>): string =>
+  matchedRoutes(c)
+    .map(({ path }) => path)
+    .reduce((longest, path) => (path.length > longest.length ? path : longest), "");
+
 /** The one place where an error becomes an answer; what is not an AppError stays in the log. */
 export const onError: ErrorHandler<AppEnv> = (error, c) => {
   if (error instanceof AppError) return answer(c, error.code, error.extra);
@@ -28,16 +36,7 @@ export const onError: ErrorHandler<AppEnv> = (error, c) => {
   if (error instanceof HTTPException && error.status === 400)
     return answer(c, "invalid_request", { issues: [{ path: "", message: "The body is not valid JSON" }] });
   const requestId = c.get("requestId");
-  console.error(
-    JSON.stringify({
-      level: "error",
-      requestId,
-      method: c.req.method,
-      path: c.req.path,
-      error: String(error),
-      stack: error.stack,
-    }),
-  );
+  logError({ requestId, method: c.req.method, route: routeOf(c) }, error);
   return answer(c, "server_error", { requestId });
 };
 

@@ -33,11 +33,38 @@ export const limits = {
 /** Set by Cloudflare at the edge; nobody else stands before the Worker. */
 export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Connecting-IP") ?? "unknown";
 
+const counterOf = (c: Context<AppEnv>, limit: keyof typeof limits, who: string) =>
+  c.env.RATE_LIMIT.get(c.env.RATE_LIMIT.idFromName(`${limit}:${who}`));
+
 /** Counts one use of the thing named. @throws AppError rate_limited */
 export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> {
-  const id = c.env.RATE_LIMIT.idFromName(`${limit}:${who}`);
-  const retryAfterSeconds = await c.env.RATE_LIMIT.get(id).take(limits[limit]);
+  const retryAfterSeconds = await counterOf(c, limit, who).take(limits[limit]);
   if (retryAfterSeconds > 0) throw new AppError("rate_limited", { retryAfterSeconds });
+}
+
+/**
+ * Looks something up that must not be guessed: only a miss counts, but every budget is asked before, so that nothing is
+ * learnt or done once one is used up. @throws AppError rate_limited
+ */
+export async function guessWithin<Found>(
+  c: Context<AppEnv>,
+  budgets: [limit: keyof typeof limits, who: string][],
+  lookUp: () => Promise<Found>,
+): Promise<Found> {
+  const taken: typeof budgets = [];
+  const giveBack = () => Promise.all(taken.map(([limit, who]) => counterOf(c, limit, who).giveBack()));
+  try {
+    for (const budget of budgets) {
+      await takeFrom(c, ...budget);
+      taken.push(budget);
+    }
+  } catch (error) {
+    await giveBack();
+    throw error;
+  }
+  const found = await lookUp();
+  if (found) await giveBack();
+  return found;
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {

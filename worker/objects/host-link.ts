@@ -13,6 +13,8 @@ import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
+import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
+import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
 import { leaseJob, type LogId, type Offer } from "../services/jobs/lease.ts";
 import { recordPhase } from "../services/jobs/progress.ts";
@@ -153,6 +155,16 @@ export class HostLink extends DurableObject<Env> {
           siteId: message.siteId,
           deploymentId: message.deploymentId,
         });
+      case "databaseCrashed":
+        // While work on it is under way, its outcome decides, and the host says it again.
+        if (!(await recordDatabaseCrash(ctx, state.hostId, message))) return;
+        return this.send(socket, {
+          type: "databaseCrashAck",
+          databaseId: message.databaseId,
+          at: message.at,
+        });
+      case "diskUse":
+        return recordDiskUse(ctx, state.hostId, message.databases);
       default:
         message satisfies never;
     }

@@ -15,30 +15,30 @@ export type Verdict = {
   windowSeconds: number;
 };
 
-/** D1 hears of a key that is used all the time twelve times an hour. */
+/** The times of the last admitted requests, and when D1 last heard of one: one value, as both change in one write. */
+type Uses = { hits: number[]; touchedAtMs: number };
+
+/** At most once a minute was asked for; D1 hears of a key that is used all the time twelve times an hour. */
 const touchEveryMs = 5 * 60_000;
 
 /**
  * One per API key: is it valid and within its limit, in one hop. Storage holds the actor (a copy of D1's row, read at
- * first use, removed at revocation) and the times of the last admitted requests; memory only spares reading them.
+ * first use, removed at revocation) and its last uses; memory only spares reading them.
  */
 export class KeyGuard extends DurableObject<Env> {
   private actor: KeyActor | undefined;
-  private hits: number[] | undefined;
-  private touchedAt = 0;
+  private uses: Uses | undefined;
 
   async check(keyHash: string): Promise<Verdict> {
     const actor = await this.known(keyHash);
     if (!actor) return { actor: null, admitted: false, limit: 0, left: 0, resetSeconds: 0, windowSeconds: 0 };
     const now = Date.now();
-    this.hits ??= this.ctx.storage.kv.get<number[]>("hits") ?? [];
-    const { admitted, hits, left, resetMs } = admit(this.hits, now, keyWindow);
-    this.hits = hits;
-    if (admitted) this.ctx.storage.kv.put("hits", hits);
-    if (now - this.touchedAt >= touchEveryMs) {
-      this.touchedAt = now;
-      this.ctx.waitUntil(touchKey(this.db(), keyHash, new Date(now)));
-    }
+    this.uses ??= this.ctx.storage.kv.get<Uses>("uses") ?? { hits: [], touchedAtMs: 0 };
+    const { admitted, hits, left, resetMs } = admit(this.uses.hits, now, keyWindow);
+    const touches = admitted && now - this.uses.touchedAtMs >= touchEveryMs;
+    this.uses = { hits, touchedAtMs: touches ? now : this.uses.touchedAtMs };
+    if (admitted) this.ctx.storage.kv.put("uses", this.uses);
+    if (touches) this.ctx.waitUntil(touchKey(this.db(), keyHash, new Date(now)));
     return {
       actor,
       admitted,
@@ -57,7 +57,7 @@ export class KeyGuard extends DurableObject<Env> {
     this.actor = undefined;
     this.ctx.storage.kv.put("revoked", true);
     this.ctx.storage.kv.delete("actor");
-    this.ctx.storage.kv.delete("hits");
+    this.ctx.storage.kv.delete("uses");
   }
 
   private db(): Db {

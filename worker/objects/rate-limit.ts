@@ -18,6 +18,12 @@ export class RateLimit extends DurableObject<Env> {
     return 0;
   }
 
+  /** A use that was admitted counts for nothing after all. */
+  async giveBack(): Promise<void> {
+    const hits = this.ctx.storage.kv.get<number[]>("hits");
+    if (hits) this.ctx.storage.kv.put("hits", hits.slice(0, -1));
+  }
+
   override async alarm(): Promise<void> {
     await this.ctx.storage.deleteAll();
   }

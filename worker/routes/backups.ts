@@ -9,6 +9,7 @@ import { downloadBackup } from "../services/backups/download.ts";
 import { linkBackup } from "../services/backups/link.ts";
 import { listBackups } from "../services/backups/list.ts";
 import { backupOwnedBy } from "../services/backups/owned.ts";
+import { removeBackup } from "../services/backups/remove.ts";
 import { backupView } from "../services/backups/view.ts";
 
 export const backups = new Hono<AppEnv>()
@@ -16,6 +17,7 @@ export const backups = new Hono<AppEnv>()
     c.json(await listBackups(c.var.ctx, c.req.valid("query"))),
   )
   .get("/:id", async (c) => c.json(backupView(await backupOwnedBy(c.var.ctx, c.req.param("id")))))
+  .delete("/:id", async (c) => c.json(await removeBackup(c.var.ctx, c.req.param("id")), 202))
   .post("/:id/link", async (c) => {
     c.header("Cache-Control", "no-store");
     return c.json(await linkBackup(c.var.ctx, c.req.param("id")));

@@ -16,7 +16,7 @@ export const install = new Hono<AppEnv>()
       "Cache-Control": "no-store",
     });
   })
-  .get("/:name{(agent|responder)\\.mjs}", async (c) => {
+  .get("/:name{(?:agent|responder)\\.mjs}", async (c) => {
     const file = await installFile(c.env.ASSETS, c.req.param("name"));
     if (file === null) throw new AppError("not_found");
     return new Response(file.body, {

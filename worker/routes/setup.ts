@@ -4,11 +4,13 @@ import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { body, limitBody, requireJson } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
+import { limitAddress } from "../middleware/limit.ts";
 import { runSetup } from "../services/setup/run.ts";
 
 /** The bearer of SETUP_TOKEN creates the first operator account, once. */
 export const setup = new Hono<AppEnv>().post(
   "/",
+  limitAddress,
   actAs("system"),
   limitBody,
   requireJson,

@@ -8,6 +8,7 @@ import { readUserCode } from "../domain/device-codes.ts";
 import { configOf } from "../env.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
+import { limitAddress } from "../middleware/limit.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
 import {
   ForgotPasswordPage,
@@ -73,15 +74,15 @@ async function refusalOf(response: Response): Promise<string> {
 
 /** The pages of a person without a session: forms without a script, each a request to better-auth. */
 export const signInPages = new Hono<AppEnv>()
-  .get("/sign-in", (c) => show(c, <SignInPage {...entry(c)} />))
-  .post("/sign-in", limitBody, async (c) => {
+  .get("/sign-in", limitAddress, (c) => show(c, <SignInPage {...entry(c)} />))
+  .post("/sign-in", limitAddress, limitBody, async (c) => {
     const { email, password, device } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/email", { email, password });
     if (answer.ok) return redirectWith(c, answer, onward(device));
     const refusal = "The e-mail address or the password is not right.";
     return show(c, <SignInPage {...entry(c, { email, refusal, device })} />, 401);
   })
-  .post("/sign-in/github", limitBody, async (c) => {
+  .post("/sign-in/github", limitAddress, limitBody, async (c) => {
     const { device } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/social", {
       provider: "github",
@@ -92,7 +93,7 @@ export const signInPages = new Hono<AppEnv>()
     if (!answer.ok) return show(c, <SignInPage {...entry(c, { refusal: await refusalOf(answer) })} />, 404);
     return redirectWith(c, answer, z.object({ url: z.url() }).parse(await answer.clone().json()).url);
   })
-  .get("/sign-up", (c) =>
+  .get("/sign-up", limitAddress, (c) =>
     configOf(c.env).SIGN_UP === "open"
       ? show(c, <SignUpPage {...entry(c)} />)
       : show(
@@ -101,32 +102,32 @@ export const signInPages = new Hono<AppEnv>()
           403,
         ),
   )
-  .post("/sign-up", limitBody, async (c) => {
+  .post("/sign-up", limitAddress, limitBody, async (c) => {
     const { name, email, password, device } = await formOf(c);
     const answer = await formToAuth(c, "/sign-up/email", { name, email, password, callbackURL: "/" });
     if (answer.ok) return redirectWith(c, answer, onward(device));
     return show(c, <SignUpPage {...entry(c, { email, device, refusal: await refusalOf(answer) })} />, 400);
   })
-  .get("/forgot-password", (c) => {
+  .get("/forgot-password", limitAddress, (c) => {
     if (canMail(configOf(c.env))) return show(c, <ForgotPasswordPage sent={false} />);
     const text = "This service sends no mail: ask its operator for a new password.";
     return show(c, <MessagePage title="Forgot the password?">{text}</MessagePage>, 404);
   })
-  .post("/forgot-password", limitBody, async (c) => {
+  .post("/forgot-password", limitAddress, limitBody, async (c) => {
     const { email } = await formOf(c);
     await formToAuth(c, "/request-password-reset", { email });
     return show(c, <ForgotPasswordPage sent={true} />);
   })
-  .get("/reset-password", (c) => {
+  .get("/reset-password", limitAddress, (c) => {
     return show(c, <ResetPasswordPage token={c.req.query("token") ?? ""} refusal={null} />);
   })
-  .post("/reset-password", limitBody, async (c) => {
+  .post("/reset-password", limitAddress, limitBody, async (c) => {
     const { token, password } = await formOf(c);
     const answer = await formToAuth(c, "/reset-password", { token, newPassword: password });
     if (answer.ok) return c.redirect("/sign-in", 303);
     return show(c, <ResetPasswordPage token={token} refusal={await refusalOf(answer)} />, 400);
   })
-  .post("/sign-out", async (c) => {
+  .post("/sign-out", limitAddress, async (c) => {
     requireSameOrigin(c);
     return redirectWith(c, await formToAuth(c, "/sign-out", {}), "/sign-in");
   });

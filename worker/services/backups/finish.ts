@@ -5,7 +5,6 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { backups, databases, type jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { maxVerifications } from "../../domain/backup-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { dataKeyOf } from "./keys.ts";
 import { queueVerification } from "./queue.ts";
@@ -146,7 +145,7 @@ export async function failBackupJob(
       return;
     }
     case "database.verify":
-      // The backup may be as good as it was: the cron asks again, a few times.
+      // The backup is as good as it was: the cron asks again, ever more seldom.
       await ctx.db.batch([
         end,
         ctx.db
@@ -154,7 +153,6 @@ export async function failBackupJob(
           .set({
             verifications: sql`verifications + 1`,
             error: sql`${`It could not be verified: ${error}`.slice(0, 2000)}`,
-            status: sql`CASE WHEN verifications + 1 >= ${maxVerifications} THEN 'FAILED' ELSE status END`,
           })
           .where(and(eq(backups.id, id), eq(backups.status, "STORED"), ended)),
       ]);

@@ -2,7 +2,7 @@ import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from "dri
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { backups, databases } from "../../db/schema.ts";
-import { nextBackupAt, surplusBackups } from "../../domain/backup-rules.ts";
+import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
 import { dataKeyOf, folderOf } from "./keys.ts";
 import { queueBackup, queueVerification } from "./queue.ts";
 import { idleLane } from "../jobs/idle.ts";
@@ -58,19 +58,31 @@ async function beginDue(ctx: Ctx): Promise<void> {
 }
 
 async function verifyStored(ctx: Ctx): Promise<void> {
+  const [first, second, further] = verifyAgainMs;
+  const triedLately = sql`EXISTS (SELECT 1 FROM jobs
+    WHERE backup_id = ${backups.id} AND kind = 'database.verify' AND status = 'FAILED' AND finished_at > ${ctx.now().getTime()}
+      - CASE ${backups.verifications} WHEN 0 THEN 0 WHEN 1 THEN ${first} WHEN 2 THEN ${second} ELSE ${further} END)`;
   const unproven = await ctx.db
     .select({ id: backups.id, hostId: backups.hostId })
     .from(backups)
-    .where(and(eq(backups.status, "STORED"), isNull(backups.removedAt), idleLane(backups.id)))
+    .where(
+      and(
+        eq(backups.status, "STORED"),
+        isNull(backups.removedAt),
+        idleLane(backups.id),
+        sql`NOT ${triedLately}`,
+      ),
+    )
     .limit(atOnce);
   for (const { id } of unproven) await queueVerification(ctx, sql`b.id = ${id}`);
   if (unproven.length > 0) ctx.hosts.wake(null);
 }
 
+const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`;
+
 /** None that a job reads goes, and of a database that is there never the only good one. */
 async function retire(ctx: Ctx): Promise<void> {
   const now = ctx.now();
-  const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`;
   const remove = (ids: string[]) =>
     ctx.db
       .update(backups)
@@ -99,13 +111,13 @@ async function retire(ctx: Ctx): Promise<void> {
   }
 }
 
-/** The objects first: a row that is not shown any more finds them until they are gone. */
+/** The objects first: a row that is not shown any more finds them until they are gone. Not before a job that is being cancelled. */
 async function clear(ctx: Ctx): Promise<void> {
   // Not `IS NOT NULL`, for which SQLite takes no index.
   const gone = await ctx.db
     .select()
     .from(backups)
-    .where(gt(backups.removedAt, new Date(0)))
+    .where(and(gt(backups.removedAt, new Date(0)), unread))
     .limit(atOnce);
   for (const row of gone) {
     if (row.uploadId !== null) await ctx.backups.abort(dataKeyOf(row), row.uploadId);

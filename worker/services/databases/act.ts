@@ -79,7 +79,14 @@ function restart(ctx: Ctx, { id }: DatabaseRow, mark: string) {
     ctx.db
       .update(databases)
       .set({ mark, updatedAt: ctx.now() })
-      .where(and(eq(databases.id, id), inArray(databases.status, [...from]), eq(databases.wanted, wanted)))
+      .where(
+        and(
+          eq(databases.id, id),
+          inArray(databases.status, [...from]),
+          eq(databases.wanted, wanted),
+          isNotNull(databases.version),
+        ),
+      )
       .returning(),
     queueDatabaseJob(ctx, "database.restart", id, sql`d.mark = ${mark}`),
   ]);

@@ -20,6 +20,7 @@ export async function followDatabaseLog(
     tail,
     after,
     follow: true,
+    masks: [],
   });
   if ("kind" in followed) throw conflict(followed.error);
   return followed;

@@ -49,7 +49,7 @@ export const specOf = (
   databaseName: database.databaseName,
   adminPassword: openAdminPassword(ctx, database),
   logins: logins(ctx, database),
-  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids },
+  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
   ...(database.publicEnabled &&
     database.publicPort !== null && {
       publicAccess: { port: database.publicPort, allow: database.publicAllow },

@@ -11,7 +11,13 @@ export async function readDatabaseLog(
   { tail, since }: SiteLogQuery,
 ): Promise<SiteLogs> {
   const database = await databaseOwnedBy(ctx, databaseId);
-  const question = { kind: "logs", siteId: database.id, tail, after: since ?? null, follow: false } as const;
-  const answer = await askHostOf<"logs">(ctx, database, question);
+  const answer = await askHostOf<"logs">(ctx, database, {
+    kind: "logs",
+    siteId: database.id,
+    tail,
+    after: since ?? null,
+    follow: false,
+    masks: [],
+  });
   return { data: (answer?.lines ?? []).map(siteLogLine) };
 }

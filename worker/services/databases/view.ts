@@ -3,6 +3,7 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import type { Db } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
+import { diskNotice } from "../../domain/disk-notice.ts";
 
 /** Databases with all that their public record shows, in one statement. */
 export const selectDatabases = (db: Db) =>
@@ -13,6 +14,7 @@ export const selectDatabases = (db: Db) =>
         sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = databases.host_id AND offline_since IS NOT NULL)`.as(
           "host_offline",
         ),
+      diskGb: sql<number>`(SELECT disk_gb FROM packs WHERE id = databases.pack_id)`.as("disk_gb"),
       links: sql<{ siteId: string; variable: string }[]>`
         (SELECT json_group_array(json_object('siteId', site_id, 'variable', variable))
         FROM (SELECT * FROM database_links WHERE database_id = databases.id ORDER BY created_at, site_id))`
@@ -29,6 +31,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   version: row.version,
   status: row.status,
   error: row.error,
+  notice: diskNotice(row),
   packId: row.packId,
   nextPackId: row.nextPackId,
   billingTerm: row.billingTerm,

@@ -16,6 +16,7 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
         leavingHostId: sql`host_id`,
         leaveAt: new Date(ctx.now().getTime() + leaveAfterMs),
         hostId,
+        reserved: true,
         moveHostId: null,
       })
       .where(and(eq(sites.id, siteId), eq(sites.moveHostId, hostId), ended))

@@ -36,7 +36,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
         SELECT 1 FROM jobs j WHERE j.lane = sites.id AND j.host_id = sites.move_host_id AND j.status IN ('QUEUED', 'LEASED'))`),
     // Nothing of these runs: their next start or deployment finds them a host.
     ctx.statement(sql`
-      UPDATE sites AS s SET leaving_host_id = host_id, leave_at = ${now}, host_id = NULL
+      UPDATE sites AS s SET leaving_host_id = host_id, leave_at = ${now}, host_id = NULL, reserved = 0
       WHERE ${here} AND s.status IN ('FAILED', 'SUSPENDED') AND NOT s.serving`),
     ctx.statement(sql`
       UPDATE sites SET mark = ${mark}, status = ${to}, updated_at = ${now}, move_host_id = (

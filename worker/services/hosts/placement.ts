@@ -1,19 +1,27 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
+import { idleLane } from "../jobs/idle.ts";
 
 /** Of the pack it has and the one it is to have, the larger: what is to be paid has room when it is. */
-const packMb = "(SELECT max(memory_mb) FROM packs WHERE id IN (placed.pack_id, placed.next_pack_id))";
+const packMbOf = (row: string) =>
+  `(SELECT max(memory_mb) FROM packs WHERE id IN (${row}.pack_id, ${row}.next_pack_id))`;
+const packMb = packMbOf("placed");
 
-/** Memory of host `h`'s databases, and of its sites: those placed there, on their way there, and not yet gone from there. */
+/** Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there. */
 export const placedMb = sql.raw(`(coalesce((
   SELECT sum(${packMb}) FROM sites placed
-  WHERE placed.host_id = h.id OR placed.move_host_id = h.id OR placed.leaving_host_id = h.id), 0)
+  WHERE placed.move_host_id = h.id OR placed.reserved AND (placed.host_id = h.id OR placed.leaving_host_id = h.id)), 0)
   + coalesce((SELECT sum(${packMb}) FROM databases placed
   WHERE placed.host_id = h.id), 0))`);
 
-/** The same arithmetic as `freeMemoryMb`, where a reservation is made in one statement. */
-export const freeMb = sql`(h.memory_mb - max(${sql.raw(String(minReserveMb))}, h.memory_mb / ${sql.raw(String(reserveParts))}) - ${placedMb})`;
+/**
+ * Hosts with what they have free: the arithmetic of `freeMemoryMb`, where a reservation is made in one statement. It stands
+ * in FROM, which does not count among the hundred levels of expression that D1 takes.
+ */
+export const hostRooms = sql`(SELECT h.*,
+  h.memory_mb - max(${sql.raw(String(minReserveMb))}, h.memory_mb / ${sql.raw(String(reserveParts))}) - ${placedMb} AS free_mb
+  FROM hosts h)`;
 
 /** Host `h` is told of new sites. */
 export const takesSites = sql.raw(
@@ -22,11 +30,11 @@ export const takesSites = sql.raw(
 
 /** A query of the id of the host with the most room for site or database `s`, among those that `also` allows. */
 const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
-  SELECT h.id FROM hosts h WHERE ${takesSites}
+  SELECT h.id FROM ${hostRooms} h WHERE ${takesSites}
     AND (${sql.raw(s)}.region IS NULL OR h.region = ${sql.raw(s)}.region)
-    AND ${freeMb} >= (SELECT memory_mb FROM packs WHERE id = ${sql.raw(s)}.pack_id)
+    AND h.free_mb >= ${sql.raw(packMbOf(s))}
     AND ${also}
-  ORDER BY ${first}${freeMb} DESC, h.id LIMIT 1`;
+  ORDER BY ${first}h.free_mb DESC, h.id LIMIT 1`;
 
 /** For site `s`: where its databases are, as an account's network ends with the host. */
 export const bestHostFor = (s: string, also: SQL): SQL =>
@@ -54,3 +62,46 @@ export const mayPlace = (hostId: Id<"host">, now: number): SQL => {
   OR EXISTS (
   SELECT 1 FROM databases d WHERE d.id = j.database_id AND d.host_id IS NULL AND ${hostId} = (${bestHostForDatabase(here)})))`;
 };
+
+const hasRoomAt = (s: string): SQL =>
+  sql`EXISTS (SELECT 1 FROM ${hostRooms} h WHERE h.id = ${sql.raw(s)}.host_id AND h.free_mb >= ${sql.raw(packMbOf(s))})`;
+
+/** Jobs that let a site run. */
+const runningKinds = sql.raw("('site.deploy', 'site.start', 'site.restart')");
+
+/** Whether job `j` would run a site on its host that gave its room away, where it has none again yet. */
+export const waitsForRoom = sql`(j.kind IN ${runningKinds} AND EXISTS (
+  SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id = j.host_id AND NOT s.reserved AND NOT ${hasRoomAt("s")}))`;
+
+/**
+ * For an UPDATE of `sites` that lets a site run again: one that gave its room away takes room on its host; where that has none
+ * any more, and nothing of the site is only there, the site leaves and is placed as a new one. Otherwise it waits.
+ */
+export function roomAgain(now: Date, { stays = false } = {}) {
+  const bound = sql`(sites.leaving_host_id IS NOT NULL OR sites.move_host_id IS NOT NULL
+    OR EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)
+    OR EXISTS (SELECT 1 FROM database_links WHERE site_id = sites.id))`;
+  const leaves = stays
+    ? sql`0`
+    : sql`(NOT sites.reserved AND sites.host_id IS NOT NULL AND NOT ${hasRoomAt("sites")} AND NOT ${bound} AND ${idleLane(sql`sites.id`)})`;
+  return {
+    leaves,
+    set: {
+      reserved: sql`sites.reserved OR ${hasRoomAt("sites")}`,
+      leavingHostId: sql`CASE WHEN ${leaves} THEN sites.host_id ELSE sites.leaving_host_id END`,
+      leaveAt: sql`CASE WHEN ${leaves} THEN ${now.getTime()} ELSE sites.leave_at END`,
+      hostId: sql`CASE WHEN ${leaves} THEN NULL ELSE sites.host_id END`,
+    },
+  };
+}
+
+/** For one batch: a job that lets a site run has its room from the lease on, behind the lease's mark. */
+export const takeRoom = (siteId: SQL, hostId: Id<"host">, kind: SQL): SQL => sql`
+  UPDATE sites SET reserved = 1
+  WHERE id = ${siteId} AND host_id = ${hostId} AND NOT reserved AND ${kind} IN ${runningKinds}`;
+
+/** Of a FAILED site nothing runs, unless a job is to change that: others may have its room. */
+export const giveRoomAway = (which: SQL): SQL => sql`
+  UPDATE sites SET reserved = 0
+  WHERE ${which} AND status = 'FAILED' AND NOT serving AND reserved AND NOT EXISTS (
+    SELECT 1 FROM jobs WHERE lane = sites.id AND kind IN ${runningKinds} AND status IN ('QUEUED', 'LEASED'))`;

@@ -11,6 +11,7 @@ import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
+import { giveRoomAway } from "../hosts/placement.ts";
 import { limitsFollowed } from "../terms/queue-restart.ts";
 import { forgetSite } from "../sites/forget.ts";
 
@@ -59,6 +60,15 @@ const moveSite = (ctx: Ctx, siteId: Id<"site">, event: SiteEventName, guard: SQL
     .set({ ...(to && { status: to }), serving, updatedAt: ctx.now() })
     .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`, guard));
 };
+
+/** Beside the version in service, where its owner looks; what succeeds takes it away. */
+const sayWhy = (ctx: Ctx, siteId: Id<"site">, error: string | null, guard: SQL) =>
+  ctx.db
+    .update(deployments)
+    .set({ error })
+    .where(
+      and(sql`${deployments.id} = (SELECT current_deployment_id FROM sites WHERE id = ${siteId})`, guard),
+    );
 
 /** The site after a deployment ended: another one follows, or a version serves, or none does. */
 export const statusAfterDeployment = sql`CASE
@@ -174,6 +184,13 @@ export async function finishJob(
           .update(sites)
           .set({ serving: false })
           .where(and(eq(sites.id, requireSite(job)), ended)),
+        // Of one that was suspended, why it did not run stays.
+        sayWhy(
+          ctx,
+          requireSite(job),
+          null,
+          sql`${ended} AND (SELECT status FROM sites WHERE id = ${requireSite(job)}) IN ('RUNNING', 'DEPLOYING')`,
+        ),
         moveSite(ctx, requireSite(job), "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
       ]);
       return { recorded: true, deploymentId: null };
@@ -287,6 +304,7 @@ export async function endAsFailed(
           .set({ status: statusAfterDeployment, updatedAt: now })
           .where(and(eq(sites.id, requireSite(job)), ended)),
         giveUpMove(ctx, requireSite(job), job.hostId, ended),
+        ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
       ]);
       if (!hit) return stale;
       ctx.logs.finish(
@@ -303,7 +321,12 @@ export async function endAsFailed(
       break;
     }
     case "site.start":
-      await ctx.db.batch([end, moveSite(ctx, requireSite(job), "startFailed", ended, false)]);
+      await ctx.db.batch([
+        end,
+        moveSite(ctx, requireSite(job), "startFailed", ended, false),
+        ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
+        sayWhy(ctx, requireSite(job), `Not started: ${failure.error}`, ended),
+      ]);
       break;
     case "site.stop":
       // The containers may still run: say so, and let the owner ask again.
@@ -313,9 +336,12 @@ export async function endAsFailed(
           .update(sites)
           .set({ wanted: "RUNNING" })
           .where(and(eq(sites.id, requireSite(job)), ne(sites.status, "SUSPENDED"), ended)),
+        sayWhy(ctx, requireSite(job), `Not stopped: ${failure.error}`, ended),
       ]);
       break;
     case "site.restart":
+      await ctx.db.batch([end, sayWhy(ctx, requireSite(job), `Not restarted: ${failure.error}`, ended)]);
+      break;
     case "site.route":
     case "site.evict":
     case "site.delete":

@@ -1,6 +1,7 @@
 import type { BatchItem } from "drizzle-orm/batch";
 import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
+import { maxFrameBytes } from "../../../protocol/agent/messages.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import {
@@ -15,12 +16,13 @@ import {
   siteEnvVersions,
   sites,
 } from "../../db/schema.ts";
-import { jobTimeoutMs, maxCommandsRunning } from "../../domain/job-rules.ts";
+import { maxCommandsRunning, timeoutMsOf, unfitReason, type JobLimits } from "../../domain/job-rules.ts";
 import { backupFrameOf } from "../backups/frame.ts";
 import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
-import { mayPlace } from "../hosts/placement.ts";
+import { mayPlace, takeRoom, waitsForRoom } from "../hosts/placement.ts";
+import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; logId: LogId | null };
@@ -29,6 +31,9 @@ export type Offer = { job: Job; attempt: number; timeoutMs: number; logId: LogId
 export type LogId = Id<"deployment" | "command">;
 export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
   job.kind === "site.deploy" ? job.deploymentId : job.commandId;
+
+/** What a frame holds beside its job. */
+const aroundJobBytes = 256;
 
 /** What a host has room for: commands have slots of their own, so that neither waits for the other. */
 export type Room = { jobs: boolean; commands: boolean };
@@ -40,11 +45,15 @@ const longKinds = sql.raw(
     .join(", ")})`,
 );
 
-const timeoutOfKind = sql.raw(
-  `CASE kind ${Object.entries(jobTimeoutMs)
-    .map(([kind, ms]) => `WHEN '${kind}' THEN ${ms}`)
-    .join(" ")} END`,
-);
+export const limitsOf = ({ config }: Ctx): JobLimits => ({
+  buildSeconds: config.BUILD_TIMEOUT_SECONDS,
+  startSeconds: config.START_TIMEOUT_SECONDS,
+});
+
+const timeoutOfKind = (ctx: Ctx) =>
+  sql.raw(
+    `CASE kind ${jobKinds.map((kind) => `WHEN '${kind}' THEN ${timeoutMsOf(kind, limitsOf(ctx))}`).join(" ")} END`,
+  );
 
 /**
  * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
@@ -56,20 +65,20 @@ export async function leaseJob(
   hostId: Id<"host">,
   room: Room = { jobs: true, commands: false },
 ): Promise<Offer | null> {
-  return takeLease(
-    ctx,
-    hostId,
-    sql`id = (
+  const oldest = sql`id = (
     SELECT j.id FROM jobs j
-    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId}
+    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} AND NOT ${waitsForRoom}
       OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, ctx.now().getTime())}))
       -- A restore is waited for; of what nobody waits for, one at a time.
       AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
         SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
       AND ${room.jobs ? sql`(j.kind <> 'site.command' OR ${commandMayRun(room)})` : commandMayRun(room)}
       AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
-    ORDER BY j.seq LIMIT 1)`,
-  );
+    ORDER BY j.seq LIMIT 1)`;
+  for (;;) {
+    const taken = await takeLease(ctx, hostId, oldest);
+    if (taken !== "ended") return taken;
+  }
 }
 
 const commandMayRun = ({ commands }: Room) =>
@@ -79,10 +88,21 @@ const commandMayRun = ({ commands }: Room) =>
     : sql`0`;
 
 /** Offers a leased job once more, because its agent no longer works on it. */
-export const leaseAgain = (ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> =>
-  takeLease(ctx, hostId, sql`id = ${jobId} AND status = 'LEASED' AND host_id = ${hostId}`);
+export async function leaseAgain(ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> {
+  const taken = await takeLease(
+    ctx,
+    hostId,
+    sql`id = ${jobId} AND status = 'LEASED' AND host_id = ${hostId}`,
+  );
+  return taken === "ended" ? null : taken;
+}
 
-async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof sql>): Promise<Offer | null> {
+/** "ended": it could not be sent to any host, has failed for that reason, and others may be taken. */
+async function takeLease(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  which: ReturnType<typeof sql>,
+): Promise<Offer | "ended" | null> {
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
@@ -93,7 +113,7 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   const changes = [
     ctx.statement(sql`
       UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
-        deadline_at = ${now} + ${timeoutOfKind}
+        deadline_at = ${now} + ${timeoutOfKind(ctx)}
           + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
         mark = ${mark} WHERE ${which}`),
     ctx.statement(sql`
@@ -119,9 +139,13 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
     ctx.statement(sql`
       UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${ofTaken("deployment_id")}
       WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`),
-    // Who cleans up behind a site does not get it back.
+    // Who cleans up behind a site does not get it back. A host that the site had left keeps what it still has of it.
     ctx.statement(sql`
-      UPDATE sites SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`),
+      UPDATE sites SET host_id = ${hostId}, reserved = 1,
+        leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
+        leaving_host_id = nullif(leaving_host_id, ${hostId})
+      WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`),
+    ctx.statement(takeRoom(siteId, hostId, ofTaken("kind"))),
     ctx.statement(sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`),
     // What was asked for while it had no host is this host's as well.
     ctx.statement(sql`
@@ -193,18 +217,33 @@ async function takeLease(ctx: Ctx, hostId: Id<"host">, which: ReturnType<typeof 
   });
   const [job] = read.jobs;
   const [pack] = read.packs;
-  if (!job || !pack) return null;
+  if (!job) return null;
   // This host has less room now: another may be the best for what waits.
   if (read.unplaced.length > 0) ctx.hosts.wake(null);
-  const framed = frame();
-  return (
-    framed && {
-      job: framed,
-      attempt: job.attempt,
-      timeoutMs: jobTimeoutMs[job.kind] + 1000 * (read.commands[0]?.timeoutSeconds ?? 0),
-      logId: logIdOf(job),
+  const framed = fittingFrame();
+  if (typeof framed === "string") {
+    await endAsFailed(ctx, job, { error: framed, cancelled: false, durations: null });
+    return "ended";
+  }
+  return {
+    job: framed,
+    attempt: job.attempt,
+    timeoutMs: timeoutMsOf(job.kind, limitsOf(ctx)) + 1000 * (read.commands[0]?.timeoutSeconds ?? 0),
+    logId: logIdOf(job),
+  };
+
+  /** Or why there is none. */
+  function fittingFrame(): Job | string {
+    let framed: Job | null = null;
+    try {
+      framed = frame();
+    } catch (error) {
+      console.error(JSON.stringify({ level: "error", job: job?.id, kind: job?.kind, error: String(error) }));
     }
-  );
+    if (!framed) return unfitReason.unreadable;
+    const fits = Buffer.byteLength(JSON.stringify(framed)) <= maxFrameBytes - aroundJobBytes;
+    return fits ? framed : unfitReason.tooLarge;
+  }
 
   function frame(): Job | null {
     if (!job || !pack) return null;

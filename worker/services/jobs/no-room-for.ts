@@ -2,10 +2,10 @@ import { sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import type { jobs } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
-import { noRoomReason } from "../../domain/placement.ts";
-import { freeMb, takesSites } from "../hosts/placement.ts";
+import { noRoomAtHomeReason, noRoomReason } from "../../domain/placement.ts";
+import { hostRooms, takesSites } from "../hosts/placement.ts";
 
-/** Why no host took this job of a site or database that has none: a sentence that names what was missing. */
+/** Why no host took this job of a site or database that has no room: a sentence that names what was missing. */
 export async function noRoomFor(ctx: Ctx, job: typeof jobs.$inferSelect): Promise<string> {
   const [[wanted], hosts] = await Promise.all([
     ctx.db.all<{ memoryMb: number; region: string | null }>(
@@ -15,9 +15,12 @@ export async function noRoomFor(ctx: Ctx, job: typeof jobs.$inferSelect): Promis
         JOIN packs p ON p.id = o.pack_id`,
     ),
     ctx.db.all<{ region: string | null; freeMb: number }>(
-      sql`SELECT h.region AS region, ${freeMb} AS freeMb FROM hosts h WHERE ${takesSites}`,
+      sql`SELECT h.region AS region, h.free_mb AS freeMb FROM ${hostRooms} h
+        WHERE ${job.hostId === null ? takesSites : sql`h.id = ${job.hostId}`}`,
     ),
   ]);
+  if (job.hostId !== null)
+    return noRoomAtHomeReason(wanted?.memoryMb ?? 0, hosts[0]?.freeMb ?? 0, queueTimeoutMs / 60_000);
   return noRoomReason(
     wanted ?? { memoryMb: 0, region: null },
     hosts,

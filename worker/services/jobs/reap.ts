@@ -1,20 +1,27 @@
-import { and, eq, inArray, isNull, lt, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { databases, jobs, sites } from "../../db/schema.ts";
 import { expiredReason } from "../../domain/job-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
+import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
 import { endAsFailed } from "./finish.ts";
+import { limitsOf } from "./lease.ts";
 import { noRoomFor } from "./no-room-for.ts";
 import { idleLane } from "./idle.ts";
+
+const hasNoRoom = sql<number>`EXISTS (
+  SELECT 1 FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED' AND (j.host_id IS NULL OR ${waitsForRoom}))`.as(
+  "has_no_room",
+);
 
 /** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const open = ["QUEUED", "LEASED"] as const;
-  const [expired, idle, idleDatabases, unplaced] = await ctx.db.batch([
+  const [expired, idle, idleDatabases, waiting] = await ctx.db.batch([
     ctx.db
-      .select()
+      .select({ ...getTableColumns(jobs), hasNoRoom })
       .from(jobs)
       .where(and(inArray(jobs.status, [...open]), lt(jobs.deadlineAt, now)))
       .limit(100),
@@ -32,13 +39,21 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     ctx.db
       .select({ id: jobs.id })
       .from(jobs)
-      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED")))
+      .where(
+        and(
+          eq(jobs.status, "QUEUED"),
+          sql`(host_id IS NULL OR EXISTS (SELECT 1 FROM sites s WHERE s.id = site_id AND NOT s.reserved))`,
+        ),
+      )
       .limit(1),
+    ctx.statement(giveRoomAway(sql`1`)),
   ]);
   for (const job of expired) {
     const failure = {
       error:
-        job.hostId === null ? await noRoomFor(ctx, job) : expiredReason(job.kind, job.status === "LEASED"),
+        job.hasNoRoom === 1
+          ? await noRoomFor(ctx, job)
+          : expiredReason(job.kind, job.status === "LEASED", limitsOf(ctx)),
       cancelled: false,
       durations: null,
     };
@@ -57,5 +72,5 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     await queueDatabaseJob(ctx, kind, id, sql`d.status = ${status}`);
     ctx.hosts.wake(hostId);
   }
-  if (unplaced.length > 0) ctx.hosts.wake(null);
+  if (waiting.length > 0) ctx.hosts.wake(null);
 }

@@ -3,6 +3,7 @@ import { canMail, sendMail } from "../../adapters/mail.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts, mails } from "../../db/schema.ts";
 import { addDays } from "../../domain/pricing.ts";
+import { logError } from "../../log-error.ts";
 
 const atOnce = 50;
 const retryMs = 10 * 60_000;
@@ -34,7 +35,7 @@ export async function sendDueMails(ctx: Ctx): Promise<void> {
       await sendMail(ctx.config, { to, subject: mail.subject, text: mail.text }, mail.id);
       await ctx.db.update(mails).set({ sentAt: now }).where(eq(mails.id, mail.id));
     } catch (error) {
-      console.error(JSON.stringify({ level: "error", mail: mail.id, error: String(error) }));
+      logError({ mail: mail.id }, error);
     }
   }
 }

@@ -3,6 +3,7 @@ import { ProcessorRefused, type Session } from "../../adapters/payments/payments
 import type { Ctx } from "../../context.ts";
 import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
+import { logError } from "../../log-error.ts";
 import type { InvoiceRow } from "../invoices/view.ts";
 import { applySession } from "./apply-session.ts";
 
@@ -84,7 +85,7 @@ export async function proceed(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutR
     if (error instanceof ProcessorRefused && checkout.sessionId === null)
       await endCheckout(ctx, checkout, "failed");
     if (error instanceof AppError) throw error;
-    console.error(JSON.stringify({ level: "error", checkout: checkout.id, error: String(error) }));
+    logError({ checkout: checkout.id }, error);
     throw conflict("The payment processor cannot be asked now. Nothing is lost: try again in a minute.");
   }
 }

@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, lte } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { checkouts, invoices, refunds } from "../../db/schema.ts";
+import { logError } from "../../log-error.ts";
 import { applySession } from "./apply-session.ts";
 import { active, proceed, type CheckoutRow } from "./checkout.ts";
 import { finishRefund } from "./refund.ts";
@@ -51,6 +52,4 @@ async function reconcileCheckout(ctx: Ctx, checkout: CheckoutRow): Promise<void>
 }
 
 const logged = (work: Promise<unknown>) =>
-  work.catch((error: unknown) =>
-    console.error(JSON.stringify({ level: "error", reconcile: true, error: String(error) })),
-  );
+  work.catch((error: unknown) => logError({ reconcile: true }, error));

@@ -4,6 +4,7 @@ import { accountOf, type Ctx } from "../../context.ts";
 import { creditPurchases, invoices, payments, refunds } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
+import { logError } from "../../log-error.ts";
 import { availableCredits } from "../credits/balance.ts";
 import { requireOperator } from "../hosts/require-operator.ts";
 import { refunded } from "../invoices/effects/index.ts";
@@ -76,7 +77,7 @@ export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
   const answer = await ctx.payments
     .refund({ ...refund, paymentReference: refund.paymentReference })
     .catch((error: unknown) => {
-      console.error(JSON.stringify({ level: "error", refund: refund.id, error: String(error) }));
+      logError({ refund: refund.id }, error);
       return null;
     });
   if (!answer) return;

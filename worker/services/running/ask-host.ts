@@ -2,7 +2,7 @@ import type { Answer, Question } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { siteOwnedBy } from "../sites/owned.ts";
+import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
 
 type Kind = Question["kind"];
 type AnswerTo<K extends Kind> = Extract<Answer, { kind: K }>;
@@ -14,8 +14,16 @@ export async function askHost<K extends Kind>(
   question: (siteId: Id<"site">) => Extract<Question, { kind: K }>,
 ): Promise<AnswerTo<K> | null> {
   const site = await siteOwnedBy(ctx, siteId);
+  return askHostOf<K>(ctx, site, question(site.id));
+}
+
+/** The same of a site that was read already. */
+export async function askHostOf<K extends Kind>(
+  ctx: Ctx,
+  site: SiteRow,
+  asked: Extract<Question, { kind: K }>,
+): Promise<AnswerTo<K> | null> {
   if (site.hostId === null) return null;
-  const asked = question(site.id);
   const answer = await ctx.questions.ask(site.hostId, asked);
   if (answer.kind === "refused") throw conflict(answer.error);
   if (answer.kind !== asked.kind) throw new Error(`A host answered ${answer.kind} to ${asked.kind}`);

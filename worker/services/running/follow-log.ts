@@ -2,7 +2,7 @@ import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import { Timestamp } from "../../../protocol/api/common.ts";
 import type { Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { siteOwnedBy } from "../sites/owned.ts";
+import { siteAndMasks } from "./masks.ts";
 
 /** The log as server-sent events, after the last line the reader has. @throws AppError conflict when nobody can follow it now */
 export async function followSiteLog(
@@ -11,7 +11,7 @@ export async function followSiteLog(
   { tail, since }: SiteLogQuery,
   lastEventId: string | undefined,
 ): Promise<ReadableStream<Uint8Array>> {
-  const site = await siteOwnedBy(ctx, siteId);
+  const { site, masks } = await siteAndMasks(ctx, siteId);
   if (site.hostId === null) throw conflict("This site has not run yet: there is nothing to follow.");
   const resumed = Timestamp.safeParse(lastEventId);
   const followed = await ctx.questions.follow(site.hostId, {
@@ -20,6 +20,7 @@ export async function followSiteLog(
     tail,
     after: resumed.data ?? since ?? null,
     follow: true,
+    masks,
   });
   if ("kind" in followed) throw conflict(followed.error);
   return followed;

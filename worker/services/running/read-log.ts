@@ -1,7 +1,8 @@
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { siteLogLine } from "../../domain/site-log-line.ts";
-import { askHost } from "./ask-host.ts";
+import { askHostOf } from "./ask-host.ts";
+import { siteAndMasks } from "./masks.ts";
 
 /** The last lines the site's containers wrote. */
 export async function readSiteLog(
@@ -9,12 +10,14 @@ export async function readSiteLog(
   siteId: string,
   { tail, since }: SiteLogQuery,
 ): Promise<SiteLogs> {
-  const answer = await askHost<"logs">(ctx, siteId, (id) => ({
+  const { site, masks } = await siteAndMasks(ctx, siteId);
+  const answer = await askHostOf<"logs">(ctx, site, {
     kind: "logs",
-    siteId: id,
+    siteId: site.id,
     tail,
     after: since ?? null,
     follow: false,
-  }));
+    masks,
+  });
   return { data: (answer?.lines ?? []).map(siteLogLine) };
 }

@@ -1,8 +1,11 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
+import { redactor } from "../../../protocol/redact.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
+import { giveRoomAway } from "../hosts/placement.ts";
+import { masksOfSite } from "./masks.ts";
 
 type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string };
 
@@ -12,6 +15,8 @@ type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string
  */
 export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): Promise<void> {
   const { from, to } = siteEvents.crashed;
+  // The lines it wrote last are in it.
+  const error = redactor(await masksOfSite(ctx, crash.siteId))(crash.error);
   const mark = ctx.newMark();
   await ctx.db.batch([
     ctx.db
@@ -33,12 +38,13 @@ export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): P
       ),
     ctx.db
       .update(deployments)
-      .set({ error: crash.error })
+      .set({ error })
       .where(
         and(
           eq(deployments.id, crash.deploymentId),
           sql`EXISTS (SELECT 1 FROM sites WHERE id = ${crash.siteId} AND mark = ${mark})`,
         ),
       ),
+    ctx.statement(giveRoomAway(sql`id = ${crash.siteId} AND mark = ${mark}`)),
   ]);
 }

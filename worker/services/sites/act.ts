@@ -7,6 +7,7 @@ import { conflict } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
+import { roomAgain } from "../hosts/placement.ts";
 import { queueMove } from "../hosts/queue-move.ts";
 import { deploySite } from "./deploy.ts";
 import { siteOwnedBy, type SiteRow } from "./owned.ts";
@@ -36,6 +37,7 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.startRequested;
   const mark = ctx.newMark();
+  const room = roomAgain(ctx.now());
   const [[moved]] = await ctx.db.batch([
     ctx.db
       .update(sites)
@@ -43,8 +45,9 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
         wanted,
         mark,
         updatedAt: ctx.now(),
+        ...room.set,
         // No host has its image: the version it had is made once more.
-        status: sql`CASE WHEN host_id IS NULL AND ${inArray(sites.status, [...from])} THEN 'DEPLOYING' ELSE status END`,
+        status: sql`CASE WHEN (host_id IS NULL OR ${room.leaves}) AND ${inArray(sites.status, [...from])} THEN 'DEPLOYING' ELSE status END`,
       })
       .where(
         and(

@@ -7,6 +7,7 @@ import { sites } from "../../db/schema.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueDeployment } from "../deployments/queue.ts";
+import { roomAgain } from "../hosts/placement.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import type { SiteRow } from "./owned.ts";
 
@@ -27,10 +28,12 @@ export async function deploySite(
   await refuseUnpaid(ctx, site);
   const { from, to, wanted } = siteEvents.deployRequested;
   const mark = ctx.newMark();
+  // The image of a rollback is on its host only.
+  const room = roomAgain(ctx.now(), { stays: rollbackOf !== undefined });
   const [[moved], replaced, , , , , [waiting]] = await ctx.db.batch([
     ctx.db
       .update(sites)
-      .set({ status: to, wanted, mark, updatedAt: ctx.now() })
+      .set({ status: to, wanted, mark, updatedAt: ctx.now(), ...room.set })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), only?.condition))
       .returning(),
     ...queueDeployment(ctx, sql`(SELECT id FROM sites WHERE id = ${site.id} AND mark = ${mark})`, {

@@ -3,12 +3,14 @@ import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
-import { conflict } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "./owned.ts";
 import { newestEnv, shownEnv } from "./view.ts";
 
 const maxVariables = 500;
+/** Of all of them as they are stored: a job carries them to the host in one frame. */
+const maxEnvBytes = 256 * 1024;
 
 /** A new version of the environment: entries by key are set, those with value null removed. Secret values are sealed. */
 export async function setSiteEnv(
@@ -38,6 +40,11 @@ export async function setSiteEnv(
   if (entries.size > maxVariables)
     throw conflict(`A site has at most ${maxVariables} variables: remove some first.`);
   const next = [...entries.values()];
+  if (bytesOf(next) > Math.max(maxEnvBytes, bytesOf(newest?.entries ?? [])))
+    throw invalid(
+      "envVariables",
+      `A site's variables have at most ${maxEnvBytes / 1024} KiB in all, with these they would have more: remove some, or keep large values in a file or volume.`,
+    );
   // The version is unique per site: of two changes at once, one is refused rather than lost.
   const [made] = await ctx.db
     .insert(siteEnvVersions)
@@ -47,3 +54,5 @@ export async function setSiteEnv(
   if (!made) throw conflict("The environment was changed at the same moment: try again.");
   return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
 }
+
+const bytesOf = (entries: EnvEntry[]): number => Buffer.byteLength(JSON.stringify(entries));

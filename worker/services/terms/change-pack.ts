@@ -4,12 +4,13 @@ import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
+import { tooFullFor } from "../../domain/disk-notice.ts";
 import { addDays, leastCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { databaseOwnedBy, type DatabaseRow } from "../databases/owned.ts";
 import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
-import { bestHostFor, freeMb } from "../hosts/placement.ts";
+import { bestHostFor, hostRooms } from "../hosts/placement.ts";
 import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
@@ -40,10 +41,10 @@ export async function changePackOfDatabase(
 ): Promise<PackChanged> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaidDatabase(ctx, database);
-  return changePack(ctx, "databases", database, {
-    ...(await packsOf(ctx, "databases", database, wanted)),
-    wanted,
-  });
+  const { old, next } = await packsOf(ctx, "databases", database, wanted);
+  const refusal = next.diskGb < old.diskGb && tooFullFor(database, next);
+  if (refusal) throw conflict(refusal);
+  return changePack(ctx, "databases", database, { old, next, wanted });
 }
 
 async function packsOf(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, wanted: PackChange) {
@@ -168,9 +169,12 @@ async function changePack(
 /** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
 function room(kind: Termed, next: PackRow): { fits: SQL; set: SQL } {
   const more = sql`(${next.memoryMb} - (SELECT max(memory_mb) FROM packs WHERE id IN (r.pack_id, r.next_pack_id)))`;
-  const here = sql`(r.host_id IS NULL OR ${more} <= 0 OR ${more} <= (SELECT ${freeMb} FROM hosts h WHERE h.id = r.host_id))`;
+  // A site that gave its room away finds room for its pack when it is to run again.
+  const counts = kind === "sites" ? sql`r.reserved` : sql`1`;
+  const here = sql`(r.host_id IS NULL OR NOT ${counts} OR ${more} <= 0
+    OR ${more} <= (SELECT h.free_mb FROM ${hostRooms} h WHERE h.id = r.host_id))`;
   if (kind === "databases") return { fits: here, set: sql`` };
-  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND ${freeMb} >= ${next.memoryMb}`)})`;
+  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND h.free_mb >= ${next.memoryMb}`)})`;
   const moves = sql`(r.status IN ('RUNNING', 'STOPPED') AND r.leaving_host_id IS NULL AND ${idleLane(sql`r.id`)}
     AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = r.id))`;
   return {

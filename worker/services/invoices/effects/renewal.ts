@@ -1,10 +1,12 @@
-import { sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type { Id } from "../../../../protocol/ids.ts";
+import { sites } from "../../../db/schema.ts";
 import { databaseEvents } from "../../../domain/database-events.ts";
 import { siteEvents } from "../../../domain/site-events.ts";
 import { queueDatabaseJob } from "../../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../../deployments/queue.ts";
 import { queueMove } from "../../hosts/queue-move.ts";
+import { roomAgain } from "../../hosts/placement.ts";
 import { queueStop } from "../../terms/queue-stop.ts";
 import { addMonthsTo, inService, tableOf, termedOf } from "../../terms/resource.ts";
 import type { Ctx } from "../../../context.ts";
@@ -54,6 +56,10 @@ const resumed = {
 function startSite(ctx: Ctx, id: Id<"site">, mark: string) {
   const mine = sql`SELECT id FROM sites WHERE id = ${id} AND mark = ${mark} AND status = 'DEPLOYING'`;
   return [
+    ctx.db
+      .update(sites)
+      .set(roomAgain(ctx.now()).set)
+      .where(and(eq(sites.id, id), eq(sites.mark, mark), eq(sites.status, "DEPLOYING"))),
     ...queueMove(ctx, sql`(${mine} AND host_id IS NULL AND current_deployment_id IS NOT NULL)`),
     ...queueDeployment(ctx, sql`(${mine} AND current_deployment_id IS NULL)`, { trigger: "renewal" }),
     queueSiteJob(

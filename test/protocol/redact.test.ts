@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { printable, redactor } from "../../agent/redact.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
   const secret = fc
@@ -49,4 +49,36 @@ it("finds a secret in base64 wherever it stands in a longer text", () => {
     expect(masked).toContain("•••");
     expect(Buffer.from(masked.slice(21).replace(/•+/, ""), "base64").toString()).not.toContain("hunter2");
   }
+});
+
+it("knows a value of any length in each of its forms, and masks all of it", () => {
+  const key = `{"key":"${"0123456789abcdef".repeat(2000)}","end":1}`;
+  const redact = redactor([key, "short one"]);
+  for (const form of [
+    key,
+    Buffer.from(key).toString("base64"),
+    encodeURIComponent(key),
+    JSON.stringify(key).slice(1, -1),
+  ])
+    expect(redact(`before ${form} after`)).toBe("before ••• after");
+});
+
+it("takes no longer for secrets of thousands of lines, or for such as are alike for long", () => {
+  const lines = Array.from({ length: 30_000 }, (_, index) => `line ${index} of a key`);
+  const redact = redactor([
+    lines.join("\n"),
+    `${"a".repeat(29_999)}b`,
+    ...Array.from({ length: 500 }, (_, index) => `${"a".repeat(80)}${index}`),
+  ]);
+  expect(redact(`it says ${lines[10_000]}`)).toBe("it says •••");
+  const log = Array.from({ length: 1000 }, (_, index) => `${index} GET /some/path 200 ${"word ".repeat(16)}`);
+  const began = performance.now();
+  for (const line of log) redact(line);
+  redact("a".repeat(32_768));
+  // A line took 17 ms where each form was looked for by itself.
+  expect(performance.now() - began).toBeLessThan(2000);
+});
+
+it("masks beside secrets that are no whole characters", () => {
+  expect(redactor(["half \ud83d", "hunter2"])("it is hunter2")).toBe("it is •••");
 });

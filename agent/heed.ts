@@ -1,0 +1,25 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Lease } from "./journal.ts";
+import { log } from "./log.ts";
+
+/** What a job's work answers. @throws the signal's reason where the work goes on for longer than this after it */
+export async function heed<T>(
+  { jobId, attempt }: Lease,
+  work: Promise<T>,
+  signal: AbortSignal,
+  graceMs: number,
+): Promise<T> {
+  const over = new AbortController();
+  const tooLong = async (): Promise<never> => {
+    if (!signal.aborted) await once(signal, "abort", { signal: over.signal });
+    await delay(graceMs, undefined, { signal: over.signal });
+    log("error", "A job did not heed its end and was given up", { jobId, attempt, reason: signal.reason });
+    throw signal.reason;
+  };
+  try {
+    return await Promise.race([work, tooLong()]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,28 @@
+import type { Host } from "./host.ts";
+
+/** What only reads, or follows a signal of its own. */
+const harmless = new Set<PropertyKey>(["current", "sites", "followLog", "watchContainers"]);
+
+/**
+ * The host as one run of a job has it: from the signal on, nothing that the run still does has an effect on containers,
+ * images or routes, which may be another run's by then.
+ */
+export function hostUntil(host: Host, over: AbortSignal): Host {
+  return {
+    ...host,
+    engine: fenced(host.engine, over),
+    ingress: fenced(host.ingress, over),
+    retire: (siteId, keepContainerIds) => {
+      if (!over.aborted) host.retire(siteId, keepContainerIds);
+    },
+  };
+}
+
+const fenced = <T extends object>(means: T, over: AbortSignal): T =>
+  new Proxy(means, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      if (!over.aborted || typeof method !== "function") return method;
+      return harmless.has(name) ? method : () => Promise.reject(over.reason as Error);
+    },
+  });

@@ -1,0 +1,149 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Id } from "../../protocol/ids.ts";
+import type { ContainerSummary, Engine } from "../docker/engine.ts";
+import { commandLabels } from "../docker/specs.ts";
+import type { Ingress } from "../host.ts";
+import { floorBytes, type Disk } from "../isolation/disk.ts";
+import { log } from "../log.ts";
+import { beyondPack, type DiskUse, type Holding } from "./disk-use.ts";
+import type { Crash, Records } from "./records.ts";
+import { lastWords, takeOut } from "./watch.ts";
+
+type Means = {
+  engine: Engine;
+  ingress: Ingress;
+  records: Records;
+  agentId: string;
+  diskUse: Pick<DiskUse, "holdings">;
+  /** The disk that containers write to; null where the agent does not see it. */
+  disk: () => Promise<Disk | null>;
+  /** The operator's floor, or null. */
+  minFreeMb: number | null;
+  onCrash: (crash: Crash) => void;
+};
+
+/** Beyond its pack by so much a site is stopped whenever it is measured; with too little free disk, beyond its pack at all. */
+const tolerance = 1.2;
+/** While the disk stays as full as it is, its writers are not measured more often. */
+const againMs = 60_000;
+/** Sites measured at once. */
+const concurrency = 4;
+/** What fills the disk does so until it ends. */
+const graceSeconds = 1;
+
+/**
+ * Takes sites out of service that hold more than their packs have, before they fill the disk of all: never a database, never
+ * what is within its pack, never a volume's data. Their containers go, as only so what they wrote does.
+ */
+export class DiskGuard {
+  private readonly means: Means;
+  private readonly stopping = new Set<string>();
+  private lookedAtMs = -againMs;
+  private freeBytes = Infinity;
+
+  constructor(means: Means) {
+    this.means = means;
+  }
+
+  /** One statfs each time. */
+  watch(intervalMs: number, signal: AbortSignal): void {
+    const loop = async () => {
+      for (;;) {
+        await delay(intervalMs, undefined, { signal, ref: false });
+        await this.look().catch((error) => log("error", "The disk's writers were not measured", { error }));
+      }
+    };
+    loop().catch(() => undefined);
+  }
+
+  /** Measures all who write once the disk has less room than its floor, and again when it still falls. */
+  async look(): Promise<void> {
+    const disk = await this.means.disk();
+    if (!disk) return;
+    const floor = floorBytes(disk, this.means.minFreeMb);
+    if (disk.freeBytes >= floor) {
+      this.freeBytes = Infinity;
+      return;
+    }
+    const falls = disk.freeBytes < this.freeBytes - floor / 20;
+    if (!falls && performance.now() - this.lookedAtMs < againMs) return;
+    this.freeBytes = disk.freeBytes;
+    log("warn", "This host is short of disk: those who write are measured", { freeBytes: disk.freeBytes });
+    await this.stopWhoIsBeyond();
+    this.lookedAtMs = performance.now();
+  }
+
+  /** What a measurement found of a site in service. */
+  async judge(holding: Holding, isShort = false): Promise<void> {
+    const { siteId, diskGb, heldMb, containerIds } = holding;
+    const [first] = containerIds;
+    if (heldMb === null || first === undefined || diskGb === 0 || this.stopping.has(siteId)) return;
+    if (heldMb <= diskGb * 1024 * (isShort ? 1 : tolerance)) return;
+    this.stopping.add(siteId);
+    try {
+      await this.stop(holding, first, `${beyondPack(holding, "The site")} ${remedy}`);
+    } finally {
+      this.stopping.delete(siteId);
+    }
+  }
+
+  private async stopWhoIsBeyond(): Promise<void> {
+    const { engine, agentId, ingress } = this.means;
+    const running = (await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId })).filter(
+      (one) => one.running && siteOf(one),
+    );
+    const waiting = [...new Set(running.map(siteOf))];
+    const work = async () => {
+      for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
+        const current = ingress.current(siteId);
+        const serving = current === null || current === "parked" ? [] : current.map((one) => one.containerId);
+        const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
+        for (const holding of await this.means.diskUse.holdings(siteId, serving, beside))
+          if (holding.containerIds.some((id) => serving.includes(id))) await this.judge(holding, true);
+          else await this.judgeBeside(holding);
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, work));
+  }
+
+  /** A command, or a version that is not in service: whoever waits for it hears that it ended. */
+  private async judgeBeside(holding: Holding): Promise<void> {
+    const { siteId, diskGb, heldMb, containerIds } = holding;
+    if (heldMb === null || diskGb === 0 || heldMb <= diskGb * 1024) return;
+    this.say(siteId, containerIds[0] ?? "", beyondPack(holding, "A command, or a version not in service,"));
+    for (const id of containerIds) await this.means.engine.stopContainer(id, graceSeconds);
+  }
+
+  private async stop({ siteId, containerIds }: Holding, first: string, reason: string): Promise<void> {
+    const { engine, records } = this.means;
+    const container = await engine.inspectContainer(first);
+    const deploymentId = container?.labels["berth.deployment"] as Id<"deployment"> | undefined;
+    if (!container || deploymentId === undefined) return;
+    // They write to the same volumes.
+    const commands = await engine.listContainers(commandLabels(siteId));
+    const running = commands.filter((one) => one.running).map(({ id }) => id);
+    await Promise.all([...containerIds, ...running].map((id) => engine.stopContainer(id, graceSeconds)));
+    this.say(siteId, first, reason);
+    const error = await lastWords(engine, container, reason);
+    const crash: Crash = { type: "crashed", siteId: siteId as Id<"site">, deploymentId, error };
+    const pending = { crash, containerId: first, isOut: false };
+    records.addCrash(pending);
+    await takeOut(this.means, pending);
+    if (this.means.ingress.current(siteId) === "parked")
+      await Promise.all(containerIds.map((id) => engine.removeContainer(id)));
+  }
+
+  private say(siteId: string, containerId: string, detail: string): void {
+    this.means.records.addEvent(siteId, containerId, {
+      at: new Date().toISOString(),
+      kind: "disk_full",
+      detail,
+    });
+  }
+}
+
+const remedy =
+  "Its containers are gone with what they wrote, its volumes are kept. Let it write less, remove files or choose a larger pack, then start it again.";
+
+const siteOf = ({ labels }: ContainerSummary): string =>
+  labels["berth.database"] ? "" : labels["berth.site"] || labels["berth.commands-of"] || "";

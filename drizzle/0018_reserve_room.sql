@@ -1,0 +1,1 @@
+ALTER TABLE `sites` ADD `reserved` integer DEFAULT true NOT NULL;

@@ -1,0 +1,1 @@
+ALTER TABLE `databases` ADD `disk_mb` integer;

@@ -1,0 +1,90 @@
+import net, { type AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { networkName } from "../../agent/docker/specs.ts";
+import { deploySite } from "../../agent/handlers/deploy-site.ts";
+import type { Host, Target } from "../../agent/host.ts";
+import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { jobRun } from "../support/job-run.ts";
+
+const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
+  formatId(kind, at, new Uint8Array(10));
+const [old, next] = [id("deployment", 1), id("deployment", 2)];
+
+/** What answers for the new version. */
+let app: net.Server;
+beforeAll(
+  () => new Promise<void>((resolve) => void (app = net.createServer().listen(0, "127.0.0.1", resolve))),
+);
+afterAll(() => void app.close());
+
+function rollback(): JobArgs<"site.deploy"> {
+  return {
+    run: {
+      siteId: id("site"),
+      accountId: id("account"),
+      hostnames: ["a.localhost"],
+      port: (app.address() as AddressInfo).port,
+      startCommand: null,
+      healthCheckPath: null,
+      startTimeoutSeconds: 5,
+      env: [],
+      limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+      replicas: 1,
+      volumes: [],
+    },
+    deploymentId: next,
+    source: { type: "kept", deploymentId: old },
+    rootDir: null,
+    dockerfilePath: null,
+    buildCommand: null,
+    buildTimeoutSeconds: 60,
+    rebuild: false,
+    kept: [
+      {
+        deploymentId: old,
+        number: 1,
+        commit: null,
+        commitMessage: null,
+        imageDigest: "i",
+        imageId: "i",
+        buildKey: null,
+      },
+    ],
+  };
+}
+
+it("a version that serves is a success, and keeps its image, whatever goes wrong with the older ones", async () => {
+  const removed: string[] = [];
+  const afterwards: (() => Promise<void>)[] = [];
+  let served: readonly Target[] = [];
+  const engine = {
+    imageId: () => Promise.resolve("i"),
+    tagImage: () => Promise.resolve(),
+    ensureNetwork: () => Promise.resolve(),
+    createContainer: () => Promise.resolve("c1"),
+    startContainer: () => Promise.resolve(),
+    listContainers: () => Promise.resolve([]),
+    inspectContainer: () =>
+      Promise.resolve({ id: "c1", addresses: { [networkName(id("account"))]: "127.0.0.1" } }),
+    waitForExit: () => new Promise(() => undefined),
+    imageTags: () => Promise.reject(new Error("engine down")),
+    removeImage: (reference: string) => Promise.resolve(void removed.push(reference)),
+  };
+  const host = {
+    engine,
+    agentId: "agent",
+    imageRepository: () => "berth-site/x",
+    isolation: { demand: () => Promise.resolve() },
+    ingress: {
+      route: (_: string, _names: string[], targets: Target[]) => Promise.resolve(void (served = targets)),
+    },
+    retire: () => undefined,
+  } as unknown as Host;
+  const job = jobRun({ afterwards: (work) => void afterwards.push(work) });
+  expect(await deploySite(host, rollback(), job)).toMatchObject({ imageId: "i" });
+  expect(served.map(({ containerId }) => containerId)).toEqual(["c1"]);
+  const tidied = await Promise.allSettled(afterwards.map((work) => work()));
+  expect(tidied).toMatchObject([{ status: "rejected", reason: { message: "engine down" } }]);
+  expect(removed).toEqual([]);
+});

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Engine } from "../../agent/docker/engine.ts";
+import type { Ingress } from "../../agent/host.ts";
+import { DiskGuard } from "../../agent/running/disk-guard.ts";
+import type { Holding } from "../../agent/running/disk-use.ts";
+import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
+
+const gibibyte = 1024 ** 3;
+let folder: string;
+let records: Records;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "berth-guard-"));
+  records = openRecords(join(folder, "running.db"));
+});
+afterEach(() => {
+  records.close();
+  rmSync(folder, { recursive: true });
+});
+
+type Labels = Record<string, string>;
+
+/** A host with these containers, each of which serves the site it names; `heldMb` of each site. */
+function hostWith(containers: Record<string, Labels>, heldMb: Record<string, number | null>) {
+  const done: string[] = [];
+  // What is done twice is done once.
+  const does = (what: string) => Promise.resolve(void (done.includes(what) || done.push(what)));
+  const crashes: Crash[] = [];
+  const parked = new Set<string>();
+  const disk = { freeBytes: 10 * gibibyte, totalBytes: 40 * gibibyte };
+  const serving = (siteId: string) =>
+    Object.keys(containers).filter((id) => containers[id]?.["berth.site"] === siteId);
+  const engine = {
+    listContainers: (labels: Labels) =>
+      Promise.resolve(
+        Object.entries(containers)
+          .filter(([, own]) => Object.entries(labels).every(([key, value]) => own[key] === value))
+          .map(([id, own]) => ({ id, name: id, labels: own, running: !done.includes(`stop ${id}`) })),
+      ),
+    inspectContainer: (id: string) => Promise.resolve({ id, env: [], labels: containers[id] }),
+    lastLines: () => Promise.resolve(["filling"]),
+    stopContainer: (id: string) => does(`stop ${id}`),
+    removeContainer: (id: string) => does(`remove ${id}`),
+  } as unknown as Engine;
+  const ingress = {
+    current: (siteId: string) =>
+      parked.has(siteId) ? "parked" : serving(siteId).map((containerId) => ({ containerId })),
+    withdraw: (siteId: string) => Promise.resolve(void parked.add(siteId)),
+  } as unknown as Ingress;
+  let rounds = 0;
+  const guard = new DiskGuard({
+    engine,
+    ingress,
+    records,
+    agentId: "a",
+    disk: () => Promise.resolve(disk),
+    minFreeMb: 2048,
+    onCrash: (crash) => crashes.push(crash),
+    diskUse: {
+      holdings: (siteId, ids, beside) => {
+        rounds++;
+        const held = heldMb[siteId] ?? null;
+        return Promise.resolve(
+          [ids, ...beside.map(({ id }) => [id])]
+            .filter((one) => one.length > 0)
+            .map((containerIds): Holding => ({ siteId, containerIds, heldMb: held, diskGb: 1 })),
+        );
+      },
+    },
+  });
+  return { guard, disk, done, crashes, rounds: () => rounds };
+}
+
+const site = (siteId: string): Labels => ({
+  "berth.managed": "true",
+  "berth.agent": "a",
+  "berth.site": siteId,
+  "berth.database": "",
+  "berth.deployment": `dep_${siteId}`,
+  "berth.secrets": "",
+});
+const command = (siteId: string): Labels => ({
+  ...site(siteId),
+  "berth.site": "",
+  "berth.commands-of": siteId,
+});
+const database: Labels = { ...site(""), "berth.site": "", "berth.database": "db_1" };
+
+it("asks nothing of the engine while there is room", async () => {
+  const { guard, rounds } = hostWith({ one: site("s1") }, { s1: 9999 });
+  await guard.look();
+  expect(rounds()).toBe(0);
+});
+
+it("stops who is beyond its pack when the disk is short, with the reason, and nobody else", async () => {
+  const { guard, disk, done, crashes } = hostWith(
+    { hog: site("s1"), within: site("s2"), unknown: site("s3"), database },
+    { s1: 1025, s2: 1024, s3: null },
+  );
+  disk.freeBytes = gibibyte;
+  await guard.look();
+  expect(done).toEqual(["stop hog", "remove hog"]);
+  expect(crashes).toMatchObject([
+    {
+      siteId: "s1",
+      deploymentId: "dep_s1",
+      error: expect.stringMatching(/wrote more than its pack's disk.*1\.0 GB.*1 GB.*filling/s),
+    },
+  ]);
+  expect(records.events("s1").map(({ kind }) => kind)).toEqual(["disk_full"]);
+  expect(records.crashes()).toMatchObject([{ isOut: true }]);
+});
+
+it("stops commands of a site that is, and a command by itself where nothing serves", async () => {
+  const { guard, disk, done } = hostWith(
+    { hog: site("s1"), itsCommand: command("s1"), alone: command("s2") },
+    { s1: 2000, s2: 2000 },
+  );
+  disk.freeBytes = gibibyte;
+  await guard.look();
+  expect(done.toSorted()).toEqual(["remove hog", "stop alone", "stop hog", "stop itsCommand"]);
+});
+
+it("measures again as long as the disk gets fuller, and not while it stays as it is", async () => {
+  const { guard, disk, rounds } = hostWith({ one: site("s1") }, { s1: 10 });
+  disk.freeBytes = gibibyte;
+  await guard.look();
+  await guard.look();
+  expect(rounds()).toBe(1);
+  disk.freeBytes = gibibyte / 2;
+  await guard.look();
+  expect(rounds()).toBe(2);
+});
+
+it("lets a site be a fifth beyond its pack while the disk has room", async () => {
+  const { guard, done } = hostWith({ one: site("s1") }, {});
+  const holding = { siteId: "s1", containerIds: ["one"], diskGb: 1 };
+  await guard.judge({ ...holding, heldMb: 1200 });
+  expect(done).toEqual([]);
+  await guard.judge({ ...holding, heldMb: 1300 });
+  expect(done).toEqual(["stop one", "remove one"]);
+});

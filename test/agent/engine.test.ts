@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import http from "node:http";
+import type { Duplex } from "node:stream";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+
+/** Writes what a program prints, as the engine's API frames it. */
+type Print = (stream: Duplex) => void;
+
+let folder: string;
+let server: http.Server;
+let engine: Engine;
+let hasty: Engine;
+let prints: Print;
+const open = new Set<Duplex>();
+/** How many connections the engine has not seen end. */
+const held = () => [...open].filter((socket) => !socket.destroyed).length;
+
+const frame = (text: string): Buffer => {
+  const header = Buffer.alloc(8);
+  header[0] = 1;
+  header.writeUInt32BE(Buffer.byteLength(text), 4);
+  return Buffer.concat([header, Buffer.from(text)]);
+};
+
+/** An engine of which only what these tests ask answers. */
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  server = http.createServer((request, response) => {
+    request.resume();
+    if (request.url?.includes("/distribution/")) return;
+    response.setHeader("Content-Type", "application/json");
+    if (request.url?.endsWith("/exec")) response.writeHead(201).end('{"Id":"exec"}');
+    else response.end('{"Running":false,"ExitCode":3}');
+  });
+  server.on("connection", (socket: Duplex) => void open.add(socket));
+  server.on("upgrade", (_request, socket: Duplex) => {
+    socket.on("error", () => undefined).resume();
+    socket.write("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
+    prints(socket);
+  });
+  const socketPath = join(folder, "engine.sock");
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  engine = createEngine({ socketPath });
+  hasty = createEngine({ socketPath, executeTimeoutMs: 200, registryTimeoutMs: 200 });
+});
+
+afterEach(() => {
+  for (const socket of open) socket.destroy();
+  open.clear();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe("a program in a container", () => {
+  const run = (signal?: AbortSignal, by = engine) => by.execute("c", { command: ["sh"] }, signal);
+
+  it("answers what it printed and how it ended", async () => {
+    prints = (stream) => stream.end(frame("hello"));
+    expect(await run()).toEqual({ exitCode: 3, stdout: "hello", stderr: "" });
+  });
+
+  it("that never ends is left after a while", async () => {
+    prints = (stream) => void stream.write(frame("hello"));
+    await expect(run(undefined, hasty)).rejects.toThrow(/sh did not end within/);
+  });
+
+  it("that never ends is left when nobody wants its answer any more", async () => {
+    const stop = new AbortController();
+    prints = () => stop.abort(new Error("cancelled"));
+    await expect(run(stop.signal)).rejects.toThrow("cancelled");
+  });
+
+  it("that prints for ever is left before it fills the memory", async () => {
+    let printed = 0;
+    prints = (stream) => {
+      const line = frame("y".repeat(65_536));
+      const more = () => {
+        while (!stream.destroyed && stream.write(line)) printed += line.length;
+      };
+      stream.on("drain", more);
+      more();
+    };
+    await expect(run()).rejects.toThrow(/sh printed more than/);
+    expect(printed).toBeLessThan(16 * 1024 * 1024);
+  });
+});
+
+it("a registry that never names a digest is waited for only so long, and then not asked any more", async () => {
+  await expect(
+    hasty.registryDigest("registry.example/a:1", null, new AbortController().signal),
+  ).rejects.toThrow();
+  await expect.poll(held).toBe(0);
+  const stop = new AbortController();
+  const asked = engine.registryDigest("registry.example/a:1", null, stop.signal);
+  stop.abort();
+  await expect(asked).rejects.toThrow();
+});

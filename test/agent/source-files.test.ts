@@ -1,0 +1,109 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkSource } from "../../agent/build/check-source.ts";
+import { prepareBuild } from "../../agent/build/prepare.ts";
+import { JobError } from "../../agent/host.ts";
+
+let root: string;
+let folder: string;
+/** Whoever opens it waits for ever. */
+let pipe: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "source-files-"));
+  folder = join(root, "source");
+  pipe = join(root, "pipe");
+  mkdirSync(folder);
+  execFileSync("mkfifo", [pipe]);
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(name: string, text = ""): void {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), text);
+}
+const large = (name: string) => {
+  write(name);
+  truncateSync(join(folder, name), 1024 * 1024 + 1);
+};
+
+const input = {
+  siteId: "site",
+  rootDir: null,
+  dockerfilePath: null,
+  buildCommand: null,
+  startCommand: null,
+  env: [],
+};
+/** As a deployment reads a repository that was fetched. */
+async function read(changes: Partial<typeof input> | { rootDir: string } | { dockerfilePath: string } = {}) {
+  await checkSource(folder, undefined, { lfs: false, submodules: false });
+  const { context } = await prepareBuild(folder, { ...input, ...changes }, null);
+  context.destroy();
+}
+
+describe.each([".gitmodules", ".gitattributes", ".dockerignore", "Dockerfile"])(
+  "a repository's %s is read as a file of the repository, or not at all:",
+  (name) => {
+    beforeEach(() => {
+      if (name !== "Dockerfile") write("Dockerfile", "FROM scratch\n");
+    });
+
+    it.each([
+      ["a link to what never ends", () => symlinkSync(pipe, join(folder, name))],
+      ["a link to a device", () => symlinkSync("/dev/zero", join(folder, name))],
+      [
+        "a link to a file of the host",
+        () => {
+          writeFileSync(join(root, "secret"), "secret");
+          symlinkSync(join(root, "secret"), join(folder, name));
+        },
+      ],
+      ["a link to nothing", () => symlinkSync("nowhere", join(folder, name))],
+      ["a folder", () => mkdirSync(join(folder, name))],
+      ["more than a megabyte", () => large(name)],
+    ])("%s is refused with a reason", async (_, make) => {
+      make();
+      const error: unknown = await read({ dockerfilePath: "Dockerfile" }).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(JobError);
+      expect((error as JobError).message).toContain(name);
+    });
+
+    it("a link to another file of the repository is followed", async () => {
+      write("files/own", name === "Dockerfile" ? "FROM scratch\n" : "");
+      symlinkSync("files/own", join(folder, name));
+      await read();
+    });
+  },
+);
+
+describe("a folder of the repository", () => {
+  const refused = async (rootDir: string) =>
+    expect(read({ rootDir })).rejects.toThrow(/does not exist in the repository/);
+
+  it("that is a link out of it is refused, as is one below such a link", async () => {
+    mkdirSync(join(root, "outside", "app"), { recursive: true });
+    writeFileSync(join(root, "outside", "app", "Dockerfile"), "FROM scratch\n");
+    symlinkSync("../outside", join(folder, "out"));
+    await refused("out");
+    await refused("out/app");
+    await expect(read({ dockerfilePath: "out/app/Dockerfile" })).rejects.toThrow(/Dockerfile/);
+  });
+
+  it("has a .dockerignore that leads out of the repository refused", async () => {
+    write("app/Dockerfile", "FROM scratch\n");
+    symlinkSync(pipe, join(folder, "app", ".dockerignore"));
+    await expect(read({ rootDir: "app" })).rejects.toThrow(/\.dockerignore/);
+    expect(existsSync(pipe)).toBe(true);
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { databaseLabels } from "../../agent/databases/container.ts";
+import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
+import { sweep } from "../../agent/handlers/sweep.ts";
+import type { Host } from "../../agent/host.ts";
+import type { RunSpec } from "../../protocol/agent/jobs.ts";
+import { formatId } from "../../protocol/ids.ts";
+
+const siteId = formatId("site", 1, new Uint8Array(10));
+const databaseId = formatId("database", 1, new Uint8Array(10));
+const commandId = formatId("command", 1, new Uint8Array(10));
+const accountId = formatId("account", 1, new Uint8Array(10));
+const deploymentId = formatId("deployment", 1, new Uint8Array(10));
+const run: RunSpec = {
+  siteId,
+  accountId,
+  hostnames: ["a.localhost"],
+  port: 3000,
+  startCommand: null,
+  healthCheckPath: null,
+  startTimeoutSeconds: 5,
+  env: [],
+  limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
+  replicas: 1,
+  volumes: [],
+};
+const ofSite = () => siteContainer("agent", run, deploymentId, "image", "").Labels;
+const ofCommand = () =>
+  commandContainer(
+    "agent",
+    { run, deploymentId, commandId, command: "true", timeoutSeconds: 60 },
+    { jobId: "job", attempt: 1 },
+    "image",
+  ).Labels;
+
+type Container = { id: string; labels: Record<string, string>; running: boolean };
+let workDirectory: string;
+beforeEach(() => void (workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"))));
+afterEach(() => rmSync(workDirectory, { recursive: true }));
+
+/** Sweeps a host of these containers, of which `serving` is in service. */
+async function swept(containers: Container[], serving: string | null = null) {
+  const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
+  const note = (list: string[]) => (id: string) => Promise.resolve(void list.push(id));
+  const target = { containerId: serving ?? "", address: "10.0.0.2", port: 3000 };
+  const host = {
+    workDirectory,
+    agentId: "agent",
+    ingress: {
+      sites: () => (serving === null ? [] : [siteId]),
+      current: () => (serving === null ? null : [target]),
+      readdress: () => Promise.resolve(),
+    },
+    engine: {
+      inspectContainer: (id: string) =>
+        Promise.resolve({ ...containers.find((one) => one.id === id), addresses: {} }),
+      listContainers: () => Promise.resolve(containers),
+      execute: (id: string) => {
+        done.executed.push(id);
+        return Promise.resolve({ exitCode: 0, stdout: "", stderr: "" });
+      },
+      startContainer: note(done.started),
+      removeContainer: note(done.removed),
+    },
+  };
+  await sweep(host as unknown as Host);
+  return done;
+}
+
+describe("an agent that starts", () => {
+  it("runs a program in its databases' containers only, never in a tenant's", async () => {
+    const labels = databaseLabels("agent", databaseId, accountId);
+    const { executed, removed } = await swept(
+      [
+        { id: "site", labels: ofSite(), running: true },
+        { id: "command", labels: ofCommand(), running: true },
+        { id: "database", labels, running: true },
+      ],
+      "site",
+    );
+    expect(executed).toEqual(["database"]);
+    expect(removed).toEqual([]);
+  });
+});

@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { jobKinds } from "../../protocol/agent/jobs.ts";
+import { expiredReason, timeoutMsOf } from "../../worker/domain/job-rules.ts";
+
+const times = fc.record({
+  buildSeconds: fc.integer({ min: 10, max: 7200 }),
+  startSeconds: fc.integer({ min: 1, max: 600 }),
+});
+
+it("a job has the time that the build and the start may take, and ten minutes for the rest of a deployment", () => {
+  fc.assert(
+    fc.property(times, (limits) => {
+      const { buildSeconds, startSeconds } = limits;
+      expect(timeoutMsOf("site.deploy", limits)).toBe((buildSeconds + startSeconds + 600) * 1000);
+      for (const kind of ["site.start", "site.restart"] as const)
+        expect(timeoutMsOf(kind, limits)).toBeGreaterThan(startSeconds * 1000);
+    }),
+  );
+});
+
+it("the reason of what took too long names the time it had, in whole minutes", () => {
+  const limits = { buildSeconds: 7200, startSeconds: 90 };
+  expect(expiredReason("site.deploy", true, limits)).toContain("within 132 minutes");
+  for (const kind of jobKinds)
+    for (const wasLeased of [true, false])
+      expect(expiredReason(kind, wasLeased, limits)).not.toMatch(/\d\.\d/);
+});

@@ -1,0 +1,44 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+
+export type PrivateEngine = { engine: Engine; socketPath: string; end(): Promise<void> };
+
+/** An engine of a test's own, without a network: what it does to all of an engine does nothing to others'. */
+export async function startPrivateEngine(): Promise<{
+  engine: Engine;
+  socketPath: string;
+  end(): Promise<void>;
+}> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  const at = (name: string) => join(folder, name);
+  const socketPath = at("socket");
+  const flags = ["--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
+  const files = ["--pidfile", at("pid"), "--data-root", at("data"), "--exec-root", at("exec")];
+  const daemon = spawn("dockerd", [...flags, ...files, "--host", `unix://${socketPath}`], {
+    stdio: "ignore",
+  });
+  const exited = once(daemon, "exit");
+  const end = async () => {
+    daemon.kill("SIGTERM");
+    await exited;
+    rmSync(folder, { recursive: true });
+  };
+  const engine = createEngine({ socketPath });
+  for (const until = Date.now() + 60_000; ;) {
+    const answers = await engine.ping().then(
+      () => true,
+      () => false,
+    );
+    if (answers) return { engine, socketPath, end };
+    if (daemon.exitCode !== null || Date.now() > until) {
+      await end();
+      throw new Error("The test's own engine did not start");
+    }
+    await delay(100);
+  }
+}

@@ -1,0 +1,70 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { expect } from "vitest";
+import type { Host } from "../../protocol/api/hosts.ts";
+import worker from "../../worker/index.ts";
+import {
+  api,
+  bindings,
+  createSite,
+  operator,
+  pay,
+  readyAgent,
+  runningSite,
+  site,
+  uniqueName,
+} from "./service.ts";
+
+/** What the cron does each minute. */
+export async function tick(): Promise<void> {
+  const execution = createExecutionContext();
+  worker.scheduled({} as ScheduledController, bindings, execution);
+  await waitOnExecutionContext(execution);
+}
+
+export const sql = (text: string, ...values: unknown[]) =>
+  bindings.DB.prepare(text)
+    .bind(...values)
+    .run();
+
+/** An agent of a new host with room for `sites` of the smallest pack. */
+export async function hostFor(sites: number, region?: string) {
+  const { body } = await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
+    name: uniqueName("room"),
+    ...(region && { region }),
+  });
+  return readyAgent(10, body, { cpuCount: 2, memoryMb: 512 + sites * 256, diskFreeMb: 4321 });
+}
+
+export async function hostRecord(id: string): Promise<Host> {
+  const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
+  const found = body.data.find((host) => host.id === id);
+  if (!found) throw new Error(`no host ${id}`);
+  return found;
+}
+
+export async function paidSites(key: string, count: number, overrides: Record<string, unknown> = {}) {
+  const made = [];
+  for (let index = 0; index < count; index++) made.push(await createSite(key, overrides));
+  await Promise.all(made.map(({ invoiceToken }) => pay(invoiceToken)));
+  return made.map(({ siteId }) => siteId);
+}
+
+/** A site on this host that kept exiting. */
+export async function failedSite(
+  key: string,
+  on: Awaited<ReturnType<typeof hostFor>>,
+  overrides: Record<string, unknown> = {},
+) {
+  const { siteId } = await runningSite(key, on, overrides);
+  const deploymentId = (await site(key, siteId)).currentDeployment?.id;
+  on.send({ type: "crashed", siteId, deploymentId, error: "It kept exiting." });
+  await on.next("crashAck");
+  expect((await site(key, siteId)).status).toBe("FAILED");
+  return siteId;
+}
+/** Hosts and work of earlier tests are out of the way. */
+export async function clearAway(): Promise<void> {
+  await sql("UPDATE hosts SET status = 'REMOVED'");
+  await sql("UPDATE jobs SET status = 'CANCELLED' WHERE status IN ('QUEUED', 'LEASED')");
+  await sql("UPDATE sites SET status = 'FAILED' WHERE status IN ('DEPLOYING', 'DELETING')");
+}

@@ -1,0 +1,141 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { clearAway, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
+import { account, api, deployResult, fail, finish, runningSite, site } from "./service.ts";
+
+const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sites/${id}`, { action });
+
+beforeEach(clearAway);
+
+describe("a site that failed", () => {
+  const volumes = [{ name: "data", mountPath: "/data" }];
+
+  it("or whose first deployment failed holds no room: others have it", async () => {
+    const key = await account();
+    const only = await hostFor(1);
+    await failedSite(key, only);
+    expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 256, siteCount: 1 });
+    const [never = "", next = ""] = await paidSites(key, 2);
+    const first = await only.next("job");
+    await fail(only, first.job, first.attempt);
+    const second = await only.next("job");
+    await finish(only, second.job, second.attempt, deployResult);
+    const statuses = await Promise.all([never, next].map(async (id) => (await site(key, id)).status));
+    expect(statuses.toSorted()).toEqual(["FAILED", "RUNNING"]);
+    expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 0, siteCount: 3 });
+    only.close();
+  });
+
+  it("has its room back from the request to start it on, and loses it again when that fails", async () => {
+    const key = await account();
+    const only = await hostFor(1);
+    const failed = await failedSite(key, only);
+    only.send({ type: "ready", free: 0 });
+    await act(key, failed, "start");
+    expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 0 });
+    only.send({ type: "ready", free: 10 });
+    const start = await only.next("job");
+    expect(start.job).toMatchObject({ kind: "site.start", args: { run: { siteId: failed } } });
+    await tick();
+    expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 0 });
+    await fail(only, start.job, start.attempt);
+    expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 256 });
+    only.close();
+  });
+
+  it.each(["start", "deploy"])(
+    "and whose room others have runs on another host after a %s, and leaves nothing behind",
+    async (action) => {
+      const key = await account();
+      const old = await hostFor(1);
+      const failed = await failedSite(key, old);
+      const { siteId: successor } = await runningSite(key, old);
+      const fresh = await hostFor(1);
+      expect((await act(key, failed, action)).body).toMatchObject({ status: "DEPLOYING" });
+      const { job, attempt } = await fresh.next("job");
+      expect(job.kind).toBe("site.deploy");
+      await finish(fresh, job, attempt, deployResult);
+      expect(await site(key, failed)).toMatchObject({ status: "RUNNING", hostId: fresh.hostId });
+      expect(await site(key, successor)).toMatchObject({ status: "RUNNING", hostId: old.hostId });
+      await tick();
+      const evict = await old.next("job");
+      expect(evict.job).toMatchObject({ kind: "site.evict", args: { siteId: failed } });
+      old.close();
+      fresh.close();
+    },
+  );
+
+  it("returns to the host it left when that is the first with room, and nothing of it is removed there", async () => {
+    const key = await account();
+    const only = await hostFor(1);
+    const failed = await failedSite(key, only);
+    const { siteId: successor } = await runningSite(key, only);
+    await act(key, failed, "deploy");
+    expect((await site(key, failed)).hostId).toBe(null);
+    await api(key, "DELETE", `/sites/${successor}`);
+    const gone = await only.next("job");
+    await finish(only, gone.job, gone.attempt);
+    const { job, attempt } = await only.next("job");
+    expect(job).toMatchObject({ kind: "site.deploy", args: { run: { siteId: failed } } });
+    await finish(only, job, attempt, deployResult);
+    await tick();
+    expect(await site(key, failed)).toMatchObject({ status: "RUNNING", hostId: only.hostId });
+    expect(only.waiting()).toEqual([]);
+    only.close();
+  });
+
+  it("with volumes waits for room where its data is, and no other host takes it", async () => {
+    const key = await account();
+    const old = await hostFor(1);
+    const failed = await failedSite(key, old, { volumes });
+    const { siteId: successor } = await runningSite(key, old);
+    const other = await hostFor(5);
+    await act(key, failed, "deploy");
+    await tick();
+    expect([old.waiting(), other.waiting()]).toEqual([[], []]);
+    expect((await site(key, failed)).hostId).toBe(old.hostId);
+    await api(key, "DELETE", `/sites/${successor}`);
+    const gone = await old.next("job");
+    await finish(old, gone.job, gone.attempt);
+    const { job, attempt } = await old.next("job");
+    await finish(old, job, attempt, deployResult);
+    expect(await site(key, failed)).toMatchObject({ status: "RUNNING", hostId: old.hostId });
+    expect(await hostRecord(old.hostId)).toMatchObject({ freeMemoryMb: 0 });
+    old.close();
+    other.close();
+  });
+
+  it("with volumes says what its host lacks when it has waited in vain", async () => {
+    const key = await account();
+    const old = await hostFor(1);
+    const failed = await failedSite(key, old, { volumes });
+    await runningSite(key, old);
+    await act(key, failed, "deploy");
+    await sql("UPDATE jobs SET deadline_at = 1 WHERE status = 'QUEUED' AND site_id = ?", failed);
+    await tick();
+    expect(await site(key, failed)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { error: expect.stringMatching(/host did not have the 256 MB .* it has 0 MB/) },
+    });
+    old.close();
+  });
+
+  it("is rolled back on its own host only, where the image is", async () => {
+    const key = await account();
+    const old = await hostFor(1);
+    const failed = await failedSite(key, old);
+    await act(key, failed, "deploy");
+    const second = await old.next("job");
+    await finish(old, second.job, second.attempt, deployResult);
+    const deploymentId = (await site(key, failed)).currentDeployment?.id;
+    old.send({ type: "crashed", siteId: failed, deploymentId, error: "It kept exiting." });
+    await old.next("crashAck");
+    await runningSite(key, old);
+    const other = await hostFor(5);
+    expect((await api(key, "POST", `/sites/${failed}/rollback`)).status).toBe(202);
+    await tick();
+    expect([old.waiting(), other.waiting()]).toEqual([[], []]);
+    expect((await site(key, failed)).hostId).toBe(old.hostId);
+    old.close();
+    other.close();
+  });
+});

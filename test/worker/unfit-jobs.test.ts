@@ -1,0 +1,117 @@
+import { describe, expect, it, vi } from "vitest";
+import { maxFrameBytes } from "../../protocol/agent/messages.ts";
+import {
+  account,
+  agent,
+  api,
+  bindings,
+  createSite,
+  deployResult,
+  finish,
+  hello,
+  pay,
+  readyAgent,
+  site,
+} from "./service.ts";
+
+/** Writes an environment that the API would not have taken. */
+const forceEnv = (siteId: string, entries: object[]) =>
+  bindings.DB.prepare(
+    "INSERT INTO site_env_versions (site_id, version, entries, created_at) VALUES (?, 1, ?, 0)",
+  )
+    .bind(siteId, JSON.stringify(entries))
+    .run();
+const tooLarge = Array.from({ length: 35 }, (_, index) => ({
+  key: `V${index}`,
+  value: "x".repeat(32_768),
+  scope: "both",
+  secret: false,
+}));
+const unreadable = [{ key: "TOKEN", value: "v2.gone.AAAA", scope: "both", secret: true }];
+
+describe("an environment", () => {
+  it("that is larger in all than a job may carry is refused with the reason, however many steps it takes", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const set = (page: number, encrypted: boolean) =>
+      api<{ issues?: { path: string; message: string }[] }>(key, "PATCH", `/sites/${siteId}`, {
+        envVariables: Array.from({ length: 3 }, (_, index) => ({
+          key: `V${page}_${index}`,
+          value: "x".repeat(32_000),
+          encrypted,
+        })),
+      });
+    expect([(await set(0, false)).status, (await set(1, false)).status]).toEqual([200, 200]);
+    for (const encrypted of [true, false]) {
+      const refused = await set(2, encrypted);
+      expect(refused.status).toBe(400);
+      expect(refused.body.issues).toEqual([
+        { path: "envVariables", message: expect.stringContaining("256 KiB") },
+      ]);
+    }
+    // Taking some away is always possible.
+    const less = { envVariables: [{ key: "V0_0", value: null }] };
+    expect((await api(key, "PATCH", `/sites/${siteId}`, less)).status).toBe(200);
+  });
+});
+
+describe("a job that cannot be sent", () => {
+  it.each([
+    ["because it is larger than an agent takes", tooLarge, "1024 KiB"],
+    ["because a secret cannot be opened", unreadable, "secret"],
+  ])("%s fails with the reason, and the next is offered", async (_, entries, reason) => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const key = await account();
+    const unfit = await createSite(key);
+    const fit = await createSite(key);
+    await forceEnv(unfit.siteId, entries);
+    const on = await readyAgent();
+    await pay(unfit.invoiceToken);
+    await pay(fit.invoiceToken);
+    const { job, attempt } = await on.next("job");
+    expect(JSON.stringify(job).length).toBeLessThan(maxFrameBytes);
+    expect(job.args).toMatchObject({ run: { siteId: fit.siteId } });
+    await finish(on, job, attempt, deployResult);
+    const shown = await site(key, unfit.siteId);
+    expect([shown.status, shown.latestDeployment?.status]).toEqual(["FAILED", "FAILED"]);
+    expect(shown.latestDeployment?.error).toContain(reason);
+    // No slot was spent on it.
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+  });
+
+  it("holds up neither a hello nor the other jobs that are offered anew", async () => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const key = await account();
+    const unfit = await createSite(key);
+    const fit = await createSite(key);
+    const gone = await readyAgent();
+    await pay(unfit.invoiceToken);
+    await gone.next("job");
+    await pay(fit.invoiceToken);
+    await gone.next("job");
+    await forceEnv(unfit.siteId, unreadable);
+    await bindings.DB.prepare("UPDATE deployments SET env_version = 1 WHERE site_id = ?")
+      .bind(unfit.siteId)
+      .run();
+    gone.close();
+    const back = await agent(gone.token);
+    back.send(hello());
+    await back.next("welcome");
+    const again = await back.next("job");
+    expect(again).toMatchObject({ attempt: 2, job: { args: { run: { siteId: fit.siteId } } } });
+    expect((await site(key, unfit.siteId)).latestDeployment?.error).toContain("secret");
+  });
+
+  it("because what it needs is gone ends as well", async () => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const key = await account();
+    const unfit = await createSite(key);
+    const fit = await createSite(key);
+    await bindings.DB.prepare("UPDATE sites SET github_url = NULL WHERE id = ?").bind(unfit.siteId).run();
+    const on = await readyAgent();
+    await pay(unfit.invoiceToken);
+    await pay(fit.invoiceToken);
+    expect((await on.next("job")).job.args).toMatchObject({ run: { siteId: fit.siteId } });
+    expect((await site(key, unfit.siteId)).latestDeployment?.error).toContain("operator");
+  });
+});

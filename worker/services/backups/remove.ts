@@ -1,0 +1,53 @@
+import { and, eq, isNull, sql } from "drizzle-orm";
+import type { BackupDeleted } from "../../../protocol/api/backups.ts";
+import type { Ctx } from "../../context.ts";
+import { backups, jobs } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { reviseCancelled } from "../deployments/cancel-all.ts";
+import { backupOwnedBy } from "./owned.ts";
+
+/**
+ * It is hidden at once, and what makes or proves it is cancelled; the cron removes its file when no host works on it any
+ * more. A restore that reads it goes first.
+ */
+export async function removeBackup(ctx: Ctx, backupId: string): Promise<BackupDeleted> {
+  const { id, hostId } = await backupOwnedBy(ctx, backupId);
+  const now = ctx.now();
+  const mark = ctx.newMark();
+  const restoring = sql`EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND kind = 'database.restore' AND status IN ('QUEUED', 'LEASED'))`;
+  const hidden = sql`(SELECT mark FROM backups WHERE id = ${id}) = ${mark}`;
+  const [[removed], , , , leases, [reader]] = await ctx.db.batch([
+    ctx.db
+      .update(backups)
+      .set({ removedAt: now, mark })
+      .where(and(eq(backups.id, id), isNull(backups.removedAt), sql`NOT ${restoring}`))
+      .returning({ id: backups.id }),
+    ctx.statement(sql`
+      UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()}
+      WHERE backup_id = ${id} AND status = 'QUEUED' AND ${hidden}`),
+    ctx.statement(sql`
+      UPDATE jobs SET cancel_requested = 1 WHERE backup_id = ${id} AND status = 'LEASED' AND ${hidden}`),
+    // None makes it: another may begin. What a host makes ends when the host says so.
+    ctx.statement(sql`
+      UPDATE backups SET status = 'FAILED', error = 'Cancelled.', finished_at = ${now.getTime()}
+      WHERE id = ${id} AND status = 'RUNNING' AND mark = ${mark}
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND status = 'LEASED')`),
+    ctx.db
+      .select({ jobId: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
+      .from(jobs)
+      .where(and(eq(jobs.backupId, id), eq(jobs.status, "LEASED"), hidden)),
+    ctx.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(eq(jobs.backupId, id), restoring))
+      .limit(1),
+  ]);
+  if (!removed && reader)
+    throw conflict("This backup is being restored: wait until that has ended, then delete it.");
+  // Somebody else deleted it at the same moment.
+  if (!removed) throw new AppError("not_found");
+  reviseCancelled(ctx, leases);
+  // What waited behind it may go.
+  ctx.hosts.wake(hostId);
+  return { id, status: "DELETING" };
+}

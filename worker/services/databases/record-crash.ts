@@ -1,0 +1,35 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databases, jobs } from "../../db/schema.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+
+/** The server kept exiting, and its host has stopped it. false: other work on it decides first, so it is to be said again. */
+export async function recordDatabaseCrash(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  { databaseId, error }: { databaseId: Id<"database">; error: string },
+): Promise<boolean> {
+  const { from, to } = databaseEvents.crashed;
+  // A backup leaves the server as it is; what is under way otherwise starts or stops it.
+  const open = sql`lane = ${databaseId} AND status IN ('QUEUED', 'LEASED') AND kind <> 'database.backup'`;
+  const [, busy] = await ctx.db.batch([
+    ctx.db
+      .update(databases)
+      .set({ status: to, error, updatedAt: ctx.now() })
+      .where(
+        and(
+          eq(databases.id, databaseId),
+          eq(databases.hostId, hostId),
+          inArray(databases.status, [...from]),
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE ${open})`,
+        ),
+      ),
+    ctx.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(eq(jobs.hostId, hostId), open))
+      .limit(1),
+  ]);
+  return busy.length === 0;
+}

@@ -1,0 +1,24 @@
+import { and, eq, isNotNull, isNull } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { apiKeys } from "../../db/schema.ts";
+import { logError } from "../../log-error.ts";
+
+const atOnce = 100;
+
+/** The guard of a revoked key hears of it; it may hear of it again. */
+export async function tellGuard(ctx: Ctx, { id, hash }: Pick<typeof apiKeys.$inferSelect, "id" | "hash">) {
+  await ctx.guards.revoke(hash);
+  await ctx.db.update(apiKeys).set({ guardToldAt: ctx.now() }).where(eq(apiKeys.id, id));
+}
+
+/** Revocations that were cut short between the record and the guard: until they are finished, the key works on. */
+export async function finishRevocations(ctx: Ctx): Promise<void> {
+  const untold = await ctx.db
+    .select({ id: apiKeys.id, hash: apiKeys.hash })
+    .from(apiKeys)
+    .where(and(isNotNull(apiKeys.revokedAt), isNull(apiKeys.guardToldAt)))
+    .limit(atOnce);
+  await Promise.all(
+    untold.map((key) => tellGuard(ctx, key).catch((error: unknown) => logError({ key: key.id }, error))),
+  );
+}
