@@ -58,9 +58,9 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
       ...databaseLabels(agentId, databaseId, accountId),
       "berth.volume": volumeName(databaseId, spec.volume),
       "berth.memory": String(limits.memoryMb),
-      "berth.disk": String(limits.diskGb ?? 0),
       // It ends TLS.
       "berth.guarded": "true",
+      "berth.disk": String(limits.diskGb ?? 0),
       "berth.config": config,
     },
   };

@@ -3,14 +3,18 @@ import { expose, renewCertificate } from "../databases/guard.ts";
 import { JobError, type Handler } from "../host.ts";
 
 /** The server runs on: it has ended TLS since it began, and the rest are rules of the kernel. */
-export const exposeDatabase: Handler<"database.expose"> = async (host, { database, generation }, job) => {
+export const exposeDatabase: Handler<"database.expose"> = async (
+  host,
+  { database, generation },
+  { signal },
+) => {
   const found = await host.engine.inspectContainer(containerName(database.databaseId));
   if (database.publicAccess && found?.running && found.labels["berth.guarded"] !== "true")
     throw new JobError(
       "It has run since before databases could be reached from outside: restart it once, and it will be.",
     );
   const isGuarded = found?.running && found.labels["berth.guarded"] === "true";
-  const endsAt = isGuarded ? await renewCertificate(host, found.id, database, job.signal) : null;
+  const endsAt = isGuarded ? await renewCertificate(host, found.id, database, signal) : null;
   await expose(host, database);
   return {
     generation,

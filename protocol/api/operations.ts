@@ -435,7 +435,8 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/credentials",
     tag: "Databases",
-    summary: "User, password and connection string",
+    summary:
+      "User, password and connection string; from outside as well, with the PEM of whom to verify, where it is open",
     access: "key",
     answers: [{ status: 200, schema: DatabaseCredentials }],
     refusals: ["payment_required"],

@@ -28,6 +28,7 @@ import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent
 import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
+import { closedAccess } from "../support/closed-access.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
 
@@ -49,6 +50,7 @@ const host = {
   workDirectory: emptyFolder,
   isolation: { demand: async () => undefined, refresh: async () => undefined },
   buildRoom: { demandDisk: async () => undefined },
+  publicAccess: closedAccess(agentId),
   ingress,
 } as unknown as Host;
 const execute = promisify(execFile);
