@@ -78,7 +78,14 @@ describe("what a database's server tells", () => {
     const line = { at: "2026-01-01T00:00:01.000000001Z", stream: "stderr" as const, text: "ready" };
     const reading = api<{ data: object[] }>(key, "GET", path("logs?tail=5"));
     const first = await asked();
-    expect(first.question).toEqual({ kind: "logs", siteId: databaseId, tail: 5, after: null, follow: false });
+    expect(first.question).toEqual({
+      kind: "logs",
+      siteId: databaseId,
+      masks: [],
+      tail: 5,
+      after: null,
+      follow: false,
+    });
     first.answer({ kind: "logs", lines: [line] });
     expect((await reading).body.data).toMatchObject([line]);
     for (const [what, key1] of [
