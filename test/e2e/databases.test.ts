@@ -40,6 +40,14 @@ async function launchDatabase(type: string, name: string = type, packId?: string
 
 const containerOf = (id: string) =>
   docker("ps", "--quiet", "--no-trunc", "--filter", `label=berth.database=${id}`);
+function killWithAgent(id: string): void {
+  const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+    string,
+    number
+  >;
+  process.kill(processes["agent"] ?? 0, "SIGKILL");
+  process.kill(Number(docker("inspect", "--format", "{{.State.Pid}}", containerOf(id))), "SIGKILL");
+}
 const accountOf = (id: string) =>
   docker("inspect", "--format", '{{index .Config.Labels "berth.account"}}', containerOf(id));
 
@@ -168,15 +176,7 @@ describe.each([
       version: expect.stringMatching(/^\d+\.\d+/),
     });
     await ask(database.id, write);
-    const processes = JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
-      string,
-      number
-    >;
-    process.kill(processes["agent"] ?? 0, "SIGKILL");
-    process.kill(
-      Number(docker("inspect", "--format", "{{.State.Pid}}", containerOf(database.id))),
-      "SIGKILL",
-    );
+    killWithAgent(database.id);
     expect(
       await until(
         () => ask(database.id, query).catch(String),
@@ -190,6 +190,44 @@ describe.each([
     await settled(database.id, "RUNNING");
     expect(await ask(database.id, query)).toBe("kept");
   });
+});
+
+it("no transaction that pgbench saw committed is lost, and none done by half, when the server and the agent are killed at work", async () => {
+  const { id } = await launchDatabase("postgresql", "bank");
+  const { connectionString } = await credentials(id);
+  const client = [
+    "run",
+    "--rm",
+    "--network",
+    `berth-${accountOf(id)}`,
+    "--entrypoint",
+    "pgbench",
+    "postgres:17",
+  ];
+  /** Also what it printed before it failed. */
+  const pgbench = (...args: string[]) =>
+    execute("docker", [...client, ...args, connectionString]).catch((error: { stdout: string }) => error);
+  await pgbench("--initialize", "--quiet");
+  const clients = 4;
+  const atWork = pgbench(`--client=${clients}`, "--time=120");
+  const recorded = async () => Number(await ask(id, "SELECT count(*) FROM pgbench_history"));
+  await until(recorded, (count) => count > 100);
+  killWithAgent(id);
+  const seen = Number(/actually processed: (\d+)/.exec((await atWork).stdout)?.[1]);
+  const kept = await until(
+    () => recorded().catch(() => -1),
+    (count) => count >= 0,
+  );
+  expect(seen).toBeGreaterThan(100);
+  // Of each client one may have been committed without its hearing of it.
+  expect([kept >= seen, kept <= seen + clients]).toEqual([true, true]);
+  const sums = [
+    "abalance) FROM pgbench_accounts",
+    "tbalance) FROM pgbench_tellers",
+    "delta) FROM pgbench_history",
+  ];
+  const [accounts, ...others] = await Promise.all(sums.map((sum) => ask(id, `SELECT sum(${sum}`)));
+  expect(others).toEqual([accounts, accounts]);
 });
 
 it("a database shows how it does, answers statements, changes nothing unconfirmed, and shows its log", async () => {
