@@ -41,14 +41,17 @@ await migrate(db, (name) => process.stdout.write(`applied ${name}\n`));
 await miniflare.ready;
 process.stdout.write("listening\n");
 
-const worker = await miniflare.getWorker();
+/** Asked for anew each time: one from before a workerd that was killed throws when it is used. */
+async function tick(): Promise<void> {
+  const worker = (await miniflare.getWorker()) as unknown as { scheduled(options: object): Promise<unknown> };
+  await worker.scheduled({ cron: "* * * * *" });
+}
+
 /** Just after each full minute, as schedules are due then. */
 function tickEachMinute(): void {
   setTimeout(
     () => {
-      (worker as unknown as { scheduled(options: object): Promise<unknown> })
-        .scheduled({ cron: "* * * * *" })
-        .catch((error: unknown) => console.error(error));
+      tick().catch((error: unknown) => console.error(error));
       tickEachMinute();
     },
     60_050 - (Date.now() % 60_000),

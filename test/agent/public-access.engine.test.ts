@@ -274,10 +274,14 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
     const before = await engine.inspectContainer(containerName(spec.databaseId));
     expect(before?.pid).toBeGreaterThan(1);
     process.kill(before!.pid, "SIGKILL");
-    await vi.waitUntil(async () => {
-      const now = await engine.inspectContainer(containerName(spec.databaseId));
-      return now?.running && now.pid !== before?.pid;
-    });
+    // Before Docker starts it again it is said to run, as process 0.
+    await vi.waitUntil(
+      async () => {
+        const now = await engine.inspectContainer(containerName(spec.databaseId));
+        return now?.running && now.pid > 0 && now.pid !== before?.pid;
+      },
+      { timeout: 60_000 },
+    );
     // As at each start of a container that is open.
     await host.isolation.refresh();
     await untilBack();
