@@ -15,8 +15,8 @@ import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
-import { databaseEngines } from "../../worker/domain/database-engines.ts";
 import { closedAccess } from "../support/closed-access.ts";
+import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
 
@@ -43,18 +43,7 @@ const docker = async (...args: string[]) => (await execute("docker", args)).stdo
 
 const specs: DatabaseSpec[] = [];
 function specOf(type: DatabaseSpec["type"], name: string = type): DatabaseSpec {
-  const databaseName = `${name}_data`;
-  const spec: DatabaseSpec = {
-    databaseId: newId("database"),
-    accountId,
-    type,
-    image: databaseEngines[type].image,
-    hostname: `${name}.internal`,
-    databaseName,
-    adminPassword: randomBytes(12).toString("hex"),
-    logins: [{ username: `${databaseName}_1`, password: randomBytes(12).toString("hex") }],
-    limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
-  };
+  const spec = databaseSpec({ databaseId: newId("database"), accountId, type }, name);
   specs.push(spec);
   return spec;
 }

@@ -27,8 +27,8 @@ import { watchSites } from "../../agent/running/watch.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
-import { databaseEngines } from "../../worker/domain/database-engines.ts";
 import { closedAccess } from "../support/closed-access.ts";
+import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
 
@@ -62,18 +62,7 @@ const stop = new AbortController();
 const neverAborted = new AbortController().signal;
 
 function specOf(type: DatabaseSpec["type"], name: string): DatabaseSpec {
-  const databaseName = `${name}_data`;
-  const spec: DatabaseSpec = {
-    databaseId: newId("database"),
-    accountId,
-    type,
-    image: databaseEngines[type].image,
-    hostname: `${name}.internal`,
-    databaseName,
-    adminPassword: randomBytes(12).toString("hex"),
-    logins: [{ username: `${databaseName}_1`, password: randomBytes(12).toString("hex") }],
-    limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
-  };
+  const spec = databaseSpec({ databaseId: newId("database"), accountId, type }, name);
   specs.push(spec);
   return spec;
 }

@@ -15,8 +15,8 @@ import { sweep } from "../../agent/handlers/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
-import { databaseEngines } from "../../worker/domain/database-engines.ts";
 import { closedAccess } from "../support/closed-access.ts";
+import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 
 const engine = createEngine({
@@ -46,18 +46,11 @@ const loginOf = (name: string, generation: number): Login => ({
 });
 
 function specOf(type: DatabaseSpec["type"], name: string = type): DatabaseSpec {
-  const databaseName = `${name}_data`;
-  const spec = {
-    databaseId: `db_${name}${agentId}`,
-    accountId,
-    type,
-    image: databaseEngines[type].image,
-    hostname: `${name}.internal`,
-    databaseName,
-    adminPassword: randomBytes(12).toString("hex"),
-    logins: [loginOf(databaseName, 1)],
-    limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
-  } as unknown as DatabaseSpec;
+  const ids = { databaseId: `db_${name}${agentId}`, accountId } as Pick<
+    DatabaseSpec,
+    "databaseId" | "accountId"
+  >;
+  const spec = databaseSpec({ ...ids, type }, name);
   specs.push(spec);
   return spec;
 }

@@ -6,6 +6,7 @@ import type { Host, Target } from "../../agent/host.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { jobRun } from "../support/job-run.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
   formatId(kind, at, new Uint8Array(10));
@@ -20,19 +21,7 @@ afterAll(() => void app.close());
 
 function rollback(): JobArgs<"site.deploy"> {
   return {
-    run: {
-      siteId: id("site"),
-      accountId: id("account"),
-      hostnames: ["a.localhost"],
-      port: (app.address() as AddressInfo).port,
-      startCommand: null,
-      healthCheckPath: null,
-      startTimeoutSeconds: 5,
-      env: [],
-      limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
-      replicas: 1,
-      volumes: [],
-    },
+    run: runSpec({ port: (app.address() as AddressInfo).port }),
     deploymentId: next,
     source: { type: "kept", deploymentId: old },
     rootDir: null,

@@ -6,6 +6,7 @@ import { pullImage } from "../../agent/handlers/pull-image.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
 import type { JobArgs, KeptDeployment, Source } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 type Args = JobArgs<"site.deploy">;
 const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
@@ -13,19 +14,7 @@ const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
 const args = (changes: Partial<Args> = {}): Args => ({
-  run: {
-    siteId: id("site"),
-    accountId: id("account"),
-    hostnames: ["a.localhost"],
-    port: 3000,
-    startCommand: null,
-    healthCheckPath: null,
-    startTimeoutSeconds: 5,
-    env: [],
-    limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
-    replicas: 1,
-    volumes: [],
-  },
+  run: runSpec(),
   deploymentId: id("deployment", 9),
   source: { type: "dockerfile", text: "FROM scratch\n" },
   rootDir: null,

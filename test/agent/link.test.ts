@@ -10,6 +10,7 @@ import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { Hub, type Connection } from "../support/hub.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
@@ -26,19 +27,11 @@ function deployJob(secret: string): Job<"site.deploy"> {
     id: newId("job"),
     kind: "site.deploy",
     args: {
-      run: {
+      run: runSpec({
         siteId: newId("site"),
         accountId: newId("account"),
-        hostnames: ["a.localhost"],
-        port: 3000,
-        startCommand: null,
-        healthCheckPath: null,
-        startTimeoutSeconds: 5,
         env: [{ key: "TOKEN", value: secret, scope: "both", secret: true }],
-        limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
-        replicas: 1,
-        volumes: [],
-      },
+      }),
       deploymentId: newId("deployment"),
       source: { type: "image", reference: "app:1", login: null },
       rootDir: null,

@@ -18,6 +18,7 @@ import { bridgeName } from "../../agent/isolation/rules.ts";
 import type { DatabaseSpec, Job, JobResult } from "../../protocol/agent/jobs.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
+import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { plugIn, type Machine } from "../support/machine.ts";
 
@@ -169,17 +170,11 @@ async function ask(spec: DatabaseSpec, network: string, command: string[], autho
 
 const specs: DatabaseSpec[] = [];
 function specOf(type: DatabaseSpec["type"]): DatabaseSpec {
-  const spec = {
-    databaseId: `db_${type}${agentId}`,
-    accountId,
-    type,
-    image: databaseEngines[type].image,
-    hostname: `${type}.internal`,
-    databaseName: `${type}_data`,
-    adminPassword: randomBytes(12).toString("hex"),
-    logins: [{ username: `${type}_data_1`, password: randomBytes(12).toString("hex") }],
-    limits: { memoryMb: 256, cpuMilli: 1000, pids: 256 },
-  } as unknown as DatabaseSpec;
+  const ids = { databaseId: `db_${type}${agentId}`, accountId } as Pick<
+    DatabaseSpec,
+    "databaseId" | "accountId"
+  >;
+  const spec = databaseSpec({ ...ids, type });
   specs.push(spec);
   return spec;
 }

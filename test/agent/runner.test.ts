@@ -8,6 +8,7 @@ import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account" | "command">(kind: K) =>
@@ -23,19 +24,11 @@ const deployJob = (): Job<"site.deploy"> => ({
   id: newId("job"),
   kind: "site.deploy",
   args: {
-    run: {
+    run: runSpec({
       siteId: newId("site"),
       accountId: newId("account"),
-      hostnames: ["a.localhost"],
-      port: 3000,
-      startCommand: null,
-      healthCheckPath: null,
-      startTimeoutSeconds: 5,
       env: [{ key: "TOKEN", value: "hunter2-token", scope: "both", secret: true }],
-      limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
-      replicas: 1,
-      volumes: [],
-    },
+    }),
     deploymentId: newId("deployment"),
     source: { type: "git", address: "git.example/a/b", branch: null, token: "ghp_private" },
     rootDir: null,

@@ -6,27 +6,15 @@ import { databaseLabels } from "../../agent/databases/container.ts";
 import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
 import { sweep } from "../../agent/handlers/sweep.ts";
 import type { Host } from "../../agent/host.ts";
-import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
 const databaseId = formatId("database", 1, new Uint8Array(10));
 const commandId = formatId("command", 1, new Uint8Array(10));
 const accountId = formatId("account", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
-const run: RunSpec = {
-  siteId,
-  accountId,
-  hostnames: ["a.localhost"],
-  port: 3000,
-  startCommand: null,
-  healthCheckPath: null,
-  startTimeoutSeconds: 5,
-  env: [],
-  limits: { memoryMb: 64, cpuMilli: 500, pids: 64 },
-  replicas: 1,
-  volumes: [],
-};
+const run = runSpec();
 const ofSite = () => siteContainer("agent", run, deploymentId, "image", "").Labels;
 const ofCommand = () =>
   commandContainer(

@@ -1,6 +1,6 @@
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
-import { askHostOf } from "./ask-host.ts";
+import { askHostOf } from "../running/ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
 /** What happened to the database's container, which its host keeps. */

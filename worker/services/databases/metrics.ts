@@ -1,6 +1,6 @@
 import type { SiteMetrics } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
-import { askHostOf } from "./ask-host.ts";
+import { askHostOf } from "../running/ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
 /** A day of samples, which the database's host keeps. */

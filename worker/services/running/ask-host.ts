@@ -1,11 +1,13 @@
 import type { Answer, Question } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { conflict } from "../../domain/app-error.ts";
-import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
+import { siteOwnedBy } from "../sites/owned.ts";
 
 type Kind = Question["kind"];
-type AnswerTo<K extends Kind> = Extract<Answer, { kind: K }>;
+export type AnswerTo<K extends Kind> = Extract<Answer, { kind: K }>;
+/** A site or a database; its host knows it by this id. */
+export type Hosted = { id: Id<"site" | "database">; hostId: Id<"host"> | null };
 
 /** Asks the site's host; null for a site that no host ever had. @throws AppError conflict when the host does not answer */
 export async function askHost<K extends Kind>(
@@ -17,15 +19,16 @@ export async function askHost<K extends Kind>(
   return askHostOf<K>(ctx, site, question(site.id));
 }
 
-/** The same of a site that was read already. */
+/** The same of what was read already. @throws AppError also invalid_request, of a statement that its server refuses */
 export async function askHostOf<K extends Kind>(
   ctx: Ctx,
-  site: SiteRow,
+  { hostId }: Hosted,
   asked: Extract<Question, { kind: K }>,
 ): Promise<AnswerTo<K> | null> {
-  if (site.hostId === null) return null;
-  const answer = await ctx.questions.ask(site.hostId, asked);
+  if (hostId === null) return null;
+  const answer = await ctx.questions.ask(hostId, asked);
   if (answer.kind === "refused") throw conflict(answer.error);
+  if (answer.kind === "statementRefused") throw invalid("statement", answer.error);
   if (answer.kind !== asked.kind) throw new Error(`A host answered ${answer.kind} to ${asked.kind}`);
   return answer as AnswerTo<K>;
 }
