@@ -24,8 +24,16 @@ export const acmeCaFile = "/tmp/acme-ca.pem";
 
 const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 
+/** How a Caddy wants to be told whom it asks before it gets a certificate: each takes one of the two only. */
+export type Permission = "module" | "ask";
+/** Listed by a Caddy that has it, from 2.8 on. */
+export const permissionModule = "tls.permission.http";
+
 /** Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded. */
-export function caddyConfig({ address, port, responderPort, tls }: IngressSettings): object {
+export function caddyConfig(
+  { address, port, responderPort, tls }: IngressSettings,
+  permission: Permission,
+): object {
   const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
   const common = {
     automatic_https: { disable: true },
@@ -85,7 +93,7 @@ export function caddyConfig({ address, port, responderPort, tls }: IngressSettin
           }),
         },
       },
-      ...(tls && { tls: certificates(tls, port) }),
+      ...(tls && { tls: certificates(tls, port, permission) }),
     },
   };
 }
@@ -104,7 +112,7 @@ const toHttps = ({ port }: TlsSettings) => ({
 });
 
 /** A certificate is asked for when a name is first met that is served here, and renewed without the agent. */
-const certificates = (tls: TlsSettings, httpPort: number) => ({
+const certificates = (tls: TlsSettings, httpPort: number, permission: Permission) => ({
   automation: {
     policies: [
       {
@@ -120,6 +128,11 @@ const certificates = (tls: TlsSettings, httpPort: number) => ({
         ],
       },
     ],
-    on_demand: { ask: `http://127.0.0.1:${tls.statusPort}/.berth/certificate` },
+    on_demand:
+      permission === "ask"
+        ? { ask: certificateAnswers(tls) }
+        : { permission: { module: "http", endpoint: certificateAnswers(tls) } },
   },
 });
+
+const certificateAnswers = (tls: TlsSettings) => `http://127.0.0.1:${tls.statusPort}/.berth/certificate`;

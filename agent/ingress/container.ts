@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
 import type { ContainerSpec } from "../docker/engine.ts";
-import { acmeCaFile, caddyConfig, type IngressSettings } from "./caddy.ts";
+import { acmeCaFile, caddyConfig, permissionModule, type IngressSettings } from "./caddy.ts";
+
+/** Caddy 2.11 and Debian's 2.6 refuse each other's configuration: the one in the image is asked what it knows. */
+const start = `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
+if caddy list-modules | grep -qx ${permissionModule}; then config=$BERTH_CADDY_CONFIG; else config=$BERTH_CADDY_CONFIG_ASK; fi
+printf %s "$config" | exec caddy run --config -`;
 
 /** Caddy on the host's network, outliving the agent. The name tells it from that of another agent on the same engine. */
 export function ingressContainer(
@@ -12,17 +17,14 @@ export function ingressContainer(
     Image: "caddy:2",
     // Handed over as an environment variable, so that no file of the host is mounted.
     Env: [
-      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress))}`,
+      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, "module"))}`,
+      `BERTH_CADDY_CONFIG_ASK=${JSON.stringify(caddyConfig(ingress, "ask"))}`,
       `BERTH_ACME_CA=${ingress.tls?.caPem ?? ""}`,
       "XDG_DATA_HOME=/data",
       "XDG_CONFIG_HOME=/config",
     ],
     Entrypoint: [],
-    Cmd: [
-      "sh",
-      "-c",
-      `printf %s "$BERTH_ACME_CA" >${acmeCaFile}; printf %s "$BERTH_CADDY_CONFIG" | exec caddy run --config -`,
-    ],
+    Cmd: ["sh", "-c", start],
     HostConfig: {
       NetworkMode: "host",
       // Certificates outlive the container: who issues them allows a name only a few a week.
