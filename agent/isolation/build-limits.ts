@@ -1,8 +1,13 @@
+import { existsSync, readdirSync, watch } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { log } from "../log.ts";
+import { engineGroup } from "./engine-group.ts";
 
-/** What one build may use; all builds of the engine share one control group, which gets this for every slot. */
+/**
+ * What one build may use. With the engine's cgroupfs driver all builds share one control group, which gets this for every
+ * slot; with systemd's each step has a group of its own, which gets this.
+ */
 export type BuildLimits = { memoryMb: number; cpus: number; pids: number };
 type Setting = { file: string; value: string; optional?: true };
 
@@ -42,6 +47,41 @@ export function limitSettings(version: 1 | 2, limits: BuildLimits, slots: number
   ];
 }
 
+const stepSettings = (folder: string, { memoryMb, cpus, pids }: BuildLimits): Setting[] => [
+  { file: join(folder, "memory.max"), value: String(memoryMb * 1024 * 1024) },
+  { file: join(folder, "memory.swap.max"), value: "0", optional: true },
+  {
+    file: join(folder, "cpu.max"),
+    value: `${Math.round(cpus * periodMicroseconds)} ${periodMicroseconds}`,
+  },
+  { file: join(folder, "cpu.weight"), value: "25" },
+  { file: join(folder, "pids.max"), value: String(pids) },
+];
+
+/** What BuildKit calls a step's group where systemd drives them: no unit of systemd's, made by runc beside dockerd's own. */
+const isStep = (name: string | null): name is string => name?.includes(".slice:docker:") ?? false;
+
+/** Limits each step as soon as its group is there, until `end`. */
+export function watchSteps(
+  folder: string,
+  limits: BuildLimits,
+  onError: (error: unknown) => void,
+): { end(): void } {
+  const limit = async (name: string | null): Promise<void> => {
+    if (!isStep(name)) return;
+    const group = join(folder, name);
+    try {
+      for (const setting of stepSettings(group, limits)) await write(setting);
+    } catch (error) {
+      // A short step may be gone.
+      if (existsSync(group)) onError(error);
+    }
+  };
+  const watcher = watch(folder, (_, name) => void limit(name)).on("error", onError);
+  for (const name of readdirSync(folder)) void limit(name);
+  return { end: () => watcher.close() };
+}
+
 /** Takes the limits away again: what a test's agent leaves behind. */
 export const noLimits = (version: 1 | 2): Setting[] =>
   limitSettings(version, { memoryMb: 1, cpus: 1, pids: 1 }, 1)
@@ -63,27 +103,46 @@ export async function cgroupVersion(): Promise<1 | 2> {
 
 /** @throws when the kernel does not take a setting */
 export async function apply(settings: readonly Setting[]): Promise<void> {
-  for (const { file, value, optional } of settings) {
-    if (!file.startsWith(join(root, "cgroup."))) await mkdir(dirname(file), { recursive: true });
-    if (optional && (await readFile(file).catch(() => null)) === null) continue;
-    await writeFile(file, value);
+  for (const setting of settings) {
+    if (!setting.file.startsWith(join(root, "cgroup.")))
+      await mkdir(dirname(setting.file), { recursive: true });
+    await write(setting);
   }
+}
+
+async function write({ file, value, optional }: Setting): Promise<void> {
+  if (optional && (await readFile(file).catch(() => null)) === null) return;
+  await writeFile(file, value, { flag: "r+" });
 }
 
 let warned = false;
 
 /** Before every build, as the engine may have made the group anew. Builds go on without limits where there is no way. */
-export async function limitBuilds(cgroupDriver: string, limits: BuildLimits, slots: number): Promise<void> {
+export async function limitBuilds(
+  cgroupDriver: string,
+  limits: BuildLimits,
+  slots: number,
+): Promise<{ end(): void }> {
+  const onError = (error: unknown): void => {
+    if (!warned) log("warn", "Builds run without limits of memory, processors and processes", { error });
+    warned = true;
+  };
   try {
-    if (cgroupDriver !== "cgroupfs")
+    const version = await cgroupVersion();
+    if (cgroupDriver === "cgroupfs") {
+      await apply(limitSettings(version, limits, slots));
+      warned = false;
+      return { end: () => undefined };
+    }
+    const group = version === 2 ? await engineGroup() : null;
+    if (group === null)
       throw new Error(
         `the engine's cgroup driver is ${cgroupDriver}: set "exec-opts": ["native.cgroupdriver=cgroupfs"] in its daemon.json`,
       );
-    await apply(limitSettings(await cgroupVersion(), limits, slots));
-    warned = false;
+    return watchSteps(join(root, dirname(group)), limits, onError);
   } catch (error) {
-    if (!warned) log("warn", "Builds run without limits of memory, processors and processes", { error });
-    warned = true;
+    onError(error);
+    return { end: () => undefined };
   }
 }
 

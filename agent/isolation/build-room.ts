@@ -37,13 +37,14 @@ export function openBuildRoom(options: {
     disk,
     async enter() {
       const { rootDirectory, cgroupDriver } = await facts();
-      await limitBuilds(cgroupDriver, limits, slots);
+      const limited = await limitBuilds(cgroupDriver, limits, slots);
       const watched = watchDisk(rootDirectory, minFreeDiskMb);
       cache.buildBegins();
       return {
         signal: watched.signal,
         end() {
           watched.end();
+          limited.end();
           void cache.buildEnds();
         },
       };

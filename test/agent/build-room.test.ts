@@ -1,5 +1,7 @@
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { limitSettings, noLimits } from "../../agent/isolation/build-limits.ts";
+import { limitSettings, noLimits, watchSteps } from "../../agent/isolation/build-limits.ts";
 import { demandDisk, floorBytes, watchDisk } from "../../agent/isolation/disk.ts";
 import { LogOutbox } from "../../agent/log-outbox.ts";
 import { tmpdir } from "node:os";
@@ -43,6 +45,43 @@ describe("the control group of builds", () => {
   it("is without limits again when they are taken away", () => {
     expect(noLimits(1).map(({ value }) => value)).toEqual(["-1", "-1", "-1", "-1", "1024", "max"]);
     expect(noLimits(2).map(({ value }) => value)).toEqual(["max", "max", "max", "100", "max"]);
+  });
+});
+
+describe("the control group of a build's step, where systemd drives them", () => {
+  const files = ["memory.max", "memory.swap.max", "cpu.max", "cpu.weight", "pids.max"];
+  const makeGroup = (folder: string): void => {
+    mkdirSync(folder);
+    for (const name of files) writeFileSync(join(folder, name), "max");
+  };
+  const read = (folder: string) =>
+    Object.fromEntries(files.map((name) => [name, readFileSync(join(folder, name), "utf8").slice(0, 13)]));
+  const limited = {
+    "memory.max": String(2 * gibibyte),
+    "memory.swap.max": "0ax",
+    "cpu.max": "100000 100000",
+    "cpu.weight": "25x",
+    "pids.max": "1024",
+  };
+
+  it("gets the limits of a build as soon as it is there; what else is beside dockerd keeps its own", async () => {
+    const slice = mkdtempSync(join(tmpdir(), "slice-"));
+    const group = (name: string) => join(slice, name);
+    makeGroup(group("system.slice:docker:before"));
+    const errors: unknown[] = [];
+    const steps = watchSteps(slice, limits, (error) => errors.push(error));
+    makeGroup(`${slice}.step`);
+    makeGroup(group("docker-0123.scope"));
+    mkdirSync(group("nothing.slice:docker:gone"));
+    rmdirSync(group("nothing.slice:docker:gone"));
+    // As mkdir does for a control group: with all its files at once.
+    renameSync(`${slice}.step`, group("system.slice:docker:step"));
+    for (const name of ["before", "step"])
+      await expect.poll(() => read(group(`system.slice:docker:${name}`))).toEqual(limited);
+    expect(read(group("docker-0123.scope"))["memory.max"]).toBe("max");
+    expect(errors).toEqual([]);
+    steps.end();
+    rmSync(slice, { recursive: true });
   });
 });
 
