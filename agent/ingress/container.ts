@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import type { ContainerSpec } from "../docker/engine.ts";
 import { acmeCaFile, caddyConfig, type IngressSettings } from "./caddy.ts";
 
+export const ingressImage = "caddy:2";
+
 /** Caddy on the host's network, outliving the agent. The name tells it from that of another agent on the same engine. */
 export function ingressContainer(
   agentId: string,
@@ -9,7 +11,7 @@ export function ingressContainer(
 ): { spec: ContainerSpec; labels: Record<string, string> } {
   const labels = { "berth.managed": "true", "berth.ingress": agentId };
   const settings = {
-    Image: "caddy:2",
+    Image: ingressImage,
     // Handed over as an environment variable, so that no file of the host is mounted.
     Env: [
       `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress))}`,
