@@ -19,7 +19,7 @@ import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
-import { openIsolation } from "./isolation/isolation.ts";
+import { openIsolation, raiseFirewall } from "./isolation/isolation.ts";
 import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
@@ -35,6 +35,11 @@ import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
 
 const config = readConfig(process.env);
+// What berth-firewall.service runs before the engine, which starts the sites by itself.
+if (process.argv[2] === "firewall") {
+  await raiseFirewall({ agentId: config.agentId, ...config.firewall });
+  process.exit();
+}
 const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
@@ -46,7 +51,7 @@ const publicAccess = openPublicAccess(
 );
 const ways = () => publicAccess.ways(engine);
 const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...config.firewall });
-// Before the engine is up, as after a boot it starts the sites by itself.
+// Before the engine is up, as it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
 
