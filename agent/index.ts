@@ -3,6 +3,7 @@ import { mkdirSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { ensureImage } from "./build/ensure-image.ts";
 import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
 import { readConfig } from "./config.ts";
@@ -15,10 +16,10 @@ import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
 import { readdress, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
-import { ingressContainer } from "./ingress/container.ts";
+import { ingressContainer, ingressImage } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
-import { openIsolation } from "./isolation/isolation.ts";
+import { openIsolation, raiseFirewall } from "./isolation/isolation.ts";
 import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
@@ -34,6 +35,11 @@ import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
 
 const config = readConfig(process.env);
+// What berth-firewall.service runs before the engine, which starts the sites by itself.
+if (process.argv[2] === "firewall") {
+  await raiseFirewall({ agentId: config.agentId, ...config.firewall });
+  process.exit();
+}
 const workDirectory = join(config.stateDirectory, "work");
 mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
 
@@ -45,7 +51,7 @@ const publicAccess = openPublicAccess(
 );
 const ways = () => publicAccess.ways(engine);
 const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...config.firewall });
-// Before the engine is up, as after a boot it starts the sites by itself.
+// Before the engine is up, as it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
 
@@ -225,7 +231,20 @@ async function untilAnswers(engine: Engine): Promise<void> {
 async function ensureIngress(): Promise<void> {
   const { spec } = ingressContainer(config.agentId, config.ingress);
   const found = await engine.inspectContainer(spec.name);
-  if (found && found.labels["berth.config"] !== spec.Labels["berth.config"])
-    await engine.removeContainer(found.id);
+  const isAsWanted = found?.labels["berth.config"] === spec.Labels["berth.config"];
+  if (!isAsWanted) await untilHas(ingressImage);
+  if (found && !isAsWanted) await engine.removeContainer(found.id);
   await engine.startContainer(await engine.createContainer(spec));
+}
+
+/** Seldom enough for a registry that counts who asks. */
+async function untilHas(image: string): Promise<void> {
+  for (;;) {
+    try {
+      return await ensureImage(host, image, stopping.signal);
+    } catch (error) {
+      log("error", "This host has no image for its ingress, and serves nothing until it has", { error });
+      await delay(30_000);
+    }
+  }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes this machine a host of @SITE_URL@: the agent, the responder beside it, and two services that keep them running.
+# Makes this machine a host of @SITE_URL@: the agent, the responder beside it, and the services that keep them running.
 #   curl -fsSL @SITE_URL@/install | BERTH_TOKEN=hst_… sh
 # Run again it brings both up to date and leaves sites alone. Options (after `sh -s --`):
 #   --no-service   only install, and say how to run it
@@ -45,20 +45,22 @@ check_machine() {
   fi
 }
 
-ensure_docker() {
-  if has docker && docker version >/dev/null 2>&1; then return; fi
+ensure_programs() {
+  missing=''
+  for program in docker git iptables; do has "$program" || missing="$missing $program"; done
   if [ "$service" = no ]; then
-    say "Docker does not answer here yet: the agent waits for it."
-  elif ! has docker && has apt-get; then
-    say "Installing Docker (docker.io) …"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq docker.io git iptables >/dev/null
-    systemctl enable --now docker
-  elif has docker; then
-    fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."
-  else
-    fail "Docker is not installed: follow https://docs.docker.com/engine/install/, then run this again."
+    [ -z "$missing" ] || say "The agent needs what is missing here:$missing."
+    return
   fi
+  if [ -n "$missing" ]; then
+    has apt-get || fail "Missing here:$missing. Install them (Docker: https://docs.docker.com/engine/install/), then run this again."
+    say "Installing$missing …"
+    apt-get update -qq
+    # shellcheck disable=SC2046
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(printf '%s' "$missing" | sed 's/docker/docker.io/') >/dev/null
+    case "$missing" in *docker*) systemctl --quiet enable --now docker ;; esac
+  fi
+  docker version >/dev/null 2>&1 || fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."
 }
 
 # Node 22.12 or newer: $NODE, the one in PATH, or npm's package of the runtime itself.
@@ -129,11 +131,29 @@ write_settings() {
 
 node_flags='--max-semi-space-size=1 --optimize-for-size --v8-pool-size=1'
 
-# Containers are Docker's children, not the agent's: ending or updating it ends no site.
+# Containers are Docker's children, not the agent's: ending or updating it ends no site. At boot Docker starts them, so the
+# firewall comes first; it does not hold up Docker for long, whatever happens to it.
 write_units() {
+  cat >"$UNITS/berth-firewall.service" <<UNIT
+[Unit]
+Description=Berth: keeps sites apart before Docker starts them
+Before=docker.service
+After=firewalld.service nftables.service netfilter-persistent.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+TimeoutStartSec=30
+EnvironmentFile=$ETC/agent.env
+ExecStart=$NODE $LIB/agent.mjs firewall
+
+[Install]
+WantedBy=docker.service
+UNIT
   cat >"$UNITS/berth-responder.service" <<UNIT
 [Unit]
 Description=Berth: tells the ingress which container serves a name
+StartLimitIntervalSec=0
 
 [Service]
 Environment=BERTH_RESPONDER_PORT=5300 BERTH_STATUS_PORT=5301
@@ -150,6 +170,7 @@ UNIT
 Description=Berth: takes jobs from $SITE_URL and runs sites
 After=network-online.target docker.service berth-responder.service
 Wants=network-online.target docker.service berth-responder.service
+StartLimitIntervalSec=0
 
 [Service]
 Environment=MALLOC_ARENA_MAX=2
@@ -171,11 +192,13 @@ run_by_hand() {
   say "Installed. Let a supervisor keep these two running:"
   say "  $NODE $LIB/responder.mjs $STATE/ingress/routes.json 5300 5301"
   say "  set -a; . $ETC/agent.env; BERTH_TLS_PORT=443 exec $NODE $node_flags $LIB/agent.mjs"
+  say "And at boot, before Docker starts sites, run this once:"
+  say "  set -a; . $ETC/agent.env; exec $NODE $LIB/agent.mjs firewall"
 }
 
 install_host() {
   check_machine
-  ensure_docker
+  ensure_programs
   mkdir -p "$LIB" "$ETC"
   mkdir -p -m 0700 "$STATE"
   ensure_node
@@ -185,16 +208,32 @@ install_host() {
   if [ "$service" = no ]; then run_by_hand; return; fi
   write_units
   systemctl daemon-reload
-  systemctl enable berth-responder berth-agent >/dev/null 2>&1
+  systemctl --quiet enable berth-firewall berth-responder berth-agent
   systemctl restart berth-responder berth-agent
   say "Installed: this host says hello to $SITE_URL. See 'journalctl -u berth-agent'."
+}
+
+# Once no site runs any more. What leads to our chains goes before them.
+remove_firewall() {
+  for tool in iptables ip6tables; do
+    has "$tool" || continue
+    for table in filter nat; do
+      rules="$("$tool" -w 10 -t "$table" -S 2>/dev/null)" || continue
+      printf '%s\n' "$rules" | sed -n 's/^-A \([^ ]*\) -j \(BERTH-[^ ]*\)$/\1 \2/p' |
+        while read -r parent chain; do "$tool" -w 10 -t "$table" -D "$parent" -j "$chain"; done
+      chains="$(printf '%s\n' "$rules" | sed -n 's/^-N \(BERTH-.*\)$/\1/p')"
+      for change in -F -X; do
+        for chain in $chains; do "$tool" -w 10 -t "$table" "$change" "$chain"; done
+      done
+    done
+  done
 }
 
 uninstall_host() {
   [ "$(id -u)" = 0 ] || fail "run this as root."
   if [ -d /run/systemd/system ]; then
-    systemctl disable --now berth-agent berth-responder >/dev/null 2>&1 || true
-    rm -f "$UNITS/berth-agent.service" "$UNITS/berth-responder.service"
+    systemctl disable --now berth-agent berth-responder berth-firewall >/dev/null 2>&1 || true
+    rm -f "$UNITS/berth-agent.service" "$UNITS/berth-responder.service" "$UNITS/berth-firewall.service"
     systemctl daemon-reload
   fi
   if [ "$purge" = yes ] && has docker; then
@@ -206,7 +245,10 @@ uninstall_host() {
     docker network ls --quiet --filter label=berth.managed=true | xargs -r docker network rm >/dev/null || true
     docker volume ls --quiet --filter label=berth.database | xargs -r docker volume rm >/dev/null || true
   fi
-  if [ "$purge" = yes ]; then rm -rf "$STATE"; fi
+  if [ "$purge" = yes ]; then
+    remove_firewall
+    rm -rf "$STATE"
+  fi
   rm -rf "$LIB" "$ETC"
   say "Berth is gone from this machine.$([ "$purge" = yes ] || printf ' %s' 'Sites go on in their containers, without names; --purge removes them too.')"
 }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import { ensureImage } from "../build/ensure-image.ts";
 import { networkLabels, networkName } from "../docker/specs.ts";
 import { JobError, type Host } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
-import { log } from "../log.ts";
 import {
   containerName,
   databaseContainer,
@@ -78,21 +78,6 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
   await host.engine.stopContainer(found.id, stopGraceSeconds);
   await host.engine.removeContainer(found.id);
   if (host.publicAccess.has(databaseId)) await host.isolation.refresh();
-}
-
-export async function ensureImage(host: Host, image: string, signal: AbortSignal): Promise<void> {
-  if ((await host.engine.imageId(image)) !== null) return;
-  try {
-    await host.engine.pullImage(image, null, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    await host.provideImage?.(image, { signal, log: (line) => log("info", line, { image }) });
-    if ((await host.engine.imageId(image)) !== null) return;
-    throw new JobError(
-      `The host could not get ${image}: try again later, or ask the operator whether its registry can be reached.`,
-      { cause: error },
-    );
-  }
 }
 
 /** Never two on one volume, and none is removed without time to write. */

@@ -7,6 +7,8 @@ const start = `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
 if caddy list-modules | grep -qx ${permissionModule}; then config=$BERTH_CADDY_CONFIG; else config=$BERTH_CADDY_CONFIG_ASK; fi
 printf %s "$config" | exec caddy run --config -`;
 
+export const ingressImage = "caddy:2";
+
 /** Caddy on the host's network, outliving the agent. The name tells it from that of another agent on the same engine. */
 export function ingressContainer(
   agentId: string,
@@ -14,7 +16,7 @@ export function ingressContainer(
 ): { spec: ContainerSpec; labels: Record<string, string> } {
   const labels = { "berth.managed": "true", "berth.ingress": agentId };
   const settings = {
-    Image: "caddy:2",
+    Image: ingressImage,
     // Handed over as an environment variable, so that no file of the host is mounted.
     Env: [
       `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, "module"))}`,

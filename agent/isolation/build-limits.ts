@@ -116,6 +116,10 @@ async function write({ file, value, optional }: Setting): Promise<void> {
 }
 
 let warned = false;
+const warn = (error: unknown): void => {
+  if (!warned) log("warn", "Builds run without limits of memory, processors and processes", { error });
+  warned = true;
+};
 
 /** Before every build, as the engine may have made the group anew. Builds go on without limits where there is no way. */
 export async function limitBuilds(
@@ -123,10 +127,6 @@ export async function limitBuilds(
   limits: BuildLimits,
   slots: number,
 ): Promise<{ end(): void }> {
-  const onError = (error: unknown): void => {
-    if (!warned) log("warn", "Builds run without limits of memory, processors and processes", { error });
-    warned = true;
-  };
   try {
     const version = await cgroupVersion();
     if (cgroupDriver === "cgroupfs") {
@@ -139,9 +139,9 @@ export async function limitBuilds(
       throw new Error(
         `the engine's cgroup driver is ${cgroupDriver}: set "exec-opts": ["native.cgroupdriver=cgroupfs"] in its daemon.json`,
       );
-    return watchSteps(join(root, dirname(group)), limits, onError);
+    return watchSteps(join(root, dirname(group)), limits, warn);
   } catch (error) {
-    onError(error);
+    warn(error);
     return { end: () => undefined };
   }
 }

@@ -41,7 +41,7 @@ export async function ensureFirewall(
   agentId: string,
   bridges: Bridges,
   allowed: readonly Destination[],
-  group?: string,
+  group?: string | null,
 ): Promise<void> {
   const files = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));

@@ -18,6 +18,7 @@ export type Isolation = {
 };
 
 const recheckMs = 60_000;
+const defaultBridge = "docker0";
 
 /** On for root on Linux; elsewhere the agent tries, and warns. */
 export function firewallMode(setting: "on" | "off" | undefined): FirewallMode {
@@ -37,7 +38,7 @@ export function openIsolation(options: {
   let failure: string | null = "not set yet";
   let running: Promise<void> | undefined;
   // An engine that is not up yet starts its containers with the rules in place.
-  let known = { defaultBridge: "docker0", managed: [] as string[] };
+  let known = { defaultBridge, managed: [] as string[] };
   let ways: Way[] = [];
   let next: Promise<void> | undefined;
 
@@ -96,6 +97,18 @@ export function openIsolation(options: {
       signal.addEventListener("abort", () => clearInterval(timer), { once: true });
     },
   };
+}
+
+/** As a machine boots: no engine can be asked for its bridges yet. @throws with what iptables said */
+export async function raiseFirewall(options: {
+  agentId: string;
+  mode: FirewallMode;
+  allowed: readonly Destination[];
+}): Promise<void> {
+  const { agentId, mode, allowed } = options;
+  if (mode === "off") return;
+  const bridges = { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge };
+  await ensureFirewall(agentId, bridges, allowed, null);
 }
 
 const unset = {

@@ -107,7 +107,7 @@ it("systemd takes the units it writes without a word", async () => {
   execFileSync("sh", ["-s"], {
     input: `${definitions}\nUNITS='${units}'\nNODE='${process.execPath}'\nwrite_units\n`,
   });
-  const names = ["berth-agent.service", "berth-responder.service"].map((name) => join(units, name));
+  const names = ["agent", "firewall", "responder"].map((name) => join(units, `berth-${name}.service`));
   const { status, stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...names], {
     encoding: "utf8",
     env: { ...process.env, SYSTEMD_UNIT_PATH: `${units}:` },
