@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
@@ -15,6 +15,7 @@ import {
   call,
   fail,
   finish,
+  operator,
   pay,
   readyAgent,
   siteUrl,
@@ -634,6 +635,31 @@ describe("a restore", () => {
       status: "RUNNING",
       hostId: on.hostId,
     });
+  });
+});
+
+describe("a backup whose host is removed", () => {
+  it("has failed with the reason, and holds up no backup of the database that follows on another host", async () => {
+    const key = await account();
+    const lost = await readyAgent();
+    const databaseId = await running(key, lost);
+    const asked = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    await take(lost, "database.backup");
+    lost.close();
+    const force = `/hosts/${lost.hostId}?force=1&loseVolumes=1`;
+    await vi.waitFor(async () => {
+      expect((await api(await operator(), "DELETE", force)).status).toBe(200);
+    });
+    expect(await backup(key, asked.body.id)).toMatchObject({
+      status: "FAILED",
+      error: "Its host was removed.",
+    });
+    const on = await readyAgent();
+    await api(key, "PATCH", `/databases/${databaseId}`, { action: "start" });
+    const { job, attempt } = await take(on, "database.provision");
+    await finish(on, job, attempt, { version: "17.2" });
+    await backedUp(key, on, databaseId);
+    on.close();
   });
 });
 
