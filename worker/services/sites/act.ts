@@ -5,7 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
+import { cancelDeployments, reviseCancelled, tellCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { roomAgain } from "../hosts/placement.ts";
 import { queueMove } from "../hosts/queue-move.ts";
@@ -78,7 +78,7 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.stopRequested;
   const mark = ctx.newMark();
-  const [[moved], , , , , leased] = await ctx.db.batch([
+  const [[moved], , waited, , , leased] = await ctx.db.batch([
     ctx.db
       .update(sites)
       .set({ wanted, mark, updatedAt: ctx.now() })
@@ -88,6 +88,7 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
     ...cancelDeployments(ctx, site.id, sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`),
   ]);
   if (!moved) throw refusal("stopped", site.status);
+  tellCancelled(ctx, waited);
   reviseCancelled(ctx, leased);
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
