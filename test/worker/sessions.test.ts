@@ -70,6 +70,21 @@ describe("a session", () => {
     expect((await signIn({ email, password }, "https://evil.example")).status).toBe(403);
   });
 
+  it("is answered under an Idempotency-Key for itself: a key of the account hears nothing of it", async () => {
+    const own = await cookie();
+    const create = (credentials: Record<string, string>) =>
+      call("/api/v1/keys", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "Idempotency-Key": "one-key", ...credentials },
+        body: JSON.stringify({ name: "By session" }),
+      });
+    const bySession = { Cookie: own, Origin: siteUrl };
+    expect((await create(bySession)).status).toBe(201);
+    expect((await create(bySession)).headers.get("Idempotency-Replayed")).toBe("true");
+    const byKey = await create({ Authorization: `Bearer ${await operator()}` });
+    expect([byKey.status, await byKey.json()]).toEqual([403, { error: "forbidden" }]);
+  });
+
   it("is stored as a hash, as is the password", async () => {
     const [, value = ""] = (await cookie()).split("=");
     const [token = ""] = decodeURIComponent(value).split(".");
