@@ -1,5 +1,5 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import worker from "../../worker/index.ts";
 import {
   account,
@@ -93,6 +93,19 @@ describe("a host's link", () => {
     expect(one.waiting()).toEqual([]);
     one.send({ type: "ready", free: 1 });
     expect((await one.next("job")).job.id).not.toBe(job.id);
+    one.close();
+  });
+
+  it("gives an agent as many jobs as it has room for, also when more becomes free while one is on its way", async () => {
+    const key = await account();
+    const one = await readyAgent(0);
+    const [first, second] = [await createSite(key), await createSite(key)];
+    await pay(first.invoiceToken);
+    await pay(second.invoiceToken);
+    one.send({ type: "ready", free: 1 });
+    one.send({ type: "ready", free: 2 });
+    await one.next("job");
+    await vi.waitFor(() => expect(one.waiting()).toEqual([expect.objectContaining({ type: "job" })]));
     one.close();
   });
 });
