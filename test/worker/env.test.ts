@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { EnvVariableShown } from "../../protocol/api/sites.ts";
 import {
   account,
   api,
@@ -44,6 +45,25 @@ describe("environment variables", () => {
       .bind(siteId)
       .all();
     expect(JSON.stringify(stored)).not.toContain("s3cret-value");
+  });
+
+  it("that are secret stay so with another value, until they are said not to be", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const set = async (variable: object) =>
+      (
+        await api<{ envVariables: EnvVariableShown[] }>(key, "PATCH", `/sites/${siteId}`, {
+          envVariables: [{ key: "TOKEN", ...variable }],
+        })
+      ).body.envVariables;
+    await set({ value: "one", encrypted: true });
+    expect(await set({ value: "two" })).toMatchObject([{ value: null, encrypted: true }]);
+    expect(await set({ value: "three", encrypted: false })).toMatchObject([
+      { value: "three", encrypted: false },
+    ]);
+    await set({ value: "four", encrypted: true });
+    await set({ value: null });
+    expect(await set({ value: "five" })).toMatchObject([{ value: "five", encrypted: false }]);
   });
 
   it("reach the host opened: a deployment's as they were when it was asked for, a restart's as they are", async () => {

@@ -34,7 +34,8 @@ export async function setSiteEnv(
       entries.delete(key);
       continue;
     }
-    const secret = encrypted ?? false;
+    // Whoever replaces a secret's value does not want the new one shown.
+    const secret = encrypted ?? entries.get(key)?.secret ?? false;
     const kept = secret ? ctx.secrets.seal(value, `site_env:${site.id}:${key}`) : value;
     entries.set(key, { key, value: kept, scope: scope ?? "both", secret });
   }
