@@ -297,6 +297,14 @@ describe("an account", () => {
 });
 
 describe("pages without credentials", () => {
+  it("take all addresses of one IPv6 network for one client, as whoever has one has all of them", async () => {
+    const from = (address: string) => call("/sign-in", { headers: { "CF-Connecting-IP": address } });
+    await Promise.all(Array.from({ length: 240 }, (_, host) => from(`2001:db8:0:7::${host.toString(16)}`)));
+    expect((await from("2001:db8:0:7:ffff:ffff:ffff:ffff")).status).toBe(429);
+    expect((await from("2001:DB8:0000:0007:1::1")).status).toBe(429);
+    expect((await from("2001:db8:0:8::1")).status).toBe(200);
+  });
+
   it("are limited per client address, whatever is posted to them", async () => {
     await operator();
     const from = { "CF-Connecting-IP": "203.0.113.77" };

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
+import { countedAs } from "../domain/client-address.ts";
 import type { Window } from "../domain/sliding-window.ts";
 
 const minute = 60_000;
@@ -32,6 +33,9 @@ export const limits = {
 
 /** Set by Cloudflare at the edge; nobody else stands before the Worker. */
 export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Connecting-IP") ?? "unknown";
+
+/** The address as limits count it. */
+export const countedAddress = (c: Context<AppEnv>): string => countedAs(clientAddress(c));
 
 const counterOf = (c: Context<AppEnv>, limit: keyof typeof limits, who: string) =>
   c.env.RATE_LIMIT.get(c.env.RATE_LIMIT.idFromName(`${limit}:${who}`));
@@ -68,7 +72,7 @@ export async function guessWithin<Found>(
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
-  await takeFrom(c, "address", clientAddress(c));
+  await takeFrom(c, "address", countedAddress(c));
   await next();
 });
 

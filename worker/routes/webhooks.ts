@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { readPushEvent } from "../domain/push-event.ts";
 import { limitBody } from "../middleware/body.ts";
-import { clientAddress, limitAddress, takeFrom } from "../middleware/limit.ts";
+import { countedAddress, limitAddress, takeFrom } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { readEvent, receiveEvent } from "../services/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
@@ -27,7 +27,7 @@ export const webhooks = new Hono<AppEnv>()
       event = await readEvent(c.var.ctx, body, c.req.header("Stripe-Signature"));
     } catch (error) {
       // Stripe itself is not limited: whoever cannot sign is.
-      await takeFrom(c, "address", clientAddress(c));
+      await takeFrom(c, "address", countedAddress(c));
       throw error;
     }
     await receiveEvent(c.var.ctx, event);
