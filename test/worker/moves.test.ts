@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
-import { clearAway, hostFor } from "./hosts-service.ts";
+import { clearAway, hostFor, paidSites, tick } from "./hosts-service.ts";
 import { account, api, deployResult, finish, operator, runningSite, site } from "./service.ts";
 
 beforeEach(clearAway);
@@ -32,5 +32,29 @@ describe("a move that waits", () => {
     });
     old.close();
     fresh.close();
+  });
+});
+
+describe("a site that waits for a host", () => {
+  it("is stopped at once, and no host is given it until its owner wants it again", async () => {
+    const key = await account();
+    const [siteId = ""] = await paidSites(key, 1);
+    expect(await site(key, siteId)).toMatchObject({ status: "DEPLOYING", hostId: null });
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" })).body).toMatchObject({
+      status: "STOPPED",
+    });
+    const host = await hostFor(1);
+    await tick();
+    expect(host.waiting()).toEqual([]);
+    expect(await site(key, siteId)).toMatchObject({
+      status: "STOPPED",
+      hostId: null,
+      latestDeployment: { status: "CANCELLED" },
+    });
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" })).status).toBe(202);
+    const { job, attempt } = await host.next("job");
+    await finish(host, job, attempt, deployResult);
+    expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", hostId: host.hostId });
+    host.close();
   });
 });

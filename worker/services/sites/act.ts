@@ -81,16 +81,22 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   const [[moved], , waited, , , leased] = await ctx.db.batch([
     ctx.db
       .update(sites)
-      .set({ wanted, mark, updatedAt: ctx.now() })
+      .set({
+        wanted,
+        mark,
+        updatedAt: ctx.now(),
+        // Nothing of it runs anywhere: there is no host to wait for.
+        status: sql`CASE WHEN host_id IS NULL THEN ${siteEvents.stopped.to} ELSE status END`,
+      })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), ne(sites.wanted, wanted)))
       .returning(),
-    queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark}`),
+    queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
     ...cancelDeployments(ctx, site.id, sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`),
   ]);
   if (!moved) throw refusal("stopped", site.status);
   tellCancelled(ctx, waited);
   reviseCancelled(ctx, leased);
-  ctx.hosts.wake(moved.hostId);
+  if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
 
