@@ -8,6 +8,7 @@ import { contextOf } from "../../worker/context.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
 import { tendBackups } from "../../worker/services/backups/tend.ts";
 import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { tendTerms } from "../../worker/services/terms/tend.ts";
 import {
   account,
   api,
@@ -591,6 +592,28 @@ describe("a restore", () => {
       error: expect.stringContaining("SHA-256 differs"),
     });
     expect(await backup(key, id)).toMatchObject({ status: "FAILED", error: "Its SHA-256 differs." });
+  });
+
+  it("behind a stop is one into a stopped database, which stays stopped when it fails", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    await api(key, "PATCH", `/databases/${databaseId}`, { action: "stop" });
+    const stop = await take(on, "database.stop");
+    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+    await finish(on, stop.job, stop.attempt);
+    const shown = async () => (await api<Database>(key, "GET", `/databases/${databaseId}`)).body;
+    expect((await shown()).status).toBe("STOPPED");
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt, "It does not run.");
+    const restore = await take(on, "database.restore");
+    expect(restore.job.args.serving).toBe(false);
+    await fail(on, restore.job, restore.attempt, "The disk is full: make room.");
+    await tendTerms(ctx());
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    expect((await shown()).status).toBe("STOPPED");
+    on.close();
   });
 
   it("takes own backups of the same engine only, into a database that can take them", async () => {
