@@ -1,5 +1,6 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import worker from "../../worker/index.ts";
 import {
   account,
@@ -17,6 +18,7 @@ import {
   readyAgent,
   runningSite,
   site,
+  uniqueName,
 } from "./service.ts";
 
 /** The reaper, as the cron runs it. */
@@ -238,6 +240,28 @@ describe("a job", () => {
       latestDeployment: { error: expect.stringContaining("interrupted") },
     });
     on.close();
+  });
+
+  it("that restarts is one, however often it is asked for before its turn", async () => {
+    const key = await account();
+    const host = await readyAgent();
+    const { siteId } = await runningSite(key, host);
+    const database = { name: uniqueName("data"), type: "postgresql" };
+    const { databaseId, invoiceToken } = (await api<DatabaseCreated>(key, "POST", "/databases", database))
+      .body;
+    await pay(invoiceToken);
+    const provision = await host.next("job");
+    await finish(host, provision.job, provision.attempt, { version: "17.2" });
+    host.send({ type: "ready", free: 0 });
+    for (const path of [`/sites/${siteId}`, `/databases/${databaseId}`])
+      for (let count = 0; count < 3; count++)
+        expect((await api(key, "PATCH", path, { action: "restart" })).status).toBe(202);
+    host.send({ type: "ready", free: 10 });
+    const restarted = [await host.next("job"), await host.next("job")];
+    for (const { job, attempt } of restarted) await finish(host, job, attempt, { version: "17.2" });
+    expect(restarted.map(({ job }) => job.kind)).toEqual(["site.restart", "database.restart"]);
+    expect(host.waiting()).toEqual([]);
+    host.close();
   });
 
   it("missing for a site that waits for one is made by the reaper", async () => {

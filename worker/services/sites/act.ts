@@ -110,7 +110,13 @@ async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted>
       .set({ mark, updatedAt: ctx.now() })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), eq(sites.wanted, wanted)))
       .returning(),
-    queueSiteJob(ctx, "site.restart", site.id, sql`s.mark = ${mark}`),
+    // One that waits takes the newest of everything when its turn comes.
+    queueSiteJob(
+      ctx,
+      "site.restart",
+      site.id,
+      sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND kind = 'site.restart' AND status = 'QUEUED')`,
+    ),
   ]);
   if (!moved) throw refusal("restarted", site.status);
   ctx.hosts.wake(moved.hostId);
