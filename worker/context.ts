@@ -30,10 +30,11 @@ export type Ctx = {
   /** A raw statement for `db.batch`, where drizzle-orm's own `db.run` cannot carry parameters. */
   statement(query: SQL): ReturnType<Db["run"]>;
   /**
-   * A query of the hot path, with `sql.placeholder` for what changes: drizzle-orm takes 0.1 ms to write the SQL of a wide
-   * table, so it is written once per isolate. `build` must be the same function each time.
+   * A query or raw statement of the hot path, with `sql.placeholder` for what changes: drizzle-orm takes 0.1 ms to write the
+   * SQL of a wide table, so it is written once per isolate. `query` must be the same function or object each time.
    */
-  hot<Query extends Preparable>(build: (db: Db) => Query, values: Record<string, unknown>): Query;
+  hot<Query extends Preparable>(query: (db: Db) => Query, values: Record<string, unknown>): Query;
+  hot(query: SQL, values: Record<string, unknown>): ReturnType<Db["run"]>;
   config: Config;
   now(): Date;
   random(bytes: number): Uint8Array;
@@ -58,15 +59,31 @@ type Prepared = ReturnType<Preparable["prepare"]>;
 const preparedOf = new WeakMap<D1Database, WeakMap<object, Prepared>>();
 
 /** What `db.batch` takes: a prepared query whose parameters are filled in. */
-function bound(client: D1Database, db: Db, build: (db: Db) => Preparable, values: Record<string, unknown>) {
+function bound(
+  client: D1Database,
+  db: Db,
+  query: ((db: Db) => Preparable) | SQL,
+  values: Record<string, unknown>,
+) {
   let known = preparedOf.get(client);
   if (!known) preparedOf.set(client, (known = new WeakMap()));
-  let prepared = known.get(build);
-  if (!prepared) known.set(build, (prepared = build(db).prepare()));
+  let prepared = known.get(query);
+  if (!prepared)
+    known.set(
+      query,
+      (prepared = typeof query === "function" ? query(db).prepare() : rawStatement(client, db, query)),
+    );
   const { sql, params } = prepared.getQuery();
   const filled = { sql, params: fillPlaceholders(params, values) };
-  const query = Object.create(prepared, { getQuery: { value: () => filled } }) as object;
-  return Object.assign(query, { _prepare: () => query });
+  const item = Object.create(prepared, { getQuery: { value: () => filled } }) as object;
+  return Object.assign(item, { _prepare: () => item });
+}
+
+/** drizzle-orm's own `db.run` binds no parameters in a batch: it looks for them at a statement that it never made. */
+function rawStatement(client: D1Database, db: Db, query: SQL) {
+  const raw = db.run(query);
+  const written = raw.getQuery();
+  return Object.assign(raw, { stmt: client.prepare(written.sql), getQuery: () => written });
 }
 
 /** Hints to the hosts' links. The jobs table is the truth: a lost hint costs latency, never a job. */
@@ -113,11 +130,9 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
   return {
     actor,
     db,
-    statement: (query) => {
-      const raw = db.run(query);
-      return Object.assign(raw, { stmt: env.DB.prepare(raw.getQuery().sql) });
-    },
-    hot: (build, values) => bound(env.DB, db, build, values) as never,
+    statement: (query) => rawStatement(env.DB, db, query),
+    hot: (query: ((db: Db) => Preparable) | SQL, values: Record<string, unknown>) =>
+      bound(env.DB, db, query, values) as never,
     config,
     now: () => new Date(),
     random,

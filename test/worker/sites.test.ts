@@ -441,7 +441,10 @@ describe("the deploy webhook", () => {
       "Content-Type": "application/x-www-form-urlencoded",
     });
     expect([asForm.status, await asForm.json()]).toEqual([200, { status: "RUNNING", skipped: true }]);
-    const fired = await post();
+    const deployments = async () =>
+      (await api<{ data: unknown[] }>(key, "GET", `/sites/${siteId}/deployments`)).body.data.length;
+    expect([await deployments(), (await site(key, siteId)).status]).toEqual([1, "RUNNING"]);
+    const fired = await post(JSON.stringify({ ref: "refs/heads/main" }), { "X-GitHub-Event": "push" });
     expect([fired.status, await fired.json()]).toEqual([
       202,
       { status: "DEPLOYING", deploymentId: expect.stringMatching(/^dep_/) },
@@ -450,6 +453,26 @@ describe("the deploy webhook", () => {
     await api(key, "POST", `/sites/${siteId}/webhook/rotate`);
     const dead = await post();
     expect([dead.status, await dead.json()]).toEqual([404, { error: "Not found" }]);
+    agent.close();
+  });
+
+  it("of a site without a branch deploys what is pushed to the repository's own, and nothing else", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    const push = async (ref: string) =>
+      (
+        await call(new URL(url).pathname, {
+          method: "POST",
+          headers: { "X-GitHub-Event": "push" },
+          body: JSON.stringify({ ref, repository: { default_branch: "trunk" } }),
+        })
+      ).status;
+    expect(await push("refs/heads/main")).toBe(200);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    expect(await push("refs/heads/trunk")).toBe(202);
+    expect((await site(key, siteId)).status).toBe("DEPLOYING");
     agent.close();
   });
 

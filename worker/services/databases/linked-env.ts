@@ -1,23 +1,21 @@
 import { eq, sql, type SQL } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx, Db } from "../../context.ts";
 import { databaseLinks, databases } from "../../db/schema.ts";
 import { addressOf } from "./logins.ts";
 import type { DatabaseRow } from "./owned.ts";
 
 /** Statements for the batch that leases a job: which of its site's links it follows, and what it needs of them. */
-export const offerLinks = (ctx: Ctx, siteId: SQL, kind: SQL) => ({
-  change: ctx.statement(sql`
+export const offerLinks = (siteId: SQL, kind: SQL) => ({
+  change: sql`
     UPDATE database_links SET offered_generation = (SELECT generation FROM databases WHERE id = database_id)
-    WHERE site_id = ${siteId} AND ${kind} IN ('site.deploy', 'site.start', 'site.restart')`),
-  databases: ctx.db
-    .select()
-    .from(databases)
-    .where(sql`${databases.id} IN (SELECT database_id FROM database_links WHERE site_id = ${siteId})`),
-  links: ctx.db
-    .select()
-    .from(databaseLinks)
-    .where(eq(databaseLinks.siteId, sql`${siteId}`)),
+    WHERE site_id = ${siteId} AND ${kind} IN ('site.deploy', 'site.start', 'site.restart')`,
+  databases: (db: Db) =>
+    db
+      .select()
+      .from(databases)
+      .where(sql`${databases.id} IN (SELECT database_id FROM database_links WHERE site_id = ${siteId})`),
+  links: (db: Db) => db.select().from(databaseLinks).where(eq(databaseLinks.siteId, siteId)),
 });
 
 /** Behind the end of a job that made the site's container: it runs with what the lease offered. */

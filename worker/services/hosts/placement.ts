@@ -1,5 +1,4 @@
-import { sql, type SQL } from "drizzle-orm";
-import type { Id } from "../../../protocol/ids.ts";
+import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
 import { idleLane } from "../jobs/idle.ts";
 
@@ -56,8 +55,8 @@ const bestHostForDatabase = (also: SQL): SQL =>
   );
 
 /** Whether this host may take the unplaced job `j`. */
-export const mayPlace = (hostId: Id<"host">, now: number): SQL => {
-  const here = sql`(j.created_at > ${now - preferMs} OR h.id = ${hostId})`;
+export const mayPlace = (hostId: SQLWrapper, now: SQLWrapper): SQL => {
+  const here = sql`(j.created_at > ${now} - ${sql.raw(String(preferMs))} OR h.id = ${hostId})`;
   return sql`(EXISTS (
   SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id IS NULL AND ${hostId} = (${bestHostFor("s", here)}))
   OR EXISTS (
@@ -97,7 +96,7 @@ export function roomAgain(now: Date, { stays = false } = {}) {
 }
 
 /** For one batch: a job that lets a site run has its room from the lease on, behind the lease's mark. */
-export const takeRoom = (siteId: SQL, hostId: Id<"host">, kind: SQL): SQL => sql`
+export const takeRoom = (siteId: SQL, hostId: SQLWrapper, kind: SQL): SQL => sql`
   UPDATE sites SET reserved = 1
   WHERE id = ${siteId} AND host_id = ${hostId} AND NOT reserved AND ${kind} IN ${runningKinds}`;
 

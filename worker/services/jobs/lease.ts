@@ -1,9 +1,8 @@
-import type { BatchItem } from "drizzle-orm/batch";
-import { and, asc, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, asc, desc, eq, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
 import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../../protocol/agent/messages.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx, Db } from "../../context.ts";
 import {
   commands,
   backups,
@@ -50,115 +49,88 @@ export const limitsOf = ({ config }: Ctx): JobLimits => ({
   startSeconds: config.START_TIMEOUT_SECONDS,
 });
 
-const timeoutOfKind = (ctx: Ctx) =>
-  sql.raw(
-    `CASE kind ${jobKinds.map((kind) => `WHEN '${kind}' THEN ${timeoutMsOf(kind, limitsOf(ctx))}`).join(" ")} END`,
-  );
+const timeoutsOf = (ctx: Ctx) =>
+  JSON.stringify(Object.fromEntries(jobKinds.map((kind) => [kind, timeoutMsOf(kind, limitsOf(ctx))])));
 
-/**
- * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
- * in the batch that places it, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
- * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
- */
-export async function leaseJob(
-  ctx: Ctx,
-  hostId: Id<"host">,
-  room: Room = { jobs: true, commands: false },
-): Promise<Offer | null> {
-  const oldest = sql`id = (
-    SELECT j.id FROM jobs j
-    WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} AND NOT ${waitsForRoom}
-      OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, ctx.now().getTime())}))
-      -- A restore is waited for; of what nobody waits for, one at a time.
-      AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
-        SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
-      AND ${room.jobs ? sql`(j.kind <> 'site.command' OR ${commandMayRun(room)})` : commandMayRun(room)}
-      AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
-    ORDER BY j.seq LIMIT 1)`;
-  for (;;) {
-    const taken = await takeLease(ctx, hostId, oldest);
-    if (taken !== "ended") return taken;
-  }
-}
+// What a lease's statements are given; they are written once (`ctx.hot`), as every job waits for them.
+const mark = sql.placeholder("mark");
+const hostId = sql.placeholder("hostId");
+const now = sql.placeholder("now");
 
-const commandMayRun = ({ commands }: Room) =>
-  commands
-    ? sql`(j.kind = 'site.command' AND ${maxCommandsRunning} > (
-        SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED'))`
-    : sql`0`;
+const take = (which: SQL) => sql`
+  UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
+    deadline_at = ${now} + (${sql.placeholder("timeouts")} ->> ('$."' || kind || '"'))
+      + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
+    mark = ${mark} WHERE ${which}`;
 
-/** Offers a leased job once more, because its agent no longer works on it. */
-export async function leaseAgain(ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> {
-  const taken = await takeLease(
-    ctx,
-    hostId,
-    sql`id = ${jobId} AND status = 'LEASED' AND host_id = ${hostId}`,
-  );
-  return taken === "ended" ? null : taken;
-}
+const takeOldest = take(sql`id = (
+  SELECT j.id FROM jobs j
+  WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} AND NOT ${waitsForRoom}
+    OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, now)}))
+    -- A restore is waited for; of what nobody waits for, one at a time.
+    AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
+      SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
+    AND CASE j.kind WHEN 'site.command' THEN ${sql.placeholder("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
+      SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
+      ELSE ${sql.placeholder("jobs")} END
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
+  ORDER BY j.seq LIMIT 1)`);
 
-/** "ended": it could not be sent to any host, has failed for that reason, and others may be taken. */
-async function takeLease(
-  ctx: Ctx,
-  hostId: Id<"host">,
-  which: ReturnType<typeof sql>,
-): Promise<Offer | "ended" | null> {
-  const mark = ctx.newMark();
-  const now = ctx.now().getTime();
-  const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
-  const siteId = ofTaken("site_id");
-  const databaseId = ofTaken("database_id");
-  const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${ofTaken("deployment_id")})`;
-  const links = offerLinks(ctx, siteId, ofTaken("kind"));
-  const changes = [
-    ctx.statement(sql`
-      UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
-        deadline_at = ${now} + ${timeoutOfKind(ctx)}
-          + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
-        mark = ${mark} WHERE ${which}`),
-    ctx.statement(sql`
-      UPDATE jobs SET
-        deployment_id = CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
-          THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END,
-        -- A deployment runs with the environment it was asked for with, a start or restart with the newest.
-        env_version = CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
-          ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END
-      WHERE mark = ${mark}`),
-    ctx.statement(sql`
-      UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
-        run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
-          (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
-            'replicas', replicas, 'volumes', json(volumes))
-            FROM sites WHERE id = deployments.site_id) END
-      WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`),
-    // A rollback may bring back a volume whose data was removed.
-    ctx.statement(sql`
-      INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
-      SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
-      WHERE d.id = ${ofTaken("deployment_id")}`),
-    ctx.statement(sql`
-      UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${ofTaken("deployment_id")}
-      WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`),
-    // Who cleans up behind a site does not get it back. A host that the site had left keeps what it still has of it.
-    ctx.statement(sql`
-      UPDATE sites SET host_id = ${hostId}, reserved = 1,
-        leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
-        leaving_host_id = nullif(leaving_host_id, ${hostId})
-      WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`),
-    ctx.statement(takeRoom(siteId, hostId, ofTaken("kind"))),
-    ctx.statement(sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`),
-    // What was asked for while it had no host is this host's as well.
-    ctx.statement(sql`
-      UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
-        AND (site_id = ${siteId} OR database_id = ${databaseId})`),
-    links.change,
-  ];
-  // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-  const read = await changeThenRead(ctx, changes, {
-    jobs: ctx.db.select().from(jobs).where(eq(jobs.mark, mark)),
-    sites: ctx.db.select().from(sites).where(eq(sites.id, siteId)),
-    databases: ctx.db.select().from(databases).where(eq(databases.id, databaseId)),
-    packs: ctx.db
+const takeAgain = take(sql`id = ${sql.placeholder("jobId")} AND status = 'LEASED' AND host_id = ${hostId}`);
+
+const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
+const siteId = ofTaken("site_id");
+const databaseId = ofTaken("database_id");
+const deploymentId = ofTaken("deployment_id");
+const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${deploymentId})`;
+const links = offerLinks(siteId, ofTaken("kind"));
+
+const changes = [
+  sql`
+    UPDATE jobs SET
+      deployment_id = CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
+        THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END,
+      -- A deployment runs with the environment it was asked for with, a start or restart with the newest.
+      env_version = CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
+        ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END
+    WHERE mark = ${mark}`,
+  sql`
+    UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
+      run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
+        (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
+          'replicas', replicas, 'volumes', json(volumes))
+          FROM sites WHERE id = deployments.site_id) END
+    WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`,
+  // A rollback may bring back a volume whose data was removed.
+  sql`
+    INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
+    SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
+    WHERE d.id = ${deploymentId}`,
+  sql`
+    UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${deploymentId}
+    WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`,
+  // Who cleans up behind a site does not get it back. A host that the site had left keeps what it still has of it.
+  sql`
+    UPDATE sites SET host_id = ${hostId}, reserved = 1,
+      leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
+      leaving_host_id = nullif(leaving_host_id, ${hostId})
+    WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`,
+  takeRoom(siteId, hostId, ofTaken("kind")),
+  sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`,
+  // What was asked for while it had no host is this host's as well.
+  sql`
+    UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
+      AND (site_id = ${siteId} OR database_id = ${databaseId})`,
+  links.change,
+];
+
+// Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
+const reads = {
+  jobs: (db: Db) => db.select().from(jobs).where(eq(jobs.mark, mark)),
+  sites: (db: Db) => db.select().from(sites).where(eq(sites.id, siteId)),
+  databases: (db: Db) => db.select().from(databases).where(eq(databases.id, databaseId)),
+  packs: (db: Db) =>
+    db
       .select()
       .from(packs)
       .where(
@@ -168,15 +140,14 @@ async function takeLease(
             (SELECT pack_id FROM backups WHERE id = ${ofTaken("backup_id")}))`,
         ),
       ),
-    env: ctx.db
+  env: (db: Db) =>
+    db
       .select()
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, siteId), eq(siteEnvVersions.version, ofTaken("env_version")))),
-    deployments: ctx.db
-      .select()
-      .from(deployments)
-      .where(eq(deployments.id, ofTaken("deployment_id"))),
-    kept: ctx.db
+  deployments: (db: Db) => db.select().from(deployments).where(eq(deployments.id, deploymentId)),
+  kept: (db: Db) =>
+    db
       .select()
       .from(deployments)
       .where(
@@ -188,33 +159,70 @@ async function takeLease(
         ),
       )
       .orderBy(desc(deployments.number)),
-    names: ctx.db
+  names: (db: Db) =>
+    db
       .select({ name: domains.name })
       .from(domains)
       .where(and(eq(domains.siteId, siteId), isNotNull(domains.verifiedAt)))
       .orderBy(asc(domains.id)),
-    commands: ctx.db
+  commands: (db: Db) =>
+    db
       .select()
       .from(commands)
       .where(eq(commands.id, ofTaken("command_id"))),
-    backups: ctx.db
+  backups: (db: Db) =>
+    db
       .select()
       .from(backups)
       .where(eq(backups.id, ofTaken("backup_id"))),
-    renewals: ctx.db
+  renewals: (db: Db) =>
+    db
       .select({ token: invoices.token })
       .from(invoices)
       .where(
         and(eq(invoices.resourceId, siteId), eq(invoices.kind, "renewal"), eq(invoices.status, "unpaid")),
       ),
-    linked: links.databases,
-    links: links.links,
-    unplaced: ctx.db
+  linked: links.databases,
+  links: links.links,
+  unplaced: (db: Db) =>
+    db
       .select({ id: jobs.id })
       .from(jobs)
       .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("lane"))))
       .limit(1),
-  });
+};
+
+/**
+ * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
+ * in the batch that places it, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
+ * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
+ */
+export async function leaseJob(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  room: Room = { jobs: true, commands: false },
+): Promise<Offer | null> {
+  for (;;) {
+    const given = { hostId, jobs: Number(room.jobs), commands: Number(room.commands) };
+    const taken = await takeLease(ctx, takeOldest, given);
+    if (taken !== "ended") return taken;
+  }
+}
+
+/** Offers a leased job once more, because its agent no longer works on it. */
+export async function leaseAgain(ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> {
+  const taken = await takeLease(ctx, takeAgain, { hostId, jobId });
+  return taken === "ended" ? null : taken;
+}
+
+/** "ended": it could not be sent to any host, has failed for that reason, and others may be taken. */
+async function takeLease(
+  ctx: Ctx,
+  taking: SQL,
+  given: Record<string, string | number>,
+): Promise<Offer | "ended" | null> {
+  const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
+  const read = await changeThenRead(ctx, [taking, ...changes], values);
   const [job] = read.jobs;
   const [pack] = read.packs;
   if (!job) return null;
@@ -279,18 +287,19 @@ async function takeLease(
   }
 }
 
-type Read = Promise<unknown[]> & BatchItem<"sqlite">;
+type Read = {
+  [Name in keyof typeof reads]: Awaited<ReturnType<(typeof reads)[Name]>>;
+};
 
 /** One batch: the changes, then what they left. */
-async function changeThenRead<Reads extends Record<string, Read>>(
+async function changeThenRead(
   ctx: Ctx,
-  changes: readonly BatchItem<"sqlite">[],
-  reads: Reads,
-): Promise<{ [Name in keyof Reads]: Awaited<Reads[Name]> }> {
-  const names = Object.keys(reads);
-  const all = [...changes, ...Object.values(reads)] as unknown as [BatchItem<"sqlite">];
-  const answers = (await ctx.db.batch(all)) as unknown[];
-  return Object.fromEntries(names.map((name, index) => [name, answers[changes.length + index]])) as {
-    [Name in keyof Reads]: Awaited<Reads[Name]>;
-  };
+  changes: readonly SQL[],
+  values: Record<string, unknown>,
+): Promise<Read> {
+  const items = [...changes, ...Object.values(reads)].map((query) => ctx.hot(query as SQL, values));
+  const answers = (await ctx.db.batch(items as [(typeof items)[number]])) as unknown[];
+  return Object.fromEntries(
+    Object.keys(reads).map((name, index) => [name, answers[changes.length + index]]),
+  ) as Read;
 }

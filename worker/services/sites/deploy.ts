@@ -1,3 +1,4 @@
+import type { BatchResponse } from "drizzle-orm/batch";
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -11,42 +12,73 @@ import { roomAgain } from "../hosts/placement.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import type { SiteRow } from "./owned.ts";
 
-type How = {
+type What = {
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment">;
   /** Must hold when the site moves. */
-  only?: { condition: SQL; refusal: AppError };
+  only?: SQL | undefined;
 };
+type Accepted = SiteActionAccepted & { deploymentId: string };
 
-/** Move the site to DEPLOYING and queue a deployment, or change nothing at all. A waiting one is joined, not doubled. */
-export async function deploySite(
+/**
+ * Statements for one batch: move the site that `which` names to DEPLOYING and queue a deployment, or change nothing at all.
+ * A waiting one is joined, not doubled. `accepted` reads what they answer.
+ */
+export function requestDeployment(
   ctx: Ctx,
-  site: SiteRow,
+  which: SQL,
   trigger: DeploymentTrigger,
-  { rebuild, rollbackOf, only }: How = {},
-): Promise<SiteActionAccepted & { deploymentId: string }> {
-  await refuseUnpaid(ctx, site);
+  { rebuild, rollbackOf, only }: What = {},
+) {
   const { from, to, wanted } = siteEvents.deployRequested;
   const mark = ctx.newMark();
   // The image of a rollback is on its host only.
   const room = roomAgain(ctx.now(), { stays: rollbackOf !== undefined });
-  const [[moved], replaced, , , , , [waiting]] = await ctx.db.batch([
+  return [
     ctx.db
       .update(sites)
       .set({ status: to, wanted, mark, updatedAt: ctx.now(), ...room.set })
-      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), only?.condition))
+      .where(and(which, inArray(sites.status, [...from]), only))
       .returning(),
-    ...queueDeployment(ctx, sql`(SELECT id FROM sites WHERE id = ${site.id} AND mark = ${mark})`, {
+    ...queueDeployment(ctx, sql`(SELECT id FROM sites WHERE ${which} AND mark = ${mark})`, {
       trigger,
       rebuild,
       rollbackOf,
     }),
-  ]);
-  if (!moved || !waiting)
-    throw (from as readonly string[]).includes(site.status) && only
-      ? only.refusal
-      : conflict(`A ${site.status} site cannot be deployed.`);
+  ] as const;
+}
+
+type Answers = BatchResponse<ReturnType<typeof requestDeployment>>;
+
+/** What the batch did; null: nothing. */
+export function accepted(ctx: Ctx, [[moved], replaced, , , , , [waiting]]: Answers): Accepted | null {
+  if (!moved || !waiting) return null;
   for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status, deploymentId: waiting.id };
+}
+
+/** Why a site did not move. @throws AppError payment_required, conflict */
+export async function refuseDeployment(ctx: Ctx, site: SiteRow): Promise<never> {
+  await refuseUnpaid(ctx, site);
+  throw conflict(`A ${site.status} site cannot be deployed.`);
+}
+
+/** `only` says what must hold when the site moves, and why it is refused otherwise. */
+export async function deploySite(
+  ctx: Ctx,
+  site: SiteRow,
+  trigger: DeploymentTrigger,
+  { only, ...what }: Omit<What, "only"> & { only?: { condition: SQL; refusal: AppError } } = {},
+): Promise<Accepted> {
+  await refuseUnpaid(ctx, site);
+  const statements = requestDeployment(ctx, eq(sites.id, site.id), trigger, {
+    ...what,
+    only: only?.condition,
+  });
+  const done = accepted(ctx, await ctx.db.batch(statements));
+  if (done) return done;
+  if (only && (siteEvents.deployRequested.from as readonly string[]).includes(site.status))
+    throw only.refusal;
+  return refuseDeployment(ctx, site);
 }

@@ -1,11 +1,11 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { SiteStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { pushSkips, type PushEvent } from "../../domain/push-event.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
-import { deploySite } from "../sites/deploy.ts";
+import { accepted, refuseDeployment, requestDeployment } from "../sites/deploy.ts";
 
 export type Triggered =
   | { skipped: true; status: SiteStatus }
@@ -13,15 +13,25 @@ export type Triggered =
 
 const segmentPattern = /^whk_[0-9a-z][0-9A-Za-z]{43}$/;
 
-/** The address is the credential: whoever posts to it starts a deployment from the current source. */
+/** The address is the credential: whoever posts to it starts a deployment from the current source. One round trip to D1. */
 export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent): Promise<Triggered> {
   if (!segmentPattern.test(segment)) throw new AppError("not_found");
-  const [site] = await ctx.db
-    .select()
-    .from(sites)
-    .where(eq(sites.webhookHash, sha256Hex(segment)));
+  const which = eq(sites.webhookHash, sha256Hex(segment));
+  const [[site], ...answers] = await ctx.db.batch([
+    ctx.db.select().from(sites).where(which),
+    ...requestDeployment(ctx, which, "webhook", { only: deploys(event) }),
+  ]);
   if (!site || site.status === "DELETING") throw new AppError("not_found");
   if (pushSkips(event, site.branch)) return { skipped: true, status: site.status };
-  const { status, deploymentId } = await deploySite(ctx, site, "webhook");
-  return { skipped: false, status, deploymentId };
+  const done = accepted(ctx, answers);
+  if (!done) return refuseDeployment(ctx, site);
+  return { skipped: false, status: done.status, deploymentId: done.deploymentId };
+}
+
+/** `pushSkips` where the site moves: of no branch, of the one pushed, of another. */
+function deploys(event: PushEvent) {
+  const pushed = event.ref?.replace(/^refs\/heads\//, "") ?? "";
+  const deploysOf = (branch: string | null) => (pushSkips(event, branch) ? 0 : 1);
+  return sql`CASE WHEN branch IS NULL THEN ${deploysOf(null)} WHEN branch = ${pushed} THEN ${deploysOf(pushed)}
+    ELSE ${deploysOf(`${pushed}/other`)} END`;
 }
