@@ -14,6 +14,8 @@ export const limits = {
   session: { limit: 600, windowMs: minute },
   /** Per client address, for endpoints without credentials. */
   address: { limit: 240, windowMs: minute },
+  /** Per deploy webhook: Git hosts send for all their customers from a few addresses. */
+  webhook: { limit: 120, windowMs: minute },
   /** Per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
   /** Per address. */
