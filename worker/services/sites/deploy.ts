@@ -39,7 +39,7 @@ export function requestDeployment(
       .update(sites)
       .set({ status: to, wanted, mark, updatedAt: ctx.now(), ...room.set })
       .where(and(which, inArray(sites.status, [...from]), only))
-      .returning(),
+      .returning({ id: sites.id, status: sites.status, hostId: sites.hostId }),
     ...queueDeployment(ctx, sql`(SELECT id FROM sites WHERE ${which} AND mark = ${mark})`, {
       trigger,
       rebuild,
@@ -59,7 +59,7 @@ export function accepted(ctx: Ctx, [[moved], replaced, , , , , [waiting]]: Answe
 }
 
 /** Why a site did not move. @throws AppError payment_required, conflict */
-export async function refuseDeployment(ctx: Ctx, site: SiteRow): Promise<never> {
+export async function refuseDeployment(ctx: Ctx, site: Pick<SiteRow, "id" | "status">): Promise<never> {
   await refuseUnpaid(ctx, site);
   throw conflict(`A ${site.status} site cannot be deployed.`);
 }

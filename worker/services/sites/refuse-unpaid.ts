@@ -5,7 +5,7 @@ import { AppError } from "../../domain/app-error.ts";
 import type { SiteRow } from "./owned.ts";
 
 /** 402 with the invoice that would settle it, for a site nobody has paid (again). */
-export async function refuseUnpaid(ctx: Ctx, site: SiteRow): Promise<void> {
+export async function refuseUnpaid(ctx: Ctx, site: Pick<SiteRow, "id" | "status">): Promise<void> {
   if (site.status !== "PENDING" && site.status !== "SUSPENDED") return;
   const [open] = await ctx.db
     .select({ token: invoices.token })

@@ -18,7 +18,7 @@ export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent
   if (!segmentPattern.test(segment)) throw new AppError("not_found");
   const which = eq(sites.webhookHash, sha256Hex(segment));
   const [[site], ...answers] = await ctx.db.batch([
-    ctx.db.select().from(sites).where(which),
+    ctx.db.select({ id: sites.id, status: sites.status, branch: sites.branch }).from(sites).where(which),
     ...requestDeployment(ctx, which, "webhook", { only: deploys(event) }),
   ]);
   if (!site || site.status === "DELETING") throw new AppError("not_found");
