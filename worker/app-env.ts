@@ -2,4 +2,12 @@ import type { Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
 
 /** What Hono carries through a request. */
-export type AppEnv = { Bindings: Env; Variables: { requestId: string; ctx: Ctx } };
+export type AppEnv = {
+  Bindings: Env;
+  Variables: {
+    requestId: string;
+    ctx: Ctx;
+    /** A POST that only reads: under an Idempotency-Key it is done again, and nothing of its answer is kept. */
+    isRead?: boolean;
+  };
+};

@@ -167,7 +167,7 @@ export const EnvVariable = z
       .max(32_768)
       .regex(/^[^\0]*$/, "no NUL character")
       .nullable(),
-    /** A secret: stored encrypted, never shown again. */
+    /** A secret: stored encrypted, never shown again. Left out: as it was; of a new one false. */
     encrypted: z.boolean().optional(),
     scope: z.enum(["build", "runtime", "both"]).optional(),
   })

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatId, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
+import { countedAs } from "../../worker/domain/client-address.ts";
 import { addMonths } from "../../worker/domain/pricing.ts";
 import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";
 import { admit } from "../../worker/domain/sliding-window.ts";
@@ -65,6 +66,19 @@ describe("the sliding window", () => {
     const full = Array.from({ length: 5 }, () => hits[0] ?? 0);
     expect(admit(full, 5_000, window).admitted).toBe(true);
   });
+});
+
+describe("a client's address", () => {
+  it.each([
+    ["203.0.113.7", "203.0.113.7"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["2001:DB8:0:0:ffff::1", "2001:db8:0:0::/64"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["::ffff:203.0.113.7", "::ffff:cb00:7107"],
+    ["unknown", "unknown"],
+    ["not:an:address", "not:an:address"],
+  ])("%s is counted as %s", (address, counted) => expect(countedAs(address)).toBe(counted));
 });
 
 describe("terms", () => {

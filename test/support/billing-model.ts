@@ -212,8 +212,18 @@ export class BillingModel {
       });
     invoice.account = applyToInvoice(invoice.account, { kind: "refunded" });
     const resource = this.resources.get(invoice.resource ?? "");
-    if (!resource?.term || resource.gone) return;
+    if (!resource?.term || resource.gone || this.isFollowed(invoice)) return;
     resource.term = applyToTerm(resource.term, { kind: "refunded", periodEnd: invoice.periodEnd }, this.now);
+  }
+
+  /** A later term of the same thing is paid. */
+  private isFollowed({ resource, periodEnd }: ModelInvoice): boolean {
+    return [...this.invoices.values()].some(
+      (other) =>
+        other.resource === resource &&
+        other.account.status === "paid" &&
+        (other.periodEnd?.getTime() ?? 0) > (periodEnd?.getTime() ?? 0),
+    );
   }
 
   spend(amount: number, id: string): void {

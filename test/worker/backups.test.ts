@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
@@ -8,6 +8,7 @@ import { contextOf } from "../../worker/context.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
 import { tendBackups } from "../../worker/services/backups/tend.ts";
 import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { tendTerms } from "../../worker/services/terms/tend.ts";
 import {
   account,
   api,
@@ -15,6 +16,7 @@ import {
   call,
   fail,
   finish,
+  operator,
   pay,
   readyAgent,
   siteUrl,
@@ -592,6 +594,28 @@ describe("a restore", () => {
     expect(await backup(key, id)).toMatchObject({ status: "FAILED", error: "Its SHA-256 differs." });
   });
 
+  it("behind a stop is one into a stopped database, which stays stopped when it fails", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    await api(key, "PATCH", `/databases/${databaseId}`, { action: "stop" });
+    const stop = await take(on, "database.stop");
+    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+    await finish(on, stop.job, stop.attempt);
+    const shown = async () => (await api<Database>(key, "GET", `/databases/${databaseId}`)).body;
+    expect((await shown()).status).toBe("STOPPED");
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt, "It does not run.");
+    const restore = await take(on, "database.restore");
+    expect(restore.job.args.serving).toBe(false);
+    await fail(on, restore.job, restore.attempt, "The disk is full: make room.");
+    await tendTerms(ctx());
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    expect((await shown()).status).toBe("STOPPED");
+    on.close();
+  });
+
   it("takes own backups of the same engine only, into a database that can take them", async () => {
     const [key, stranger] = [await account(), await account()];
     const on = await readyAgent();
@@ -634,6 +658,31 @@ describe("a restore", () => {
       status: "RUNNING",
       hostId: on.hostId,
     });
+  });
+});
+
+describe("a backup whose host is removed", () => {
+  it("has failed with the reason, and holds up no backup of the database that follows on another host", async () => {
+    const key = await account();
+    const lost = await readyAgent();
+    const databaseId = await running(key, lost);
+    const asked = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    await take(lost, "database.backup");
+    lost.close();
+    const force = `/hosts/${lost.hostId}?force=1&loseVolumes=1`;
+    await vi.waitFor(async () => {
+      expect((await api(await operator(), "DELETE", force)).status).toBe(200);
+    });
+    expect(await backup(key, asked.body.id)).toMatchObject({
+      status: "FAILED",
+      error: "Its host was removed.",
+    });
+    const on = await readyAgent();
+    await api(key, "PATCH", `/databases/${databaseId}`, { action: "start" });
+    const { job, attempt } = await take(on, "database.provision");
+    await finish(on, job, attempt, { version: "17.2" });
+    await backedUp(key, on, databaseId);
+    on.close();
   });
 });
 

@@ -103,6 +103,17 @@ describe("a checkout", () => {
     ]);
   });
 
+  it("of a Stripe account that is used no more, as when test keys become live ones, makes room for another", async () => {
+    const of = await bought();
+    await stripeService().open(of.invoiceToken);
+    const service = stripeService("sk_live_local");
+    expect((await service.pay(of.invoiceToken)).status).toBe(409);
+    await rows("UPDATE checkouts SET expires_at = 1 WHERE invoice_id = ?", of.invoiceId);
+    await service.send(service.stripe.pay(await service.open(of.invoiceToken)));
+    await expectPaidOnce(service, of);
+    expect((await checkoutsOf(of.invoiceId)).map(({ status }) => status)).toEqual(["expired", "paid"]);
+  });
+
   it("of an invoice that is void or paid is refused, or not needed", async () => {
     const service = stripeService();
     const of = await bought();

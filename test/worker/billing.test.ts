@@ -286,6 +286,23 @@ describe("an invoice", () => {
     expect((await pay(never.invoiceToken)).status).toBe(409);
   });
 
+  it("that is overdue is void, however many older ones are just being paid", async () => {
+    const key = await account();
+    const { invoiceToken, invoiceId } = await createSite(key);
+    await rows(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+      INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, created_at, due_at)
+      SELECT 'invoice_held_' || i, 'held_' || i, account_id, 'credits', 'unpaid', 500, 'usd', '[]', 1, 1 FROM invoices, n WHERE id = ?`,
+      invoiceId,
+    );
+    await rows(`INSERT INTO checkouts (id, invoice_id, number, processor, session_id, status, created_at, expires_at, check_at)
+      SELECT 'chk_' || id, id, 1, 'test', id, 'processing', 1, 1, ${"9".repeat(15)} FROM invoices WHERE id LIKE 'invoice_held_%'`);
+    await tendBilling(later(15 * dayMs));
+    expect((await invoice(invoiceToken)).status).toBe("void");
+    await rows("DELETE FROM checkouts WHERE invoice_id LIKE 'invoice_held_%'");
+    await rows("DELETE FROM invoices WHERE id LIKE 'invoice_held_%'");
+  });
+
   it("is void by an operator's hand while it is unpaid, and refunded once it is paid", async () => {
     const key = await account();
     const { siteId, invoiceId, invoiceToken } = await createSite(key);

@@ -51,6 +51,21 @@ describe("cancelling a deployment", () => {
     ]);
   });
 
+  it("that was asked for behind a stop leaves the site stopped, as nothing of it runs any more", async () => {
+    const [key, host] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, host);
+    host.send({ type: "ready", free: 0 });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    const id = await deploy(key, siteId);
+    expect((await cancel(key, id)).body).toEqual({ id, status: "CANCELLED" });
+    host.send({ type: "ready", free: 1 });
+    const { job, attempt } = await host.next("job");
+    expect(job.kind).toBe("site.stop");
+    await finish(host, job, attempt);
+    expect((await site(key, siteId)).status).toBe("STOPPED");
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "start" })).status).toBe(202);
+  });
+
   it("leaves a first deployment's site FAILED, from where it can be deployed again", async () => {
     const [key, host] = [await account(), await readyAgent(0)];
     const created = await createSite(key);

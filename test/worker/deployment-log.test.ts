@@ -7,14 +7,18 @@ import {
   call,
   deployResult,
   createSite,
+  fail,
   finish,
   pay,
   readyAgent,
+  runningSite,
   site,
 } from "./service.ts";
 
 const line = (text: string) => ({ at: "2026-11-21T10:00:00.000Z", stream: "stdout" as const, text });
 const newLog = () => bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.newUniqueId());
+const followed = (key: string, id: string) =>
+  call(`/api/v1/deployments/${id}/logs?follow=1`, { headers: { Authorization: `Bearer ${key}` } });
 const textsOf = (events: string) => [...events.matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text);
 
 afterEach(() => vi.useRealTimers());
@@ -70,6 +74,40 @@ describe("the log of a deployment", () => {
     for (const follower of followers) expect(await follower.text()).toContain("event: end");
     const late = await Promise.all(Array.from({ length: 21 }, follow));
     for (const one of late) expect(await one.text()).toContain("event: end");
+    agent.close();
+  });
+
+  it("ends for who follows a deployment that waits, when its site is stopped or deleted", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const waiting = async () => {
+      await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+      const { job, attempt } = await agent.next("job");
+      const { body } = await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+      const follower = await followed(key, String(body["deploymentId"]));
+      return { follower, endFirst: () => fail(agent, job, attempt, "Cancelled.", true) };
+    };
+    const first = await waiting();
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    expect(await first.follower.text()).toContain("event: end");
+    await first.endFirst();
+    const stop = await agent.next("job");
+    await finish(agent, stop.job, stop.attempt);
+    const second = await waiting();
+    await api(key, "DELETE", `/sites/${siteId}`);
+    expect(await second.follower.text()).toContain("event: end");
+    agent.close();
+  });
+
+  it("that is over ends also where nothing of it is kept any more", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const id = (await site(key, siteId)).latestDeployment?.id ?? "";
+    await bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id)).remove();
+    await bindings.DB.prepare("UPDATE deployments SET finished_at = 1 WHERE id = ?").bind(id).run();
+    expect(await (await followed(key, id)).text()).toMatch(/event: end\ndata: {}\n\n$/);
     agent.close();
   });
 });

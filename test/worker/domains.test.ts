@@ -101,6 +101,36 @@ describe("a site's own domain", () => {
     expect((await change(loser.key, loser.id, { verify: name })).status).toBe(200);
   });
 
+  it("goes to who proves it now, when the record of the site that has it is gone", async () => {
+    const [before, after] = [await account(), await account()];
+    const host = await readyAgent();
+    const had = await runningSite(before, host);
+    const has = await runningSite(after, host);
+    const name = newName();
+    const old = (await change(before, had.siteId, name)).body.record;
+    const fresh = (await change(after, has.siteId, name)).body.record;
+    resolvers({ [old.name]: [old.value] });
+    expect((await change(before, had.siteId, { verify: name })).body.status).toBe("verified");
+    const first = await host.next("job");
+    await finish(host, first.job, first.attempt);
+    resolvers({ [old.name]: [old.value, fresh.value] });
+    expect((await change(after, has.siteId, { verify: name })).status).toBe(409);
+    resolvers({ [old.name]: [fresh.value] });
+    expect((await change(after, has.siteId, { verify: name })).body.status).toBe("verified");
+    expect((await site(before, had.siteId)).domains).toMatchObject([{ domain: name, status: "pending" }]);
+    for (const [siteId, served] of [
+      [had.siteId, false],
+      [has.siteId, true],
+    ] as const) {
+      const told = await host.next("job");
+      expect(told.job).toMatchObject({ kind: "site.route", args: { siteId } });
+      expect((told.job.args as { hostnames: string[] }).hostnames.includes(name)).toBe(served);
+      await finish(host, told.job, told.attempt);
+    }
+    expect((await change(before, had.siteId, { verify: name })).status).toBe(409);
+    host.close();
+  });
+
   it("reaches the host that runs the site, added and removed, and every later deployment", async () => {
     const key = await account();
     const host = await readyAgent();

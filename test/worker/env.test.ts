@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { account, api, bindings, createSite, finish, pay, readyAgent, runningSite, site } from "./service.ts";
+import type { EnvVariableShown } from "../../protocol/api/sites.ts";
+import {
+  account,
+  api,
+  bindings,
+  createSite,
+  deployResult,
+  finish,
+  pay,
+  readyAgent,
+  runningSite,
+  site,
+} from "./service.ts";
 
 describe("environment variables", () => {
   it("are set by key, removed by null, and shown without secret values", async () => {
@@ -35,6 +47,25 @@ describe("environment variables", () => {
     expect(JSON.stringify(stored)).not.toContain("s3cret-value");
   });
 
+  it("that are secret stay so with another value, until they are said not to be", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const set = async (variable: object) =>
+      (
+        await api<{ envVariables: EnvVariableShown[] }>(key, "PATCH", `/sites/${siteId}`, {
+          envVariables: [{ key: "TOKEN", ...variable }],
+        })
+      ).body.envVariables;
+    await set({ value: "one", encrypted: true });
+    expect(await set({ value: "two" })).toMatchObject([{ value: null, encrypted: true }]);
+    expect(await set({ value: "three", encrypted: false })).toMatchObject([
+      { value: "three", encrypted: false },
+    ]);
+    await set({ value: "four", encrypted: true });
+    await set({ value: null });
+    expect(await set({ value: "five" })).toMatchObject([{ value: "five", encrypted: false }]);
+  });
+
   it("reach the host opened: a deployment's as they were when it was asked for, a restart's as they are", async () => {
     const key = await account();
     const agent = await readyAgent();
@@ -60,6 +91,39 @@ describe("environment variables", () => {
     });
     agent.close();
     other.close();
+  });
+
+  it("are kept as often as something may still need them, however often they are changed", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    let value = 0;
+    const change = async (times: number) => {
+      for (let count = 0; count < times; count++) {
+        const envVariables = [{ key: "V", value: String(++value) }];
+        expect((await api(key, "PATCH", `/sites/${siteId}`, { envVariables })).status).toBe(200);
+      }
+    };
+    const versions = async () =>
+      (
+        await bindings.DB.prepare("SELECT version FROM site_env_versions WHERE site_id = ? ORDER BY version")
+          .bind(siteId)
+          .all<{ version: number }>()
+      ).results.map(({ version }) => version);
+    await change(2);
+    await pay(invoiceToken);
+    const first = await agent.next("job");
+    await finish(agent, first.job, first.attempt, deployResult);
+    await change(3);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
+    const restart = await agent.next("job");
+    await change(25);
+    // What runs, what a host works on, and the newest.
+    expect(await versions()).toEqual([2, 5, ...Array.from({ length: 20 }, (_, index) => 11 + index)]);
+    await finish(agent, restart.job, restart.attempt);
+    await change(1);
+    expect(await versions()).toEqual([5, ...Array.from({ length: 20 }, (_, index) => 12 + index)]);
+    agent.close();
   });
 
   it("of a bad form are refused and change nothing, as is more than one kind of change", async () => {

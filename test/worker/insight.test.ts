@@ -3,7 +3,7 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { DatabaseInsight, WriteConfirmation } from "../../protocol/api/insight.ts";
-import { account, api, call, finish, pay, readyAgent, uniqueName, type Agent } from "./service.ts";
+import { account, api, bindings, call, finish, pay, readyAgent, uniqueName, type Agent } from "./service.ts";
 
 let key: string;
 let host: Agent;
@@ -173,6 +173,47 @@ describe("a statement", () => {
     { statement: "SELECT 1", admin: true },
   ])("that is not within its limits is refused: %#", async (body) => {
     expect((await query(body)).status).toBe(400);
+  });
+
+  const withKey = (idempotencyKey: string, body: object) =>
+    call(`/api/v1${path("query")}`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${key}`,
+        "Content-Type": "application/json",
+        "Idempotency-Key": idempotencyKey,
+      },
+      body: JSON.stringify(body),
+    });
+  const keptAnswers = async () =>
+    (await bindings.DB.prepare("SELECT response_sealed FROM idempotent_requests").all()).results;
+
+  it("that reads is asked anew under the same Idempotency-Key: what it showed is kept nowhere", async () => {
+    for (let count = 0; count < 2; count++) {
+      const asking = withKey("reads", { statement: "SELECT 1 AS n" });
+      const { answer } = await asked();
+      answer({ kind: "query", result });
+      const answered = await asking;
+      expect([answered.status, answered.headers.get("Idempotency-Replayed")]).toEqual([200, null]);
+      expect(await answered.json()).toEqual(result);
+    }
+    expect(await keptAnswers()).toEqual([]);
+  });
+
+  it("that writes and showed more than is kept says so under the same Idempotency-Key, and is not run twice", async () => {
+    const wanted = { statement: "UPDATE kept SET a = 1 RETURNING *", write: true };
+    const { confirm } = (await query(wanted)).body as unknown as WriteConfirmation;
+    const asking = withKey("writes", { ...wanted, confirm });
+    const { answer } = await asked();
+    answer({ kind: "query", result: { ...result, rows: [["x".repeat(70_000)]] } });
+    expect((await asking).status).toBe(200);
+    const again = await withKey("writes", { ...wanted, confirm });
+    expect([again.status, await again.json()]).toEqual([
+      409,
+      { error: "conflict", reason: expect.stringContaining("more than is kept") },
+    ]);
+    expect(await keptAnswers()).toEqual([{ response_sealed: null }]);
+    expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
   });
 
   const statement = "DELETE FROM kept";

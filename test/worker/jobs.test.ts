@@ -1,5 +1,6 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import worker from "../../worker/index.ts";
 import {
   account,
@@ -17,6 +18,7 @@ import {
   readyAgent,
   runningSite,
   site,
+  uniqueName,
 } from "./service.ts";
 
 /** The reaper, as the cron runs it. */
@@ -93,6 +95,19 @@ describe("a host's link", () => {
     expect(one.waiting()).toEqual([]);
     one.send({ type: "ready", free: 1 });
     expect((await one.next("job")).job.id).not.toBe(job.id);
+    one.close();
+  });
+
+  it("gives an agent as many jobs as it has room for, also when more becomes free while one is on its way", async () => {
+    const key = await account();
+    const one = await readyAgent(0);
+    const [first, second] = [await createSite(key), await createSite(key)];
+    await pay(first.invoiceToken);
+    await pay(second.invoiceToken);
+    one.send({ type: "ready", free: 1 });
+    one.send({ type: "ready", free: 2 });
+    await one.next("job");
+    await vi.waitFor(() => expect(one.waiting()).toEqual([expect.objectContaining({ type: "job" })]));
     one.close();
   });
 });
@@ -225,6 +240,28 @@ describe("a job", () => {
       latestDeployment: { error: expect.stringContaining("interrupted") },
     });
     on.close();
+  });
+
+  it("that restarts is one, however often it is asked for before its turn", async () => {
+    const key = await account();
+    const host = await readyAgent();
+    const { siteId } = await runningSite(key, host);
+    const database = { name: uniqueName("data"), type: "postgresql" };
+    const { databaseId, invoiceToken } = (await api<DatabaseCreated>(key, "POST", "/databases", database))
+      .body;
+    await pay(invoiceToken);
+    const provision = await host.next("job");
+    await finish(host, provision.job, provision.attempt, { version: "17.2" });
+    host.send({ type: "ready", free: 0 });
+    for (const path of [`/sites/${siteId}`, `/databases/${databaseId}`])
+      for (let count = 0; count < 3; count++)
+        expect((await api(key, "PATCH", path, { action: "restart" })).status).toBe(202);
+    host.send({ type: "ready", free: 10 });
+    const restarted = [await host.next("job"), await host.next("job")];
+    for (const { job, attempt } of restarted) await finish(host, job, attempt, { version: "17.2" });
+    expect(restarted.map(({ job }) => job.kind)).toEqual(["site.restart", "database.restart"]);
+    expect(host.waiting()).toEqual([]);
+    host.close();
   });
 
   it("missing for a site that waits for one is made by the reaper", async () => {

@@ -70,6 +70,21 @@ describe("a session", () => {
     expect((await signIn({ email, password }, "https://evil.example")).status).toBe(403);
   });
 
+  it("is answered under an Idempotency-Key for itself: a key of the account hears nothing of it", async () => {
+    const own = await cookie();
+    const create = (credentials: Record<string, string>) =>
+      call("/api/v1/keys", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "Idempotency-Key": "one-key", ...credentials },
+        body: JSON.stringify({ name: "By session" }),
+      });
+    const bySession = { Cookie: own, Origin: siteUrl };
+    expect((await create(bySession)).status).toBe(201);
+    expect((await create(bySession)).headers.get("Idempotency-Replayed")).toBe("true");
+    const byKey = await create({ Authorization: `Bearer ${await operator()}` });
+    expect([byKey.status, await byKey.json()]).toEqual([403, { error: "forbidden" }]);
+  });
+
   it("is stored as a hash, as is the password", async () => {
     const [, value = ""] = (await cookie()).split("=");
     const [token = ""] = decodeURIComponent(value).split(".");
@@ -282,6 +297,14 @@ describe("an account", () => {
 });
 
 describe("pages without credentials", () => {
+  it("take all addresses of one IPv6 network for one client, as whoever has one has all of them", async () => {
+    const from = (address: string) => call("/sign-in", { headers: { "CF-Connecting-IP": address } });
+    await Promise.all(Array.from({ length: 240 }, (_, host) => from(`2001:db8:0:7::${host.toString(16)}`)));
+    expect((await from("2001:db8:0:7:ffff:ffff:ffff:ffff")).status).toBe(429);
+    expect((await from("2001:DB8:0000:0007:1::1")).status).toBe(429);
+    expect((await from("2001:db8:0:8::1")).status).toBe(200);
+  });
+
   it("are limited per client address, whatever is posted to them", async () => {
     await operator();
     const from = { "CF-Connecting-IP": "203.0.113.77" };

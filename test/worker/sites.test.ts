@@ -476,6 +476,21 @@ describe("the deploy webhook", () => {
     agent.close();
   });
 
+  it("is limited by itself: nobody who sends from the same address, as a Git host does for all, uses it up", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    const from = { "CF-Connecting-IP": "203.0.113.140" };
+    const post = (path: string) => call(path, { method: "POST", headers: from });
+    const guessed = `/webhooks/deploy/whk_0${"x".repeat(43)}`;
+    await Promise.all(Array.from({ length: 240 }, () => post(guessed)));
+    const refused = await post(guessed);
+    expect([refused.status, await refused.json()]).toEqual([429, { error: "rate_limited" }]);
+    expect((await post(new URL(url).pathname)).status).toBe(402);
+    await Promise.all(Array.from({ length: 120 }, () => post(new URL(url).pathname)));
+    expect((await post(new URL(url).pathname)).status).toBe(429);
+  });
+
   it("of an unpaid site answers 402", async () => {
     const key = await account();
     const { siteId } = await createSite(key);

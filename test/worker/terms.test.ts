@@ -344,6 +344,23 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     expect((await invoicesOf(made.id)).map(({ status }) => status)).toEqual(["refunded", "unpaid"]);
   });
 
+  it("that is paid stays when the money of an earlier one is given back", async () => {
+    const made = await make();
+    await tickAt(addDays(made.paidUntil, -7));
+    const [renewal] = await invoicesOf(made.id);
+    await pay(renewal?.token ?? "");
+    const paidUntil = addMonths(made.paidUntil, 1).toISOString();
+    expect((await read(made.id))?.paidUntil).toBe(paidUntil);
+    const first = (await bindings.DB.prepare(
+      "SELECT id FROM invoices WHERE resource_id = ? AND kind IN ('site', 'database')",
+    )
+      .bind(made.id)
+      .first<{ id: string }>()) ?? { id: "" };
+    const refunded = await api(await operator(), "POST", `/invoices/${first.id}/refund`, {});
+    expect([refunded.status, refunded.body["status"]]).toEqual([200, "done"]);
+    expect((await read(made.id))?.paidUntil).toBe(paidUntil);
+  });
+
   it("goes on month by month for years, each end renewed once", async () => {
     const made = await make();
     let until = made.paidUntil;

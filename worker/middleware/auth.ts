@@ -4,7 +4,7 @@ import { errorCatalogue } from "../../protocol/errors.ts";
 import { authOf } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
-import { clientAddress, takeFrom } from "./limit.ts";
+import { countedAddress, takeFrom } from "./limit.ts";
 
 /** Below {site_url}/api/auth: what a forged attempt would try again and again. */
 const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
@@ -28,7 +28,7 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
         .catch(() => null),
     );
     const email = body.success ? body.data.email.trim().toLowerCase() : "";
-    await takeFrom(c, limit, limit === "signUp" ? clientAddress(c) : `${email} ${clientAddress(c)}`);
+    await takeFrom(c, limit, limit === "signUp" ? countedAddress(c) : `${email} ${countedAddress(c)}`);
   }
   const response = await (await authOf(c.env)).handler(request);
   return response.status >= 400 ? inOurShape(response) : response;

@@ -24,7 +24,8 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   }
   const answered = (async () => {
     await next();
-    if (c.res.ok || c.res.status === 500)
+    const mayHaveActed = c.res.ok || c.res.status === 500;
+    if (mayHaveActed && !c.get("isRead"))
       await claim.keep({ status: c.res.status, body: await c.res.clone().text() });
     else await claim.release();
   })();

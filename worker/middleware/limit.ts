@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
+import { countedAs } from "../domain/client-address.ts";
 import type { Window } from "../domain/sliding-window.ts";
 
 const minute = 60_000;
@@ -13,6 +14,8 @@ export const limits = {
   session: { limit: 600, windowMs: minute },
   /** Per client address, for endpoints without credentials. */
   address: { limit: 240, windowMs: minute },
+  /** Per deploy webhook: Git hosts send for all their customers from a few addresses. */
+  webhook: { limit: 120, windowMs: minute },
   /** Per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
   /** Per address. */
@@ -32,6 +35,9 @@ export const limits = {
 
 /** Set by Cloudflare at the edge; nobody else stands before the Worker. */
 export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Connecting-IP") ?? "unknown";
+
+/** The address as limits count it. */
+export const countedAddress = (c: Context<AppEnv>): string => countedAs(clientAddress(c));
 
 const counterOf = (c: Context<AppEnv>, limit: keyof typeof limits, who: string) =>
   c.env.RATE_LIMIT.get(c.env.RATE_LIMIT.idFromName(`${limit}:${who}`));
@@ -68,7 +74,7 @@ export async function guessWithin<Found>(
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
-  await takeFrom(c, "address", clientAddress(c));
+  await takeFrom(c, "address", countedAddress(c));
   await next();
 });
 

@@ -72,9 +72,12 @@ export class DeploymentLog extends DurableObject<Env> {
     return this.linesAfter(afterSeq, limit);
   }
 
-  /** The log as server-sent events after `afterSeq`, then live until the deployment ends; null: too many follow it already. */
-  async follow(afterSeq: number): Promise<ReadableStream<Uint8Array> | null> {
-    const ended = this.ended();
+  /**
+   * The log as server-sent events after `afterSeq`, then live until the deployment ends; null: too many follow it already.
+   * @param isOver nothing comes any more, whatever is known here
+   */
+  async follow(afterSeq: number, isOver = false): Promise<ReadableStream<Uint8Array> | null> {
+    const ended = isOver || this.ended();
     if (!ended && this.watchers.size >= maxWatchers) return null;
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
       highWaterMark: chunksAhead,

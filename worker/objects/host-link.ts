@@ -231,9 +231,11 @@ export class HostLink extends DurableObject<Env> {
       if (socket !== this.current() || !state.greeted || !(room.jobs || room.commands)) return;
       const offer = await leaseJob(this.context(state.hostId), state.hostId, room);
       if (!offer) return;
+      // The agent may have said meanwhile that it has more room.
+      const now = this.attached(socket);
       if (offer.job.kind === "site.command")
-        this.attach(socket, { ...state, freeCommands: state.freeCommands - 1 });
-      else this.attach(socket, { ...state, free: state.free - 1 });
+        this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
+      else this.attach(socket, { ...now, free: now.free - 1 });
       this.sendOffer(socket, offer);
     }
   }

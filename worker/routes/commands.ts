@@ -11,6 +11,6 @@ export const commands = new Hono<AppEnv>()
   .get("/:id", async (c) => c.json(commandView(await commandOwnedBy(c.var.ctx, c.req.param("id")))))
   .post("/:id/cancel", async (c) => c.json(await cancelCommand(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/logs", query(operations.getCommandLogs.query), async (c) => {
-    const { id } = await commandOwnedBy(c.var.ctx, c.req.param("id"));
-    return answerLog(c, id, c.req.valid("query"));
+    const row = await commandOwnedBy(c.var.ctx, c.req.param("id"));
+    return answerLog(c, row, c.req.valid("query"));
   });

@@ -68,7 +68,9 @@ export const databases = new Hono<AppEnv>()
   .get("/:id/schema", async (c) => c.json(await databaseSchema(c.var.ctx, c.req.param("id"))))
   .post("/:id/query", body(operations.queryDatabase.body), async (c) => {
     c.header("Cache-Control", "no-store");
-    return c.json(await queryDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")));
+    const asked = c.req.valid("json");
+    c.set("isRead", !asked.write);
+    return c.json(await queryDatabase(c.var.ctx, c.req.param("id"), asked));
   })
   .get("/:id/logs", query(operations.getDatabaseLogs.query), async (c) => {
     const [id, asked] = [c.req.param("id"), c.req.valid("query")];

@@ -11,6 +11,6 @@ export const deployments = new Hono<AppEnv>()
   .get("/:id", async (c) => c.json(deploymentView(await deploymentOwnedBy(c.var.ctx, c.req.param("id")))))
   .post("/:id/cancel", async (c) => c.json(await cancelDeployment(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/logs", query(operations.getDeploymentLogs.query), async (c) => {
-    const { id } = await deploymentOwnedBy(c.var.ctx, c.req.param("id"));
-    return answerLog(c, id, c.req.valid("query"));
+    const row = await deploymentOwnedBy(c.var.ctx, c.req.param("id"));
+    return answerLog(c, row, c.req.valid("query"));
   });

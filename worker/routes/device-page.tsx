@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
 import { limitBody } from "../middleware/body.ts";
-import { clientAddress, guessWithin, limitAddress } from "../middleware/limit.ts";
+import { countedAddress, guessWithin, limitAddress } from "../middleware/limit.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import { DeviceCodePage, DeviceDecidedPage, DevicePage } from "../pages/device.tsx";
 
@@ -24,7 +24,7 @@ const guess = <Found,>(
     c,
     [
       ["guessesOfAccount", accountId],
-      ["guessesOfAddress", clientAddress(c)],
+      ["guessesOfAddress", countedAddress(c)],
       ["guessesOfService", "all"],
     ],
     async () => (userCode === null ? null : lookUp(userCode)),

@@ -1,21 +1,32 @@
 import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
+import { AppError } from "../domain/app-error.ts";
 import { readPushEvent } from "../domain/push-event.ts";
+import { sha256Hex } from "../domain/tokens.ts";
 import { limitBody } from "../middleware/body.ts";
-import { clientAddress, limitAddress, takeFrom } from "../middleware/limit.ts";
+import { countedAddress, takeFrom } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { readEvent, receiveEvent } from "../services/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
 
 /** The address is the credential; for Stripe, its signature. */
 export const webhooks = new Hono<AppEnv>()
-  .post("/deploy/:id", limitAddress, actAs("link"), limitBody, async (c) => {
+  .post("/deploy/:id", actAs("link"), limitBody, async (c) => {
+    const segment = c.req.param("id");
     const event =
       c.req.header("X-GitHub-Event") ??
       c.req.header("X-Gitea-Event") ??
       c.req.header("X-Gitlab-Event") ??
       null;
-    const done = await triggerWebhook(c.var.ctx, c.req.param("id"), readPushEvent(event, await c.req.text()));
+    await takeFrom(c, "webhook", sha256Hex(segment));
+    const done = await triggerWebhook(c.var.ctx, segment, readPushEvent(event, await c.req.text())).catch(
+      async (error: unknown) => {
+        // Whoever guesses is limited by address.
+        if (error instanceof AppError && error.code === "not_found")
+          await takeFrom(c, "address", countedAddress(c));
+        throw error;
+      },
+    );
     return done.skipped
       ? c.json({ status: done.status, skipped: true }, 200)
       : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);
@@ -27,7 +38,7 @@ export const webhooks = new Hono<AppEnv>()
       event = await readEvent(c.var.ctx, body, c.req.header("Stripe-Signature"));
     } catch (error) {
       // Stripe itself is not limited: whoever cannot sign is.
-      await takeFrom(c, "address", clientAddress(c));
+      await takeFrom(c, "address", countedAddress(c));
       throw error;
     }
     await receiveEvent(c.var.ctx, event);

@@ -60,6 +60,7 @@ export type Payments = {
   isLive: boolean;
   /** @throws ProcessorRefused */
   createCheckout(checkout: Checkout): Promise<Session>;
+  /** @throws UnknownCheckout */
   retrieve(sessionId: string): Promise<Session>;
   /** Closes it, unless the customer was faster: look at the answer. */
   expire(sessionId: string): Promise<Session>;
@@ -73,6 +74,11 @@ export type Payments = {
 /** The processor answered, and will not do it. */
 export class ProcessorRefused extends Error {
   override name = "ProcessorRefused";
+}
+
+/** The processor has no such checkout: it was made for another account of the operator's there. */
+export class UnknownCheckout extends ProcessorRefused {
+  override name = "UnknownCheckout";
 }
 
 /** Not from the processor, not as it was sent, or too old. */

@@ -1,6 +1,13 @@
 import type { Stripe } from "stripe";
 import { isLiveKey } from "../../env.ts";
-import { BadSignature, ProcessorRefused, type News, type Payments, type Session } from "./payments.ts";
+import {
+  BadSignature,
+  ProcessorRefused,
+  UnknownCheckout,
+  type News,
+  type Payments,
+  type Session,
+} from "./payments.ts";
 
 type Settings = { secretKey: string; webhookSecret: string; apiHost: string };
 
@@ -105,6 +112,8 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
       return await ask(await stripe());
     } catch (error) {
       const { Stripe } = await load();
+      if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === "resource_missing")
+        throw new UnknownCheckout(error.message, { cause: error });
       // 409: the first request with this key still runs. 429: too many. Neither says no.
       if (
         error instanceof Stripe.errors.StripeError &&

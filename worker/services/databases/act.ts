@@ -88,6 +88,11 @@ function restart(ctx: Ctx, { id }: DatabaseRow, mark: string) {
         ),
       )
       .returning(),
-    queueDatabaseJob(ctx, "database.restart", id, sql`d.mark = ${mark}`),
+    queueDatabaseJob(
+      ctx,
+      "database.restart",
+      id,
+      sql`d.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = d.id AND kind = 'database.restart' AND status = 'QUEUED')`,
+    ),
   ]);
 }

@@ -59,7 +59,8 @@ export async function finishDatabaseJob(
     case "database.stop":
       await ctx.db.batch([
         end,
-        moveDatabase(ctx, id, "stopped", sql`${ended} AND ${databases.wanted} = 'STOPPED'`, { error: null }),
+        // Also where something waits that makes it run again: until that has, it does not.
+        moveDatabase(ctx, id, "stopped", ended, { error: null }),
       ]);
       return;
     case "database.rotate":

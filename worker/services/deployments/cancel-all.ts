@@ -1,20 +1,22 @@
 import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { jobs } from "../../db/schema.ts";
+import { deployments, jobs } from "../../db/schema.ts";
 
 /**
  * Statements for one batch: waiting deployments of the site end as CANCELLED, the running one is asked to.
- * The last statement answers the leases whose agent must hear of it.
+ * The first statement answers those that waited, the last one the leases whose agent must hear of it.
  */
 export const cancelDeployments = (ctx: Ctx, siteId: Id<"site">, guard: SQL) => {
-  const now = ctx.now().getTime();
+  const now = ctx.now();
   return [
+    ctx.db
+      .update(deployments)
+      .set({ status: "CANCELLED", finishedAt: now })
+      .where(and(eq(deployments.siteId, siteId), eq(deployments.status, "QUEUED"), guard))
+      .returning({ id: deployments.id }),
     ctx.statement(
-      sql`UPDATE deployments SET status = 'CANCELLED', finished_at = ${now} WHERE site_id = ${siteId} AND status = 'QUEUED' AND ${guard}`,
-    ),
-    ctx.statement(
-      sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${now} WHERE site_id = ${siteId} AND kind = 'site.deploy' AND status = 'QUEUED' AND ${guard}`,
+      sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()} WHERE site_id = ${siteId} AND kind = 'site.deploy' AND status = 'QUEUED' AND ${guard}`,
     ),
     ctx.statement(
       sql`UPDATE jobs SET cancel_requested = 1 WHERE site_id = ${siteId} AND kind = 'site.deploy' AND status = 'LEASED' AND ${guard}`,
@@ -32,4 +34,9 @@ export function reviseCancelled(
 ): void {
   for (const { jobId, attempt, hostId } of leases)
     if (hostId) ctx.hosts.revise(hostId, { jobId, attempt }, "cancel");
+}
+
+/** Who follows what waited hears that it is over. */
+export function tellCancelled(ctx: Ctx, waited: { id: Id<"deployment"> }[]): void {
+  for (const { id } of waited) ctx.logs.finish(id, "Deployment cancelled.");
 }

@@ -33,9 +33,10 @@ export function queueDeployment(ctx: Ctx, siteId: SQL, { trigger, rebuild = fals
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()}
       WHERE ${waiting} AND kind = 'site.deploy'
         AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`),
-    // Whoever joins asks for the environment of now.
+    // Whoever joins asks for the environment and the source of now: a move takes them along.
     ctx.statement(sql`
-      UPDATE deployments SET env_version = ${newestEnv}, rebuild = max(rebuild, ${rebuild ? 1 : 0})
+      UPDATE deployments SET env_version = ${newestEnv}, rebuild = max(rebuild, ${rebuild ? 1 : 0}),
+        trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END, commit_sha = NULL, commit_message = NULL
       WHERE ${waiting} AND rollback_of IS NULL`),
     ctx.statement(sql`
       INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,

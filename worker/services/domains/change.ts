@@ -7,7 +7,7 @@ import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { addDomain } from "./add.ts";
 import { removeDomain } from "./remove.ts";
-import { verifyDomain } from "./verify.ts";
+import { holderOf, verifyDomain } from "./verify.ts";
 import { domainView } from "./view.ts";
 
 /** Add, remove or verify a site's own domain. */
@@ -18,16 +18,17 @@ export async function changeDomain(
 ): Promise<Domain | { domain: string; removed: true }> {
   const id = siteIdOf(siteId);
   const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;
-  const [[found], [row], [{ total } = { total: 0 }]] = await ctx.db.batch([
+  const [[found], [row], [{ total } = { total: 0 }], [holder]] = await ctx.db.batch([
     siteById(ctx, id),
     ctx.db
       .select()
       .from(domains)
       .where(and(eq(domains.siteId, id), eq(domains.name, name))),
     ctx.db.select({ total: count() }).from(domains).where(eq(domains.siteId, id)),
+    holderOf(ctx, name),
   ]);
   const site = requireOwned(ctx, found);
   if (typeof change === "string") return row ? domainView(ctx, site, row) : addDomain(ctx, site, name, total);
   if (!row) throw new AppError("not_found");
-  return "verify" in change ? verifyDomain(ctx, site, row) : removeDomain(ctx, site, row);
+  return "verify" in change ? verifyDomain(ctx, site, row, holder) : removeDomain(ctx, site, row);
 }

@@ -14,7 +14,7 @@ export async function removeDomain(
 ): Promise<{ domain: string; removed: true }> {
   const [[removed]] = await ctx.db.batch([
     ctx.db.delete(domains).where(eq(domains.id, row.id)).returning(),
-    queueRoutes(ctx, site, sql`changes() > 0`),
+    queueRoutes(ctx, site.id, sql`changes() > 0`),
   ]);
   if (!removed) throw new AppError("not_found");
   if (site.hostId) ctx.hosts.wake(site.hostId);

@@ -1,8 +1,8 @@
-import { and, eq, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { Host, HostRemoved } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { hosts, sites } from "../../db/schema.ts";
+import { deployments, hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
 import { endOrphans, tellOrphans } from "../commands/cancel-all.ts";
@@ -70,7 +70,9 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
   const reason = "Its host was removed.";
   const lostData =
     "Its host was removed, and with it the data. Start it to have an empty database in its place.";
-  const [removed, , , , , , lost] = await ctx.db.batch([
+  const ofOpenJobs = (column: string, kind: string) =>
+    sql`(SELECT ${sql.raw(column)} FROM jobs WHERE host_id = ${id} AND kind = ${kind} AND ${openJob})`;
+  const [removed, ended, , , , , , lost] = await ctx.db.batch([
     ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
@@ -85,10 +87,20 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
         ),
       )
       .returning({ id: hosts.id }),
+    ctx.db
+      .update(deployments)
+      .set({ status: "FAILED", error: reason, finishedAt: ctx.now() })
+      .where(
+        and(
+          gone,
+          inArray(deployments.status, ["QUEUED", "BUILDING", "STARTING"]),
+          sql`${deployments.id} IN ${ofOpenJobs("deployment_id", "site.deploy")}`,
+        ),
+      )
+      .returning({ id: deployments.id }),
     ctx.statement(sql`
-      UPDATE deployments SET status = 'FAILED', error = ${reason}, finished_at = ${now}
-      WHERE ${gone} AND status IN ('QUEUED', 'BUILDING', 'STARTING')
-        AND id IN (SELECT deployment_id FROM jobs WHERE host_id = ${id} AND kind = 'site.deploy' AND ${openJob})`),
+      UPDATE backups SET status = 'FAILED', error = ${reason}, finished_at = ${now}
+      WHERE ${gone} AND status = 'RUNNING' AND id IN ${ofOpenJobs("backup_id", "database.backup")}`),
     ctx.statement(sql`
       UPDATE jobs SET status = 'FAILED', error = ${reason}, finished_at = ${now}
       WHERE ${gone} AND host_id = ${id} AND ${openJob}`),
@@ -117,6 +129,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
       .returning({ id: sites.id, status: sites.status }),
   ]);
   if (removed.length === 0) return false;
+  for (const deployment of ended) ctx.logs.finish(deployment.id, `Deployment failed: ${reason}`);
   // What an interruption leaves undone here, the reaper does.
   for (const site of lost)
     if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`)]);

@@ -14,10 +14,14 @@ export type Claim =
 
 /** Longer runs no request: it died, and nobody knows whether it had acted. */
 const abandonedAfterMs = 5 * 60_000;
+/** Of a larger answer only that there was one is kept: rows that a statement showed would fill the database. */
+const maxKeptBytes = 64 * 1024;
 
 /** One of several equal requests gets to run. @throws AppError idempotency_mismatch, or conflict while the first runs */
 export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
-  const id = sha256Hex(JSON.stringify([accountOf(ctx), request.method, request.path, request.key]));
+  // A key is not told what only a session may ask for.
+  const who = ctx.actor.type === "session" ? [accountOf(ctx), "session"] : [accountOf(ctx)];
+  const id = sha256Hex(JSON.stringify([...who, request.method, request.path, request.key]));
   const bodyHash = sha256Hex(request.body);
   const now = ctx.now();
   const row = eq(idempotentRequests.id, id);
@@ -37,7 +41,10 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
       async keep({ status, body }) {
         await ctx.db
           .update(idempotentRequests)
-          .set({ status, responseSealed: ctx.secrets.seal(body, context) })
+          .set({
+            status,
+            responseSealed: Buffer.byteLength(body) > maxKeptBytes ? null : ctx.secrets.seal(body, context),
+          })
           .where(row);
       },
       async release() {
@@ -45,11 +52,15 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
       },
     };
   if (known && known.bodyHash !== bodyHash) throw new AppError("idempotency_mismatch");
-  if (!known || known.status === null || known.responseSealed === null)
+  if (!known || known.status === null)
     throw conflict(
       known && now.getTime() - known.createdAt.getTime() > abandonedAfterMs
         ? "The first request with this Idempotency-Key was cut short: look whether it acted, then use another key."
         : "The first request with this Idempotency-Key is still running: try again in a moment.",
+    );
+  if (known.responseSealed === null)
+    throw conflict(
+      "The first request with this Idempotency-Key was done, and its answer is more than is kept: it is not done twice.",
     );
   return { replay: { status: known.status, body: ctx.secrets.open(known.responseSealed, context) } };
 }

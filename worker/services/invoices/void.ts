@@ -5,6 +5,7 @@ import { invoices } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { requireOperator } from "../hosts/require-operator.ts";
 import { onItsWay } from "../payments/checkout.ts";
+import { beingPaid } from "../terms/resource.ts";
 import { voided } from "./effects/index.ts";
 import { invoiceNamed } from "./named.ts";
 import { invoiceView, type InvoiceRow } from "./view.ts";
@@ -26,7 +27,15 @@ export async function voidOverdue(ctx: Ctx): Promise<void> {
   const overdue = await ctx.db
     .select()
     .from(invoices)
-    .where(and(eq(invoices.status, "unpaid"), lt(invoices.dueAt, ctx.now()), ne(invoices.kind, "renewal")))
+    .where(
+      and(
+        eq(invoices.status, "unpaid"),
+        lt(invoices.dueAt, ctx.now()),
+        ne(invoices.kind, "renewal"),
+        // They would be the oldest, and hold up all others.
+        sql`NOT ${beingPaid(sql`${invoices.id}`)}`,
+      ),
+    )
     .limit(50);
   for (const invoice of overdue)
     await makeVoid(ctx, invoice, sql`status IN ('opening', 'open', 'processing')`);

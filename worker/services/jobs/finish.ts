@@ -191,6 +191,11 @@ export async function finishJob(
           null,
           sql`${ended} AND (SELECT status FROM sites WHERE id = ${requireSite(job)}) IN ('RUNNING', 'DEPLOYING')`,
         ),
+        // What was asked for behind it may be cancelled by now: then nothing is to run.
+        ctx.statement(sql`
+          UPDATE sites SET wanted = 'STOPPED' WHERE id = ${requireSite(job)} AND status IN ${siteEvents.stopped.from} AND ${ended}
+            AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${requireSite(job)} AND status = 'QUEUED'
+              AND kind IN ('site.deploy', 'site.start', 'site.restart'))`),
         moveSite(ctx, requireSite(job), "stopped", sql`${ended} AND ${sites.wanted} = 'STOPPED'`, false),
       ]);
       return { recorded: true, deploymentId: null };

@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
-import { ProcessorRefused, type Session } from "../../adapters/payments/payments.ts";
+import { ProcessorRefused, UnknownCheckout, type Session } from "../../adapters/payments/payments.ts";
 import type { Ctx } from "../../context.ts";
 import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
@@ -84,6 +84,11 @@ export async function proceed(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutR
   } catch (error) {
     if (error instanceof ProcessorRefused && checkout.sessionId === null)
       await endCheckout(ctx, checkout, "failed");
+    // Nobody can pay it any more. If somebody did, the news of it settles the invoice, or is flagged.
+    if (error instanceof UnknownCheckout && checkout.expiresAt <= ctx.now()) {
+      await endCheckout(ctx, checkout, "expired");
+      return null;
+    }
     if (error instanceof AppError) throw error;
     logError({ checkout: checkout.id }, error);
     throw conflict("The payment processor cannot be asked now. Nothing is lost: try again in a minute.");

@@ -43,12 +43,12 @@ export async function reconcileInvoice(ctx: Ctx, { id }: { id: string }): Promis
 async function reconcileCheckout(ctx: Ctx, checkout: CheckoutRow): Promise<void> {
   const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, checkout.invoiceId));
   if (!invoice) return;
+  const isOver = checkout.expiresAt <= ctx.now();
   // What can no longer be paid is closed; a customer who was faster is flagged.
-  if (invoice.status !== "unpaid" && checkout.status === "open" && checkout.sessionId !== null)
+  if (invoice.status !== "unpaid" && checkout.status === "open" && checkout.sessionId !== null && !isOver)
     await applySession(ctx, await ctx.payments.expire(checkout.sessionId));
   // Nobody has seen a checkout without a session: it is opened when somebody wants to pay.
-  else if (checkout.sessionId !== null || checkout.expiresAt <= ctx.now())
-    await proceed(ctx, invoice, checkout);
+  else if (checkout.sessionId !== null || isOver) await proceed(ctx, invoice, checkout);
 }
 
 const logged = (work: Promise<unknown>) =>

@@ -3,10 +3,8 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
+import { keptEnvVersions } from "../sites/forget-env.ts";
 import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
-
-/** An image may be as old as this many changes of the variables. */
-const versions = 20;
 
 /** The caller's site with what is to be masked in what it writes. @throws AppError not_found, forbidden */
 export async function siteAndMasks(ctx: Ctx, siteId: string): Promise<{ site: SiteRow; masks: string[] }> {
@@ -28,7 +26,7 @@ const newestEnvironments = (ctx: Ctx, siteId: Id<"site">) =>
     .from(siteEnvVersions)
     .where(eq(siteEnvVersions.siteId, siteId))
     .orderBy(desc(siteEnvVersions.version))
-    .limit(versions);
+    .limit(keptEnvVersions);
 
 /**
  * Secrets that a build may have left in the image, so that the site may write them: variables of a build, now and earlier,

@@ -5,7 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
+import { cancelDeployments, reviseCancelled, tellCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { roomAgain } from "../hosts/placement.ts";
 import { queueMove } from "../hosts/queue-move.ts";
@@ -78,18 +78,25 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.stopRequested;
   const mark = ctx.newMark();
-  const [[moved], , , , , leased] = await ctx.db.batch([
+  const [[moved], , waited, , , leased] = await ctx.db.batch([
     ctx.db
       .update(sites)
-      .set({ wanted, mark, updatedAt: ctx.now() })
+      .set({
+        wanted,
+        mark,
+        updatedAt: ctx.now(),
+        // Nothing of it runs anywhere: there is no host to wait for.
+        status: sql`CASE WHEN host_id IS NULL THEN ${siteEvents.stopped.to} ELSE status END`,
+      })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), ne(sites.wanted, wanted)))
       .returning(),
-    queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark}`),
+    queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
     ...cancelDeployments(ctx, site.id, sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`),
   ]);
   if (!moved) throw refusal("stopped", site.status);
+  tellCancelled(ctx, waited);
   reviseCancelled(ctx, leased);
-  ctx.hosts.wake(moved.hostId);
+  if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
 
@@ -103,7 +110,13 @@ async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted>
       .set({ mark, updatedAt: ctx.now() })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), eq(sites.wanted, wanted)))
       .returning(),
-    queueSiteJob(ctx, "site.restart", site.id, sql`s.mark = ${mark}`),
+    // One that waits takes the newest of everything when its turn comes.
+    queueSiteJob(
+      ctx,
+      "site.restart",
+      site.id,
+      sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND kind = 'site.restart' AND status = 'QUEUED')`,
+    ),
   ]);
   if (!moved) throw refusal("restarted", site.status);
   ctx.hosts.wake(moved.hostId);

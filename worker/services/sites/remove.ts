@@ -20,7 +20,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
   const { from, to } = siteEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
-  const [[moved], , , , , , leased, , orphans] = await ctx.db.batch([
+  const [[moved], , , waited, , , leased, , orphans] = await ctx.db.batch([
     ctx.db
       .update(sites)
       .set({ status: to, mark, updatedAt: ctx.now() })
@@ -45,6 +45,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
     ),
   ]);
   if (!moved) return { id: site.id, status: to };
+  for (const { id } of waited) ctx.logs.remove(id);
   reviseCancelled(ctx, leased);
   tellOrphans(ctx, orphans);
   if (moved.hostId) ctx.hosts.wake(moved.hostId);

@@ -5,6 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
+import { forgetOldEnv } from "./forget-env.ts";
 import { siteById, siteIdOf } from "./owned.ts";
 import { newestEnv, shownEnv } from "./view.ts";
 
@@ -33,7 +34,8 @@ export async function setSiteEnv(
       entries.delete(key);
       continue;
     }
-    const secret = encrypted ?? false;
+    // Whoever replaces a secret's value does not want the new one shown.
+    const secret = encrypted ?? entries.get(key)?.secret ?? false;
     const kept = secret ? ctx.secrets.seal(value, `site_env:${site.id}:${key}`) : value;
     entries.set(key, { key, value: kept, scope: scope ?? "both", secret });
   }
@@ -46,11 +48,14 @@ export async function setSiteEnv(
       `A site's variables have at most ${maxEnvBytes / 1024} KiB in all, with these they would have more: remove some, or keep large values in a file or volume.`,
     );
   // The version is unique per site: of two changes at once, one is refused rather than lost.
-  const [made] = await ctx.db
-    .insert(siteEnvVersions)
-    .values({ siteId: site.id, version: (newest?.version ?? 0) + 1, entries: next, createdAt: ctx.now() })
-    .onConflictDoNothing()
-    .returning({ version: siteEnvVersions.version });
+  const [[made]] = await ctx.db.batch([
+    ctx.db
+      .insert(siteEnvVersions)
+      .values({ siteId: site.id, version: (newest?.version ?? 0) + 1, entries: next, createdAt: ctx.now() })
+      .onConflictDoNothing()
+      .returning({ version: siteEnvVersions.version }),
+    forgetOldEnv(ctx, site.id),
+  ]);
   if (!made) throw conflict("The environment was changed at the same moment: try again.");
   return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
 }

@@ -7,7 +7,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { termMail } from "../../domain/term-mails.ts";
 import { graceDays } from "../../domain/terms.ts";
 import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
-import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
+import { cancelDeployments, reviseCancelled, tellCancelled } from "../deployments/cancel-all.ts";
 import { queueMail } from "../mails/queue.ts";
 import { renewalLink } from "./renewal-link.ts";
 import { queueStop } from "./queue-stop.ts";
@@ -55,7 +55,7 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
   );
   if (kind === "databases") await ctx.db.batch([change, stop, tell]);
   else {
-    const [, , , , , , leased, , orphans] = await ctx.db.batch([
+    const [, , , waited, , , leased, , orphans] = await ctx.db.batch([
       change,
       tell,
       cancelCommands(ctx, siteId, suspended),
@@ -67,6 +67,7 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
       endOrphans(ctx, siteId),
       stop,
     ]);
+    tellCancelled(ctx, waited);
     reviseCancelled(ctx, leased);
     tellOrphans(ctx, orphans);
   }

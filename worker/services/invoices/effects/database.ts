@@ -39,21 +39,3 @@ export const voidedDatabase: NonNullable<(typeof voided)["database"]> = (ctx, { 
             AND (SELECT status FROM databases WHERE id = ${resourceId}) = 'PENDING'`,
         ),
       ];
-
-/** What was given back is not paid for; the database itself is its owner's and goes on until its term is looked at. */
-export const refundedDatabase: NonNullable<(typeof voided)["database"]> = (
-  ctx,
-  { resourceId },
-  mark,
-  now,
-) => [
-  ctx.db
-    .update(databases)
-    .set({ paidUntil: sql`min(paid_until, ${now.getTime()})`, updatedAt: now })
-    .where(
-      and(
-        eq(databases.id, resourceId as Id<"database">),
-        sql`EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`,
-      ),
-    ),
-];

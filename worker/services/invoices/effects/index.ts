@@ -4,9 +4,9 @@ import type { Ctx } from "../../../context.ts";
 import type { InvoiceRow } from "../view.ts";
 import { paidChange, voidedChange } from "./change.ts";
 import { paidCredits } from "./credits.ts";
-import { paidDatabase, refundedDatabase, voidedDatabase } from "./database.ts";
-import { paidRenewal, refundedRenewal } from "./renewal.ts";
-import { paidSite, refundedSite, voidedSite } from "./site.ts";
+import { paidDatabase, voidedDatabase } from "./database.ts";
+import { paidRenewal, refundedTerm } from "./renewal.ts";
+import { paidSite, voidedSite } from "./site.ts";
 
 /** What a paid invoice causes. */
 export type Effect = {
@@ -40,7 +40,7 @@ export const voided: Partial<Record<InvoiceKind, Undone>> = {
 
 /** Kind of invoice → what ends when it is refunded; `mark` is the refund's. Credits go back by the refund's own hold. */
 export const refunded: Partial<Record<InvoiceKind, Undone>> = {
-  site: refundedSite,
-  database: refundedDatabase,
-  renewal: refundedRenewal,
+  site: refundedTerm,
+  database: refundedTerm,
+  renewal: refundedTerm,
 };

@@ -10,7 +10,6 @@ import { roomAgain } from "../../hosts/placement.ts";
 import { queueStop } from "../../terms/queue-stop.ts";
 import { addMonthsTo, inService, tableOf, termedOf } from "../../terms/resource.ts";
 import type { Ctx } from "../../../context.ts";
-import type { InvoiceRow } from "../view.ts";
 import type { EffectOf, voided } from "./index.ts";
 
 /**
@@ -83,23 +82,26 @@ const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => [
   ),
 ];
 
-/** The term it bought is taken back: what has begun of it ends now. */
-export const refundedRenewal: NonNullable<(typeof voided)["site"]> = (ctx, invoice, mark, now) =>
-  takeTermBack(ctx, invoice, mark, now);
-
-export function takeTermBack(
-  ctx: Ctx,
-  { resourceId, periodEnd }: Pick<InvoiceRow, "resourceId" | "periodEnd">,
-  mark: string,
-  now: Date,
-) {
+/**
+ * What was given back is not paid for: the term that it bought is taken back, what has begun of it ends now. One that a paid
+ * renewal follows is as good as over, and stays, as taking it back would take what follows. What runs goes on until its term is
+ * looked at.
+ */
+export const refundedTerm: NonNullable<(typeof voided)["site"]> = (
+  ctx,
+  { resourceId, periodEnd },
+  mark,
+  now,
+) => {
   const kind = termedOf(resourceId);
+  const begins = periodEnd?.getTime() ?? 0;
   return kind === null
     ? []
     : [
         ctx.statement(sql`
-          UPDATE ${tableOf(kind)} SET paid_until = min(paid_until, max(${now.getTime()}, ${periodEnd?.getTime() ?? 0})),
-            updated_at = ${now.getTime()}
-          WHERE id = ${resourceId} AND EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`),
+          UPDATE ${tableOf(kind)} SET paid_until = min(paid_until, max(${now.getTime()}, ${begins})), updated_at = ${now.getTime()}
+          WHERE id = ${resourceId} AND EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})
+            AND NOT EXISTS (SELECT 1 FROM invoices WHERE resource_id = ${resourceId} AND kind = 'renewal' AND status = 'paid'
+              AND period_end > ${begins})`),
       ];
-}
+};

@@ -39,13 +39,3 @@ export const voidedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resource
             AND (SELECT status FROM sites WHERE id = ${resourceId}) = 'PENDING'`,
         ),
       ];
-
-/** What was given back is not paid for; the site itself is its owner's and goes on until its term is looked at. */
-export const refundedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId }, mark, now) => [
-  ctx.db
-    .update(sites)
-    .set({ paidUntil: sql`min(paid_until, ${now.getTime()})`, updatedAt: now })
-    .where(
-      and(eq(sites.id, resourceId as Id<"site">), sql`EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`),
-    ),
-];
