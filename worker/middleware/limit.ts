@@ -49,7 +49,7 @@ export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, w
 }
 
 /**
- * Looks something up that must not be guessed: only a miss counts, but every budget is asked before, so that nothing is
+ * Looks something up that must not be guessed: only a miss (nothing, or not_found) counts, but every budget is asked before, so that nothing is
  * learnt or done once one is used up. @throws AppError rate_limited
  */
 export async function guessWithin<Found>(
@@ -68,9 +68,17 @@ export async function guessWithin<Found>(
     await giveBack();
     throw error;
   }
-  const found = await lookUp();
-  if (found) await giveBack();
-  return found;
+  let isMiss = true;
+  try {
+    const found = await lookUp();
+    isMiss = !found;
+    return found;
+  } catch (error) {
+    isMiss = error instanceof AppError && error.code === "not_found";
+    throw error;
+  } finally {
+    if (!isMiss) await giveBack();
+  }
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {

@@ -1,10 +1,9 @@
 import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
-import { AppError } from "../domain/app-error.ts";
 import { readPushEvent } from "../domain/push-event.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { limitBody } from "../middleware/body.ts";
-import { countedAddress, takeFrom } from "../middleware/limit.ts";
+import { countedAddress, guessWithin, takeFrom } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { readEvent, receiveEvent } from "../services/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
@@ -18,15 +17,15 @@ export const webhooks = new Hono<AppEnv>()
       c.req.header("X-Gitea-Event") ??
       c.req.header("X-Gitlab-Event") ??
       null;
-    await takeFrom(c, "webhook", sha256Hex(segment));
-    const done = await triggerWebhook(c.var.ctx, segment, readPushEvent(event, await c.req.text())).catch(
-      async (error: unknown) => {
-        // Whoever guesses is limited by address.
-        if (error instanceof AppError && error.code === "not_found")
-          await takeFrom(c, "address", countedAddress(c));
-        throw error;
-      },
-    );
+    const push = readPushEvent(event, await c.req.text());
+    // Who guesses is limited by address; Git hosts send for all their customers from a few.
+    const counted = takeFrom(c, "webhook", sha256Hex(segment));
+    // Asked at once, as a job waits; read once the address may guess.
+    counted.catch(() => undefined);
+    const done = await guessWithin(c, [["address", countedAddress(c)]], async () => {
+      await counted;
+      return triggerWebhook(c.var.ctx, segment, push);
+    });
     return done.skipped
       ? c.json({ status: done.status, skipped: true }, 200)
       : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);
