@@ -349,6 +349,24 @@ describe("a backup", () => {
   });
 });
 
+describe("a backup that waits for another's", () => {
+  it("holds up nothing that its database is asked to do, but a restore that it belongs to", async () => {
+    const [mine, theirs] = [await account(), await account()];
+    const on = await readyAgent();
+    const [own, other] = [await running(mine, on), await running(theirs, on)];
+    await api(theirs, "POST", `/databases/${other}/backups`);
+    await take(on, "database.backup");
+    await api(mine, "POST", `/databases/${own}/backups`);
+    for (const action of ["stop", "start"] as const) {
+      expect((await api(mine, "PATCH", `/databases/${own}`, { action })).status).toBe(202);
+      const { job, attempt } = await take(on, `database.${action}`);
+      await finish(on, job, attempt, action === "start" ? { version: "17.2" } : {});
+    }
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    on.close();
+  });
+});
+
 describe("planned backups", () => {
   const due = (id: string) => run("UPDATE databases SET next_backup_at = 1000 WHERE id = ?", id);
 

@@ -297,6 +297,13 @@ describe("a link", () => {
       secret: true,
     });
     await finish(on, job, attempt);
+    const setToo = await api(key, "PATCH", `/sites/${siteId}`, {
+      envVariables: [{ key: "DATABASE_URL", value: "postgres://elsewhere" }],
+    });
+    expect([setToo.status, setToo.body["reason"]]).toEqual([
+      409,
+      expect.stringContaining("take the link away"),
+    ]);
     const removed = await api(key, "DELETE", `/databases/${databaseId}/links?siteId=${siteId}`);
     expect(removed.body).toEqual({ id: databaseId, unlinked: [siteId] });
     await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });

@@ -51,6 +51,23 @@ describe("a host's link", () => {
     }
   });
 
+  it("is not guessed: an address has so many wrong tokens a minute, and hosts at others go on", async () => {
+    const connect = async (token: string, address: string) =>
+      (
+        await call("/agent/connect", {
+          headers: { Authorization: `Bearer ${token}`, "CF-Connecting-IP": address },
+        })
+      ).status;
+    const wrong = `hst_0${"a".repeat(43)}`;
+    await Promise.all(Array.from({ length: 240 }, () => connect(wrong, "203.0.113.150")));
+    expect(await connect(wrong, "203.0.113.150")).toBe(429);
+    const { body } = await api<{ token: string }>(await operator(), "POST", "/hosts", {
+      name: uniqueName("host"),
+    });
+    // It is let in, and asks for no WebSocket.
+    expect(await connect(body.token, "203.0.113.151")).toBe(426);
+  });
+
   it("stores the enrolment token only as a hash", async () => {
     const { body } = await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
       name: "hashed",

@@ -79,6 +79,18 @@ describe("a job that cannot be sent", () => {
     expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
   });
 
+  it("because its environment is gone is not sent without one", async () => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "MODE", value: "production" }] });
+    await pay(invoiceToken);
+    await bindings.DB.prepare("DELETE FROM site_env_versions WHERE site_id = ?").bind(siteId).run();
+    const on = await readyAgent();
+    await expect.poll(async () => (await site(key, siteId)).status).toBe("FAILED");
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+  });
+
   it("holds up neither a hello nor the other jobs that are offered anew", async () => {
     vi.spyOn(console, "error").mockReturnValue();
     const key = await account();

@@ -49,7 +49,7 @@ export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, w
 }
 
 /**
- * Looks something up that must not be guessed: only a miss (nothing, or not_found) counts, but every budget is asked before, so that nothing is
+ * Looks something up that must not be guessed: only a miss (nothing, not_found, unauthorized) counts, but every budget is asked before, so that nothing is
  * learnt or done once one is used up. @throws AppError rate_limited
  */
 export async function guessWithin<Found>(
@@ -74,7 +74,7 @@ export async function guessWithin<Found>(
     isMiss = !found;
     return found;
   } catch (error) {
-    isMiss = error instanceof AppError && error.code === "not_found";
+    isMiss = error instanceof AppError && (error.code === "not_found" || error.code === "unauthorized");
     throw error;
   } finally {
     if (!isMiss) await giveBack();

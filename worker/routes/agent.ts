@@ -3,6 +3,7 @@ import { leaseHeaders, partBytes, partHashHeader, UploadComplete } from "../../p
 import type { AppEnv } from "../app-env.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
 import { actAs } from "../middleware/context.ts";
+import { countedAddress, guessWithin } from "../middleware/limit.ts";
 import type { LeaseClaim } from "../services/backups/leased.ts";
 import { readManifest, readStored } from "../services/backups/read-stored.ts";
 import { beginUpload, completeUpload, storePart } from "../services/backups/upload.ts";
@@ -11,7 +12,7 @@ import { authenticateHost } from "../services/hosts/authenticate.ts";
 function authenticated(c: Context<AppEnv>) {
   const token = /^Bearer (\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1];
   if (!token) throw new AppError("unauthorized");
-  return authenticateHost(c.var.ctx, token);
+  return guessWithin(c, [["address", countedAddress(c)]], () => authenticateHost(c.var.ctx, token));
 }
 
 /** Which host asks, and for which lease; the services say whether that lease is current and about this backup. */

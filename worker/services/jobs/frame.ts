@@ -20,7 +20,8 @@ export type JobMaterial = {
   job: typeof jobs.$inferSelect & { kind: SiteJobKind };
   site: SiteRow;
   pack: typeof packs.$inferSelect;
-  env: EnvEntry[];
+  /** Of the job's version; null where that is gone. */
+  env: EnvEntry[] | null;
   /** What its databases add to it. */
   linkedEnv: EnvEntry[];
   /** The one the job is about. */
@@ -144,27 +145,30 @@ const loginOf = (ctx: Ctx, { id, registryUsername, registryPasswordSealed }: Sit
         password: ctx.secrets.open(registryPasswordSealed, `sites.registry_password:${id}`),
       };
 
-const runOf = (ctx: Ctx, { site, deployment, pack, env, linkedEnv, domains }: JobMaterial): RunSpec => ({
-  siteId: site.id,
-  accountId: site.accountId,
-  hostnames: hostnamesOf(ctx, site, domains),
-  ...(deployment?.run ?? {
-    port: site.port,
-    startCommand: site.startCommand,
-    healthCheckPath: site.healthCheckPath,
-  }),
-  replicas: deployment?.run?.replicas ?? 1,
-  volumes: deployment?.run?.volumes ?? [],
-  startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
-  env: [
-    ...env
-      .filter(({ key }) => !linkedEnv.some((linked) => linked.key === key))
-      .map((entry) =>
-        entry.secret
-          ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
-          : entry,
-      ),
-    ...linkedEnv,
-  ],
-  limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
-});
+function runOf(ctx: Ctx, { job, site, deployment, pack, env, linkedEnv, domains }: JobMaterial): RunSpec {
+  if (!env) throw new Error(`Version ${job.envVersion} of the environment of site ${site.id} is gone`);
+  return {
+    siteId: site.id,
+    accountId: site.accountId,
+    hostnames: hostnamesOf(ctx, site, domains),
+    ...(deployment?.run ?? {
+      port: site.port,
+      startCommand: site.startCommand,
+      healthCheckPath: site.healthCheckPath,
+    }),
+    replicas: deployment?.run?.replicas ?? 1,
+    volumes: deployment?.run?.volumes ?? [],
+    startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
+    env: [
+      ...env
+        .filter(({ key }) => !linkedEnv.some((linked) => linked.key === key))
+        .map((entry) =>
+          entry.secret
+            ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
+            : entry,
+        ),
+      ...linkedEnv,
+    ],
+    limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
+  };
+}

@@ -66,14 +66,18 @@ const take = (which: SQL) => sql`
 const takeOldest = take(sql`id = (
   SELECT j.id FROM jobs j
   WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} AND NOT ${waitsForRoom}
-    OR j.host_id IS NULL AND (j.kind IN ('site.delete', 'database.delete', 'database.verify') OR ${mayPlace(hostId, now)}))
+    OR j.host_id IS NULL AND (${mayPlace(hostId, now)} OR j.kind IN ('site.delete', 'database.delete', 'database.verify')
+      AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED')))
     -- A restore is waited for; of what nobody waits for, one at a time.
     AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
     AND CASE j.kind WHEN 'site.command' THEN ${sql.placeholder("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
       ELSE ${sql.placeholder("jobs")} END
-    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq)
+    -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq
+      AND NOT (o.status = 'QUEUED' AND o.kind = 'database.backup' AND j.kind IN ('database.start', 'database.stop',
+        'database.restart', 'database.rotate', 'database.expose')))
   ORDER BY j.seq LIMIT 1)`);
 
 const takeAgain = take(sql`id = ${sql.placeholder("jobId")} AND status = 'LEASED' AND host_id = ${hostId}`);
@@ -276,7 +280,7 @@ async function takeLease(
       job: { ...job, kind },
       site,
       pack,
-      env: read.env[0]?.entries ?? [],
+      env: read.env[0]?.entries ?? (job.envVersion ? null : []),
       linkedEnv: linkedEnvOf(ctx, read.linked, read.links),
       deployment: read.deployments[0],
       command: read.commands[0],

@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
-import { siteEnvVersions } from "../../db/schema.ts";
+import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { forgetOldEnv } from "./forget-env.ts";
@@ -20,14 +20,25 @@ export async function setSiteEnv(
   changes: EnvVariable[],
 ): Promise<{ envVariables: EnvVariableShown[]; restartRequired: boolean }> {
   const id = siteIdOf(siteId);
-  const [[found], [newest]] = await ctx.db.batch([
+  const [[found], [newest], links] = await ctx.db.batch([
     siteById(ctx, id),
     ctx.db
       .select()
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
+    ctx.db
+      .select({ variable: databaseLinks.variable })
+      .from(databaseLinks)
+      .where(eq(databaseLinks.siteId, id)),
   ]);
   const site = requireOwned(ctx, found);
+  const linked = changes.find(
+    ({ key, value }) => value !== null && links.some(({ variable }) => variable === key),
+  );
+  if (linked)
+    throw conflict(
+      `${linked.key} is the address of a database that the site is linked to: take the link away first, or name another variable.`,
+    );
   const entries = new Map<string, EnvEntry>((newest?.entries ?? []).map((entry) => [entry.key, entry]));
   for (const { key, value, encrypted, scope } of changes) {
     if (value === null) {
