@@ -489,7 +489,7 @@ describe("the deploy webhook", () => {
         method: "POST",
         headers: { "CF-Connecting-IP": "203.0.113.140" },
       });
-      return [answer.status, ((await answer.json()) as { error: string }).error];
+      return [answer.status, (await answer.json<{ error: string }>()).error];
     };
     const times = (count: number, path: string) =>
       Promise.all(Array.from({ length: count }, () => post(path)));
