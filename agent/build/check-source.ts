@@ -26,7 +26,7 @@ export async function checkSource(
   tally: Tally = { files: 0, bytes: 0 },
 ): Promise<Pointer[]> {
   const modules = (await readOwn(folder, ".gitmodules")) ?? "";
-  if (!wanted.submodules && /^\s*\[submodule /m.test(modules))
+  if (!wanted.submodules && /^[ \t]*\[submodule /m.test(modules))
     throw new JobError(
       "The repository has Git submodules: have them fetched with the setting submodules, or put their files into the repository.",
     );
