@@ -29,10 +29,13 @@ let workDirectory: string;
 beforeEach(() => void (workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"))));
 afterEach(() => rmSync(workDirectory, { recursive: true }));
 
-/** Sweeps a host of these containers, of which `serving` is in service. */
-async function swept(containers: Container[], serving: string | null = null) {
+/** Sweeps a host of these containers, of which `serving` is in service. The engine refuses to start or remove some. */
+async function swept(containers: Container[], serving: string | null = null, refused: string[] = []) {
   const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
-  const note = (list: string[]) => (id: string) => Promise.resolve(void list.push(id));
+  const note = (list: string[]) => (id: string) =>
+    refused.includes(id)
+      ? Promise.reject(new Error("unable to find user app: no matching entries in passwd file"))
+      : Promise.resolve(void list.push(id));
   const target = { containerId: serving ?? "", address: "10.0.0.2", port: 3000 };
   const host = {
     workDirectory,
@@ -71,5 +74,20 @@ describe("an agent that starts", () => {
     );
     expect(executed).toEqual(["database"]);
     expect(removed).toEqual([]);
+  });
+
+  it("takes up its work though a tenant's container can no longer be started, or not be removed", async () => {
+    const labels = databaseLabels("agent", databaseId, accountId);
+    const { removed, started } = await swept(
+      [
+        { id: "site", labels: ofSite(), running: false },
+        { id: "left", labels: ofSite(), running: false },
+        { id: "older", labels: ofSite(), running: false },
+        { id: "database", labels, running: false },
+      ],
+      "site",
+      ["site", "left"],
+    );
+    expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
   });
 });
