@@ -36,7 +36,9 @@ export async function release(
     await ensureVolumes(host, run);
     for (let replica = 1; replica <= run.replicas; replica++) {
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
-      const id = await host.engine.createContainer(spec);
+      const there = await host.engine.createContainer(spec);
+      // An earlier release of the same name may be about to go.
+      const id = (await host.recall(there)) ? there : await host.engine.createContainer(spec);
       made.push(id);
       const state = replica === 1 ? await host.engine.inspectContainer(id) : null;
       if (state) await giveVolumes(host, run, state, job);

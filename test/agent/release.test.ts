@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import net, { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ContainerSpec, Engine } from "../../agent/docker/engine.ts";
+import { networkName } from "../../agent/docker/specs.ts";
+import { restartSite } from "../../agent/handlers/restart-site.ts";
+import { openRetirement } from "../../agent/handlers/retire.ts";
+import { startSite } from "../../agent/handlers/start-site.ts";
+import { stopSite } from "../../agent/handlers/stop-site.ts";
+import type { Host, Ingress, Target } from "../../agent/host.ts";
+import { openRecords, type Records } from "../../agent/running/records.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { jobRun } from "../support/job-run.ts";
+import { runSpec } from "../support/run-spec.ts";
+
+const deploymentId = formatId("deployment", 1, new Uint8Array(10));
+type Container = { id: string; name: string; labels: Record<string, string>; running: boolean };
+
+let folder: string;
+let records: Records;
+/** What every container answers with. */
+let app: net.Server;
+let containers: Container[];
+let serving: readonly Target[] | "parked" | null;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "berth-release-"));
+  records = openRecords(join(folder, "running.db"));
+  containers = [];
+  serving = null;
+  await new Promise<void>((resolve) => void (app = net.createServer().listen(0, "127.0.0.1", resolve)));
+});
+afterEach(() => {
+  app.close();
+  records.close();
+  rmSync(folder, { recursive: true });
+});
+
+const run = () => runSpec({ port: (app.address() as AddressInfo).port });
+const servingContainers = () =>
+  (serving === null || serving === "parked" ? [] : serving).map(({ containerId }) =>
+    containers.find(({ id }) => id === containerId),
+  );
+
+/** A host whose engine keeps containers in memory. */
+function hostOf(changes: Partial<Engine> = {}): Host {
+  let made = 0;
+  const find = (idOrName: string) => containers.find(({ id, name }) => id === idOrName || name === idOrName);
+  const engine = {
+    imageId: () => Promise.resolve("image"),
+    ensureNetwork: () => Promise.resolve(),
+    createContainer({ name, Labels }: ContainerSpec) {
+      const there = find(name);
+      const id = there?.id ?? `container-${++made}`;
+      if (!there) containers.push({ id, name, labels: Labels, running: false });
+      return Promise.resolve(id);
+    },
+    startContainer: (id: string) => Promise.resolve(void Object.assign(find(id) ?? {}, { running: true })),
+    stopContainer: (id: string) => Promise.resolve(void Object.assign(find(id) ?? {}, { running: false })),
+    removeContainer: (id: string) =>
+      Promise.resolve(void (containers = containers.filter((one) => one.id !== id))),
+    inspectContainer: (id: string) => {
+      const found = find(id);
+      return Promise.resolve(
+        found ? { ...found, pid: 0, addresses: { [networkName(run().accountId)]: "127.0.0.1" } } : null,
+      );
+    },
+    listContainers: () => Promise.resolve([...containers]),
+    waitForExit: () => new Promise(() => undefined),
+    ...changes,
+  } as unknown as Engine;
+  return {
+    agentId: "agent",
+    engine,
+    imageRepository: () => "berth-site/a",
+    isolation: { demand: () => Promise.resolve() },
+    ingress: {
+      current: () => serving,
+      route: (_id, _names, targets) => Promise.resolve(void (serving = targets)),
+      readdress: () => Promise.resolve(),
+      park: () => Promise.resolve(void (serving = "parked")),
+    } as Partial<Ingress> as Ingress,
+    ...openRetirement({
+      engine,
+      agentId: "agent",
+      patience: { drainSeconds: 0.3, drainMaxSeconds: 0.3 },
+      drains: records,
+      onError: (error) => expect.fail(String(error)),
+    }),
+  } as unknown as Host;
+}
+
+describe("a container that is put into service again", () => {
+  it("while it was about to be removed stays: restarted, stopped and started in a hurry, a site serves", async () => {
+    const host = hostOf();
+    await startSite(host, { run: run(), deploymentId }, jobRun());
+    await restartSite(host, { run: run(), deploymentId }, jobRun({ jobId: "job_restarted" }));
+    await stopSite(host, run(), jobRun());
+    await startSite(host, { run: run(), deploymentId }, jobRun());
+    await host.retired();
+    expect(servingContainers()).toMatchObject([{ running: true }]);
+    expect(containers).toHaveLength(1);
+  });
+
+  it("while it is being removed is made anew", async () => {
+    const removing = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const host = hostOf({
+      stopContainer: () => {
+        removing.resolve();
+        return goOn.promise;
+      },
+    });
+    await startSite(host, { run: run(), deploymentId }, jobRun());
+    const [old] = containers;
+    await restartSite(host, { run: run(), deploymentId }, jobRun({ jobId: "job_restarted" }));
+    await removing.promise;
+    const started = startSite(host, { run: run(), deploymentId }, jobRun());
+    goOn.resolve();
+    await started;
+    await host.retired();
+    expect(servingContainers()).toMatchObject([{ name: old?.name, running: true }]);
+  });
+});
+
+it("a volume's old writer runs again though the engine was away when the new version failed", async () => {
+  const withVolume = () => ({ ...run(), volumes: [{ name: "data", mountPath: "/data" }] });
+  const host = hostOf({ ensureVolume: () => Promise.resolve(), readFiles: () => Promise.resolve(null) });
+  const { engine } = host;
+  await startSite(host, { run: withVolume(), deploymentId }, jobRun());
+  const { startContainer, removeContainer } = engine;
+  let refusals = 3;
+  const away =
+    <T>(work: (id: string) => Promise<T>) =>
+    (id: string) =>
+      refusals-- > 0 ? Promise.reject(new Error("connect ECONNREFUSED /var/run/docker.sock")) : work(id);
+  Object.assign(engine, { startContainer: away(startContainer), removeContainer: away(removeContainer) });
+  const restarted = restartSite(
+    host,
+    { run: withVolume(), deploymentId },
+    jobRun({ jobId: "job_restarted" }),
+  );
+  await expect(restarted).rejects.toThrow(/ECONNREFUSED/);
+  expect(refusals).toBeLessThan(0);
+  expect(servingContainers()).toMatchObject([{ running: true }]);
+  expect(containers).toHaveLength(1);
+});
