@@ -1,12 +1,18 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { Host, JobRun, Target } from "../host.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
+import { log } from "../log.ts";
 import { exitReason, waitUntilHealthy } from "./probe.ts";
 import { readdress } from "./sweep.ts";
 import { ensureVolumes, giveVolumes } from "./volumes.ts";
+
+/** Less than a job that was ended has for tidying up. */
+const restoreMs = 45_000;
+const restoreAgainMs = 500;
 
 export type Released = { startMs: number; swapMs: number };
 
@@ -62,14 +68,41 @@ export async function release(
     return { startMs: Math.round(healthy - started), swapMs: Math.round(swapped - healthy) };
   } catch (error) {
     failing.abort(error);
-    const routed = routedIds(host, run.siteId);
-    for (const id of made) if (!routed.includes(id)) await host.engine.removeContainer(id);
-    for (const id of stopped.filter((one) => routed.includes(one))) {
-      await host.engine.startContainer(id);
-      await readdress(host, run.siteId, id);
-    }
+    await restore(host, run.siteId, made, stopped).catch((left: unknown) =>
+      log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
+    );
     throw error;
   }
+}
+
+/**
+ * As it was before: the new containers go, then those that stopped for them run again. The engine may be away for a moment,
+ * which may be what the release failed for.
+ */
+async function restore(
+  host: Host,
+  siteId: string,
+  made: readonly string[],
+  stopped: readonly string[],
+): Promise<void> {
+  const began = performance.now();
+  const patiently = async (work: () => Promise<void>): Promise<void> => {
+    for (;;)
+      try {
+        return await work();
+      } catch (error) {
+        if (performance.now() - began > restoreMs) throw error;
+        await delay(restoreAgainMs);
+      }
+  };
+  const routed = routedIds(host, siteId);
+  for (const id of made.filter((one) => !routed.includes(one)))
+    await patiently(() => host.engine.removeContainer(id));
+  for (const id of stopped.filter((one) => routed.includes(one)))
+    await patiently(async () => {
+      await host.engine.startContainer(id);
+      await readdress(host, siteId, id);
+    });
 }
 
 /** @throws JobError with the reason why the container does not answer */

@@ -63,7 +63,9 @@ function hostOf(changes: Partial<Engine> = {}): Host {
     inspectContainer: (id: string) => {
       const found = find(id);
       return Promise.resolve(
-        found ? { ...found, pid: 0, addresses: { [networkName(run().accountId)]: "127.0.0.1" } } : null,
+        found
+          ? { ...found, user: "", pid: 0, addresses: { [networkName(run().accountId)]: "127.0.0.1" } }
+          : null,
       );
     },
     listContainers: () => Promise.resolve([...containers]),
