@@ -36,6 +36,15 @@ export function openRetirement(options: {
     underWay.add(one);
   }
 
+  /** What the next agent would go by: on a full disk it cannot be written, and the work goes on. */
+  function note(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      onError(error);
+    }
+  }
+
   async function allEnded(): Promise<void> {
     while (underWay.size > 0) await Promise.all(underWay);
   }
@@ -63,7 +72,7 @@ export function openRetirement(options: {
     if (signal.aborted) return false;
     await engine.stopContainer(id, stopGraceSeconds);
     await engine.removeContainer(id);
-    drains.drained(id);
+    note(() => drains.drained(id));
     return true;
   }
 
@@ -84,7 +93,7 @@ export function openRetirement(options: {
       begin(async () => {
         const all = await engine.listContainers({ ...siteLabels(siteId), "berth.agent": agentId });
         const old = all.filter(({ id }) => !keepContainerIds.includes(id));
-        for (const { id } of old) drains.drainUntil(id, until);
+        for (const { id } of old) note(() => drains.drainUntil(id, until));
         await Promise.all(old.map(({ id }) => leave(id, until)));
       });
     },
@@ -93,7 +102,7 @@ export function openRetirement(options: {
       one?.back.abort();
       // Its failure is told where it was begun.
       const isGone = (await one?.removed.catch(() => true)) ?? false;
-      drains.drained(containerId);
+      note(() => drains.drained(containerId));
       return !isGone;
     },
     goOnRetiring(containerId) {
