@@ -209,6 +209,12 @@ describe("a site's container", () => {
     expect(spec.HostConfig?.NetworkMode).toBe("berth-acc_1");
   });
 
+  it("has no check of its image's run by the engine, which would be beyond its pack", () => {
+    const args = { run, deploymentId: "dep_1", commandId: "cmd_1", command: "true", timeoutSeconds: 1 };
+    const command = commandContainer("agent", args as never, { jobId: "job_1", attempt: 1 }, "image");
+    for (const one of [spec, command]) expect(one.Healthcheck).toEqual({ Test: ["NONE"] });
+  });
+
   it("gets its runtime variables and its port, and no build variable", () => {
     expect(spec.Env).toEqual(["A=1", "PORT=3000"]);
   });
