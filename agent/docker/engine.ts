@@ -179,6 +179,7 @@ const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
 });
 
+const removalMs = 30_000;
 const executedBytesMax = 4 * 1024 * 1024;
 
 export function createEngine({
@@ -246,8 +247,15 @@ export function createEngine({
   }
 
   const removeContainer = async (id: string) => {
-    // 409: somebody else removes it right now.
-    await unless([404, 409], docker.getContainer(id).remove({ force: true, v: true }));
+    try {
+      await docker.getContainer(id).remove({ force: true, v: true });
+    } catch (error) {
+      if (statusOf(error) === 404) return;
+      if (statusOf(error) !== 409) throw error;
+      // Somebody else removes it right now, and until it is gone it uses its volumes and its image.
+      const options = { condition: "removed", abortSignal: AbortSignal.timeout(removalMs) } as const;
+      await unless([404], docker.getContainer(id).wait(options));
+    }
   };
 
   return {

@@ -14,6 +14,8 @@ let server: http.Server;
 let engine: Engine;
 let hasty: Engine;
 let prints: Print;
+/** Somebody else has removed the container. */
+let removed: PromiseWithResolvers<void>;
 const open = new Set<Duplex>();
 /** How many connections the engine has not seen end. */
 const held = () => [...open].filter((socket) => !socket.destroyed).length;
@@ -28,9 +30,13 @@ const frame = (text: string): Buffer => {
 /** An engine of which only what these tests ask answers. */
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  removed = Promise.withResolvers();
   server = http.createServer((request, response) => {
     request.resume();
     if (request.url?.includes("/distribution/")) return;
+    if (request.method === "DELETE") return void response.writeHead(409).end();
+    if (request.url?.includes("/wait?condition=removed"))
+      return void removed.promise.then(() => response.end());
     response.setHeader("Content-Type", "application/json");
     if (request.url?.endsWith("/exec")) response.writeHead(201).end('{"Id":"exec"}');
     else response.end('{"Running":false,"ExitCode":3}');
@@ -97,4 +103,13 @@ it("a registry that never names a digest is waited for only so long, and then no
   const asked = engine.registryDigest("registry.example/a:1", null, stop.signal);
   stop.abort();
   await expect(asked).rejects.toThrow();
+});
+
+it("a container that somebody else removes is waited for: until then it holds its volumes and its image", async () => {
+  let isGone = false;
+  const removal = engine.removeContainer("c").then(() => (isGone = true));
+  await engine.inspectContainer("c").catch(() => undefined);
+  expect(isGone).toBe(false);
+  removed.resolve();
+  await removal;
 });
