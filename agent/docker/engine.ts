@@ -77,7 +77,7 @@ export type Engine = {
   subnet(name: string): Promise<string>;
   /** The kernel's interfaces of Docker's default network, and of the networks of these labels. */
   bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
-  /** Removes the network unless containers still use it. */
+  /** Removes the network unless there are containers of it, running or not. */
   removeNetwork(name: string): Promise<void>;
   /** Creates the container, or takes the one of that name when its `berth.config` label is the same. */
   createContainer(spec: ContainerSpec): Promise<string>;
@@ -295,8 +295,12 @@ export function createEngine({
       return { defaultBridge: first ? bridgeOf(first) : "docker0", managed: managed.map(bridgeOf) };
     },
 
-    // 403: it has active endpoints.
-    removeNetwork: async (name) => void (await unless([403, 404, 409], docker.getNetwork(name).remove())),
+    async removeNetwork(name) {
+      // The engine itself counts those that run only: one of another job's may be about to start.
+      const users = await docker.listContainers({ all: true, filters: { network: [name] } });
+      // 403: it has active endpoints.
+      if (users.length === 0) await unless([403, 404, 409], docker.getNetwork(name).remove());
+    },
 
     async createContainer(spec) {
       for (;;) {

@@ -16,6 +16,9 @@ let hasty: Engine;
 let prints: Print;
 /** Somebody else has removed the container. */
 let removed: PromiseWithResolvers<void>;
+/** The containers there are, and what was asked. */
+let listed: object[];
+let asked: string[];
 const open = new Set<Duplex>();
 /** How many connections the engine has not seen end. */
 const held = () => [...open].filter((socket) => !socket.destroyed).length;
@@ -31,9 +34,12 @@ const frame = (text: string): Buffer => {
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
   removed = Promise.withResolvers();
+  [listed, asked] = [[], []];
   server = http.createServer((request, response) => {
     request.resume();
+    asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
     if (request.url?.includes("/distribution/")) return;
+    if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
     if (request.method === "DELETE") return void response.writeHead(409).end();
     if (request.url?.includes("/wait?condition=removed"))
       return void removed.promise.then(() => response.end());
@@ -112,4 +118,13 @@ it("a container that somebody else removes is waited for: until then it holds it
   expect(isGone).toBe(false);
   removed.resolve();
   await removal;
+});
+
+it("a network stays while there is a container of it, though none runs: one may be about to start", async () => {
+  listed = [{ Id: "c", Names: ["/c"], Labels: {}, State: "created" }];
+  await engine.removeNetwork("n");
+  expect(asked).toEqual([expect.stringMatching(/^GET .*all=true.*"network":\["n"\]/)]);
+  listed = [];
+  await engine.removeNetwork("n");
+  expect(asked.at(-1)).toBe("DELETE /networks/n");
 });
