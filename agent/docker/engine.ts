@@ -79,8 +79,11 @@ export type Engine = {
   bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
   /** Removes the network unless there are containers of it, running or not. */
   removeNetwork(name: string): Promise<void>;
-  /** Creates the container, or takes the one of that name when its `berth.config` label is the same. */
-  createContainer(spec: ContainerSpec): Promise<string>;
+  /**
+   * Creates the container, or takes the one of that name when its `berth.config` label is the same. Another one of that name
+   * goes, unless it is to be kept: then the new one has a longer name.
+   */
+  createContainer(spec: ContainerSpec, keepContainerIds?: readonly string[]): Promise<string>;
   startContainer(id: string): Promise<void>;
   stopContainer(id: string, graceSeconds: number): Promise<void>;
   removeContainer(id: string): Promise<void>;
@@ -178,6 +181,10 @@ function registryOf(reference: string): string {
 const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
 });
+
+/** dockerode puts everything into the request's address as well, where secrets are logged and what is long is refused. */
+const inBody = ({ name, ...body }: ContainerSpec) =>
+  ({ _query: { name }, _body: body }) as Docker.ContainerCreateOptions;
 
 const removalMs = 30_000;
 const executedBytesMax = 4 * 1024 * 1024;
@@ -302,15 +309,17 @@ export function createEngine({
       if (users.length === 0) await unless([403, 404, 409], docker.getNetwork(name).remove());
     },
 
-    async createContainer(spec) {
-      for (;;) {
+    async createContainer(wanted, keepContainerIds = []) {
+      for (let spec = wanted; ;) {
         try {
-          return (await docker.createContainer(spec)).id;
+          return (await docker.createContainer(inBody(spec))).id;
         } catch (error) {
           if (statusOf(error) !== 409) throw error;
           const existing = await inspectContainer(spec.name);
           if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
-          if (existing) await removeContainer(existing.id);
+          if (existing && keepContainerIds.includes(existing.id))
+            spec = { ...spec, name: `${spec.name}-${spec.Labels["berth.config"]?.slice(0, 8)}` };
+          else if (existing) await removeContainer(existing.id);
         }
       }
     },

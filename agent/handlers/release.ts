@@ -40,11 +40,13 @@ export async function release(
   const signal = AbortSignal.any([job.signal, failing.signal]);
   try {
     await ensureVolumes(host, run);
+    const serving = routedIds(host, run.siteId);
     for (let replica = 1; replica <= run.replicas; replica++) {
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
-      const there = await host.engine.createContainer(spec);
+      // What an attempt before this one put into service may have other settings by now, and serves on.
+      const there = await host.engine.createContainer(spec, serving);
       // An earlier release of the same name may be about to go.
-      const id = (await host.recall(there)) ? there : await host.engine.createContainer(spec);
+      const id = (await host.recall(there)) ? there : await host.engine.createContainer(spec, serving);
       made.push(id);
       const state = replica === 1 ? await host.engine.inspectContainer(id) : null;
       if (state) await giveVolumes(host, run, state, job);

@@ -39,6 +39,11 @@ beforeEach(async () => {
     request.resume();
     asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
     if (request.url?.includes("/distribution/")) return;
+    if (request.url?.startsWith("/containers/create"))
+      return void (request.url.endsWith("name=taken")
+        ? response.writeHead(409).end()
+        : response.writeHead(201).end('{"Id":"other"}'));
+    if (request.url === "/containers/taken/json") return void response.end(JSON.stringify(taken));
     if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
     if (request.method === "DELETE") return void response.writeHead(409).end();
     if (request.url?.includes("/wait?condition=removed"))
@@ -127,4 +132,28 @@ it("a network stays while there is a container of it, though none runs: one may 
   listed = [];
   await engine.removeNetwork("n");
   expect(asked.at(-1)).toBe("DELETE /networks/n");
+});
+
+/** As the engine tells it of a container of other settings. */
+const taken = {
+  Id: "serving",
+  Name: "/taken",
+  State: { Running: true, StartedAt: "0001-", FinishedAt: "0001-" },
+  Config: { Labels: { "berth.config": "old" } },
+  Mounts: [],
+  NetworkSettings: { Networks: {} },
+};
+
+it("a container's variables are in no request's address", async () => {
+  await engine.createContainer({ name: "c", Labels: {}, Env: ["TOKEN=secret"] });
+  expect(asked).toEqual(["POST /containers/create?name=c"]);
+});
+
+it("a container that serves is not removed for another of its name", async () => {
+  const spec = { name: "taken", Labels: { "berth.config": "newer" } };
+  expect(await engine.createContainer(spec, ["serving"])).toBe("other");
+  expect(asked.filter((one) => !one.startsWith("GET"))).toEqual([
+    "POST /containers/create?name=taken",
+    "POST /containers/create?name=taken-newer",
+  ]);
 });

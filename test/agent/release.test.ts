@@ -50,11 +50,15 @@ function hostOf(changes: Partial<Engine> = {}): Host {
   const engine = {
     imageId: () => Promise.resolve("image"),
     ensureNetwork: () => Promise.resolve(),
-    createContainer({ name, Labels }: ContainerSpec) {
+    async createContainer(spec: ContainerSpec, kept: readonly string[]): Promise<string> {
+      const { name, Labels: labels } = spec;
       const there = find(name);
-      const id = there?.id ?? `container-${++made}`;
-      if (!there) containers.push({ id, name, labels: Labels, running: false });
-      return Promise.resolve(id);
+      if (there?.labels["berth.config"] === labels["berth.config"]) return there?.id ?? "";
+      if (there && kept.includes(there.id))
+        return engine.createContainer({ ...spec, name: `${name}+` }, kept);
+      if (there) await engine.removeContainer(there.id);
+      containers.push({ id: `container-${++made}`, name, labels, running: false });
+      return `container-${made}`;
     },
     startContainer: (id: string) => Promise.resolve(void Object.assign(find(id) ?? {}, { running: true })),
     stopContainer: (id: string) => Promise.resolve(void Object.assign(find(id) ?? {}, { running: false })),
@@ -147,4 +151,16 @@ it("a volume's old writer runs again though the engine was away when the new ver
   expect(refusals).toBeLessThan(0);
   expect(servingContainers()).toMatchObject([{ running: true }]);
   expect(containers).toHaveLength(1);
+});
+
+it("what serves since an attempt that could not say so serves on while the next one has other settings", async () => {
+  const host = hostOf();
+  const again = jobRun({ jobId: "job_restarted" });
+  await restartSite(host, { run: run(), deploymentId }, again);
+  const before = servingContainers();
+  Object.assign(host.engine, { startContainer: () => Promise.reject(new Error("no such user")) });
+  const env = [{ key: "A", value: "new", scope: "runtime", secret: false } as const];
+  await expect(restartSite(host, { run: { ...run(), env }, deploymentId }, again)).rejects.toThrow(/user/);
+  expect(servingContainers()).toEqual(before);
+  expect(before).toMatchObject([{ running: true }]);
 });
