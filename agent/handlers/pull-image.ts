@@ -79,6 +79,12 @@ async function pullPinned(
 }
 
 function refusalOf({ reference, login }: ImageSource, said: string): string {
+  if (/no matching manifest|no match for platform|does not match the specified platform/i.test(said))
+    return `The image ${reference} is not made for this host's processor: build it for linux/${platforms[process.arch] ?? process.arch}, too.`;
+  if (/toomanyrequests|too many requests|rate limit|\b429\b/i.test(said))
+    return `The registry of ${reference} takes no more requests from this host for now: try again later, or set registryUsername and registryPassword.`;
+  if (/no space left on device/i.test(said))
+    return `This host has too little free disk for the image ${reference}: try again later, use a smaller one, or ask the operator to make room.`;
   if (/unauthorized|denied|forbidden|basic auth|authentication required|\b40[13]\b/i.test(said))
     return login === null
       ? `The image ${reference} is private, or it does not exist: check its name, or set registryUsername and registryPassword.`
@@ -87,3 +93,6 @@ function refusalOf({ reference, login }: ImageSource, said: string): string {
     return `The image ${reference} does not exist: check its name and tag.`;
   return `The image ${reference} could not be pulled: its registry could not be reached. Check the name, or try again later.`;
 }
+
+/** As images name them. */
+const platforms: Partial<Record<string, string>> = { x64: "amd64", arm: "arm/v7" };

@@ -7,6 +7,7 @@ import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
 import { log } from "../log.ts";
 import { exitReason, waitUntilHealthy } from "./probe.ts";
+import { refusalOf } from "./refusal.ts";
 import { readdress } from "./sweep.ts";
 import { ensureVolumes, giveVolumes } from "./volumes.ts";
 
@@ -73,7 +74,7 @@ export async function release(
     await restore(host, run.siteId, made, stopped).catch((left: unknown) =>
       log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
     );
-    throw error;
+    throw refusalOf(error);
   }
 }
 

@@ -181,6 +181,17 @@ describe("an image of a registry", () => {
     ["no basic auth credentials", null, /set registryUsername and registryPassword/],
     ["manifest unknown: manifest unknown", login, /does not exist/],
     ["connect: connection refused", null, /could not be reached/],
+    [
+      "no matching manifest for linux/amd64 in the manifest list entries",
+      null,
+      /not made for this host's processor: build it for linux\/\w+/,
+    ],
+    [
+      "toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading",
+      null,
+      /takes no more requests from this host for now/,
+    ],
+    ["write /var/lib/docker/tmp/GetImageBlob1: no space left on device", null, /too little free disk/],
   ])("that cannot be had says why: %s", async (said, given, reason) => {
     await expect(pull(hostWith({}, new Error(said)), source({ login: given }))).rejects.toThrow(reason);
   });

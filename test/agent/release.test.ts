@@ -9,7 +9,7 @@ import { restartSite } from "../../agent/handlers/restart-site.ts";
 import { openRetirement } from "../../agent/handlers/retire.ts";
 import { startSite } from "../../agent/handlers/start-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
-import type { Host, Ingress, Target } from "../../agent/host.ts";
+import { JobError, type Host, type Ingress, type Target } from "../../agent/host.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { jobRun } from "../support/job-run.ts";
@@ -163,4 +163,24 @@ it("what serves since an attempt that could not say so serves on while the next 
   await expect(restartSite(host, { run: { ...run(), env }, deploymentId }, again)).rejects.toThrow(/user/);
   expect(servingContainers()).toEqual(before);
   expect(before).toMatchObject([{ running: true }]);
+});
+
+it.each([
+  ["createContainer", "No command specified", /set startCommand, or add CMD/],
+  [
+    "startContainer",
+    "unable to find user app: no matching entries in passwd file",
+    /The image has no user app: mend USER/,
+  ],
+  ["startContainer", "Cannot mkdir: /etc/hostname is not a directory", /mend WORKDIR/],
+  [
+    "startContainer",
+    "lstat /var/lib/docker/overlay2/1/merged/a: not a directory",
+    /^(?!.*overlay2).*the volume's mountPath/,
+  ],
+] as const)("what the engine refuses at %s for the image's sake is told: %s", async (step, said, told) => {
+  const host = hostOf({ [step]: () => Promise.reject(new Error(`(HTTP code 500) ${said}`)) });
+  const error: unknown = await startSite(host, { run: run(), deploymentId }, jobRun()).catch((one) => one);
+  expect(error).toBeInstanceOf(JobError);
+  expect((error as JobError).message).toMatch(told);
 });
