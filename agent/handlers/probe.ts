@@ -3,7 +3,9 @@ import net from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
+import { secretsIn } from "../docker/specs.ts";
 import { JobError } from "../host.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 
 export type Probe = { address: string; port: number; path: string | null };
 
@@ -98,8 +100,10 @@ export async function exitReason(
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   if (state?.oomKilled)
     return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
-  const said =
-    lines.length > 0 ? ` Its last lines: ${lines.join(" | ").slice(-1500)}` : " It printed nothing.";
+  // Before they are cut: half a secret is known to nobody.
+  const redact = redactor(state ? secretsIn(state) : []);
+  const shown = lines.map((line) => redact(printable(line))).join(" | ");
+  const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
   return `The app exited with code ${exitCode} after ${seconds} s: mend it or its start command.${said}`;
 }
 

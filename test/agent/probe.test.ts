@@ -1,7 +1,7 @@
 import net, { type AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import type { ContainerState, Engine } from "../../agent/docker/engine.ts";
-import { waitUntilHealthy } from "../../agent/handlers/probe.ts";
+import { exitReason, waitUntilHealthy } from "../../agent/handlers/probe.ts";
 
 const engine = { waitForExit: () => new Promise(() => undefined) } as unknown as Engine;
 const container = { id: "c1", pid: process.pid } as ContainerState;
@@ -46,4 +46,16 @@ it("of an answer that never ends only its status is read", async () => {
   });
   await expect(asked).rejects.toThrow(/\/health did not succeed within 1 s \(it answers 500\)/);
   expect(openAtMost).toBeLessThan(5);
+});
+
+it("no part of a secret is in the last lines of an app that exited, wherever they are cut", async () => {
+  const secret = "first-half/second-half";
+  const found = {
+    inspectContainer: () =>
+      Promise.resolve({ env: [`TOKEN=${secret}`], labels: { "berth.secrets": "TOKEN" }, oomKilled: false }),
+    lastLines: () => Promise.resolve([`${secret}${"x".repeat(1490)}`]),
+  } as unknown as Engine;
+  const reason = await exitReason(found, "c1", 1, performance.now());
+  expect(reason).toContain("xxx");
+  expect(reason).not.toContain("half");
 });
