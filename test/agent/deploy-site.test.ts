@@ -66,6 +66,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     imageRepository: () => "berth-site/x",
     isolation: { demand: () => Promise.resolve() },
     ingress: {
+      current: () => null,
       route: (_: string, _names: string[], targets: Target[]) => Promise.resolve(void (served = targets)),
     },
     retire: () => undefined,

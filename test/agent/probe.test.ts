@@ -6,26 +6,27 @@ import { exitReason, waitUntilHealthy } from "../../agent/handlers/probe.ts";
 const engine = { waitForExit: () => new Promise(() => undefined) } as unknown as Engine;
 const container = { id: "c1", pid: process.pid } as ContainerState;
 
-let server: net.Server;
+let server: net.Server | undefined;
 const sockets = new Set<net.Socket>();
 let openAtMost: number;
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
-  server.close();
+  server?.close();
 });
 
 /** An app that does this with each connection, asked for /health for a second. */
 async function ask(answer: (socket: net.Socket) => void): Promise<void> {
   openAtMost = 0;
-  server = net.createServer((socket) => {
+  const own = net.createServer((socket) => {
     sockets.add(socket);
     openAtMost = Math.max(openAtMost, sockets.size);
     socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
     socket.resume();
     answer(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
-  const probe = { address: "127.0.0.1", port: (server.address() as AddressInfo).port, path: "/health" };
+  server = own;
+  await new Promise<void>((resolve) => own.listen(0, "0.0.0.0", resolve));
+  const probe = { address: "127.0.0.1", port: (own.address() as AddressInfo).port, path: "/health" };
   await waitUntilHealthy(engine, container, probe, 1, new AbortController().signal);
 }
 
