@@ -6,6 +6,7 @@ import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
 import { log } from "../log.ts";
+import { handOver } from "./hand-over.ts";
 import { exitReason, waitUntilHealthy } from "./probe.ts";
 import { refusalOf } from "./refusal.ts";
 import { readdress } from "./sweep.ts";
@@ -21,7 +22,19 @@ export type Released = { startMs: number; swapMs: number };
  * New containers first, traffic second, old ones last: whatever fails before the swap leaves the old ones serving. Only a
  * volume that one container at a time writes to is handed over: the old one stops first, and runs again when the new one fails.
  */
-export async function release(
+export function release(
+  host: Host,
+  run: RunSpec,
+  deploymentId: string,
+  image: string,
+  name: string,
+  job: JobRun,
+): Promise<Released> {
+  const swap = () => swapTo(host, run, deploymentId, image, name, job);
+  return run.volumes.length > 0 ? handOver(run.siteId, swap) : swap();
+}
+
+async function swapTo(
   host: Host,
   run: RunSpec,
   deploymentId: string,

@@ -5,6 +5,7 @@ import type { ContainerSummary } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host, Target } from "../host.ts";
 import { log } from "../log.ts";
+import { isHandingOver } from "./hand-over.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -15,8 +16,7 @@ import { log } from "../log.ts";
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
   for (const name of await readdir(host.workDirectory))
     await rm(join(host.workDirectory, name), { recursive: true, force: true });
-  for (const siteId of host.ingress.sites())
-    for (const { containerId } of routedTo(host, siteId)) await revive(host, siteId, containerId);
+  await reviveSites(host);
   for (const container of await host.engine.listContainers({ "berth.agent": host.agentId }))
     await sweepContainer(host, container, out).catch((error) =>
       log("error", "A container was not swept", { id: container.id, error }),
@@ -25,18 +25,15 @@ export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): P
 
 async function sweepContainer(
   host: Host,
-  { id, labels, running }: ContainerSummary,
+  container: ContainerSummary,
   out: ReadonlySet<string>,
 ): Promise<void> {
+  const { id, labels, running } = container;
   // What made or proved a backup ended with the agent that watched over it.
   if (labels["berth.copy"]) return host.engine.removeContainer(id);
   if (labels["berth.database"] && running)
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
-  // A stopped database has no container.
-  if (labels["berth.database"] && !running && !out.has(labels["berth.database"]))
-    await host.engine
-      .startContainer(id)
-      .catch((error) => log("error", "A database was not started", { id, error }));
+  await reviveDatabase(host, container, out);
   const siteId = labels["berth.site"];
   if (!siteId) return;
   const routed = host.ingress.current(siteId);
@@ -45,6 +42,35 @@ async function sweepContainer(
   // An old version still ends what it began.
   if (routed && running && host.goOnRetiring(id)) return;
   await host.engine.removeContainer(id);
+}
+
+/**
+ * The engine is there again: sites in service and databases that ended with it run again, as not every engine starts all of
+ * them by itself. What jobs are making is theirs.
+ */
+export async function reviveServing(host: Host, out: ReadonlySet<string>): Promise<void> {
+  await reviveSites(host);
+  for (const container of await host.engine.listContainers({ "berth.agent": host.agentId }))
+    await reviveDatabase(host, container, out);
+}
+
+async function reviveSites(host: Host): Promise<void> {
+  for (const siteId of host.ingress.sites())
+    for (const { containerId } of routedTo(host, siteId))
+      if (!isHandingOver(siteId)) await revive(host, siteId, containerId);
+}
+
+/** A stopped database has no container. */
+async function reviveDatabase(
+  host: Host,
+  { id, labels, running }: ContainerSummary,
+  out: ReadonlySet<string>,
+): Promise<void> {
+  const databaseId = labels["berth.database"];
+  if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
+  await host.engine
+    .startContainer(id)
+    .catch((error) => log("error", "A database was not started", { id, error }));
 }
 
 /** A container that serves a site runs, and the ingress knows its address. */

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { databaseLabels } from "../../agent/databases/container.ts";
 import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
-import { sweep } from "../../agent/handlers/sweep.ts";
+import { handOver } from "../../agent/handlers/hand-over.ts";
+import { reviveServing, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { runSpec } from "../support/run-spec.ts";
@@ -30,7 +31,12 @@ beforeEach(() => void (workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"
 afterEach(() => rmSync(workDirectory, { recursive: true }));
 
 /** Sweeps a host of these containers, of which `serving` is in service. The engine refuses to start or remove some. */
-async function swept(containers: Container[], serving: string | null = null, refused: string[] = []) {
+async function swept(
+  containers: Container[],
+  serving: string | null = null,
+  refused: string[] = [],
+  work: (host: Host) => Promise<void> = sweep,
+) {
   const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
   const note = (list: string[]) => (id: string) =>
     refused.includes(id)
@@ -57,7 +63,7 @@ async function swept(containers: Container[], serving: string | null = null, ref
       removeContainer: note(done.removed),
     },
   };
-  await sweep(host as unknown as Host);
+  await work(host as unknown as Host);
   return done;
 }
 
@@ -89,5 +95,27 @@ describe("an agent that starts", () => {
       ["site", "left"],
     );
     expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
+  });
+});
+
+describe("an agent whose engine is there again", () => {
+  const labels = databaseLabels("agent", databaseId, accountId);
+  const containers = [
+    { id: "site", labels: ofSite(), running: false },
+    { id: "being made", labels: ofSite(), running: false },
+    { id: "command", labels: ofCommand(), running: false },
+    { id: "database", labels, running: false },
+  ];
+
+  it("starts what serves and ended with it, and leaves what jobs are about", async () => {
+    const done = await swept(containers, "site", [], (host) => reviveServing(host, new Set()));
+    expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"] });
+  });
+
+  it("starts neither a database that is out nor a version that hands over its volume", async () => {
+    const done = await swept(containers, "site", [], (host) =>
+      handOver(siteId, () => reviveServing(host, new Set([databaseId]))),
+    );
+    expect(done).toEqual({ executed: [], removed: [], started: [] });
   });
 });
