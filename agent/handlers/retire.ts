@@ -6,6 +6,10 @@ import type { Host } from "../host.ts";
 import type { Records } from "../running/records.ts";
 import { stopGraceSeconds } from "./release.ts";
 
+/** After the longest drain, a container is tried to be removed for so long, so often. */
+const removeMs = 10 * 60_000;
+const againMs = 1000;
+
 /** A container that is about to be removed: what calls it back, and whether it was removed after all. */
 type Leaving = { back: AbortController; removed: Promise<boolean> };
 
@@ -63,17 +67,22 @@ export function openRetirement(options: {
 
   /** @returns false: it was called back before. */
   async function remove(id: string, until: Date, signal: AbortSignal): Promise<boolean> {
-    try {
-      // The clock may have been set meanwhile.
-      await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())), signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
-    if (signal.aborted) return false;
-    await engine.stopContainer(id, stopGraceSeconds);
-    await engine.removeContainer(id);
-    note(() => drains.drained(id));
-    return true;
+    const began = performance.now();
+    for (;;)
+      try {
+        // The clock may have been set meanwhile.
+        await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())), signal);
+        if (signal.aborted) return false;
+        await engine.stopContainer(id, stopGraceSeconds);
+        await engine.removeContainer(id);
+        note(() => drains.drained(id));
+        return true;
+      } catch (error) {
+        if (signal.aborted) return false;
+        // The engine may be away for a while; what is not removed then runs on beside what serves.
+        if (performance.now() - began > drainMaxMs + removeMs) throw error;
+        await delay(againMs);
+      }
   }
 
   function leave(id: string, until: Date): Promise<boolean> {
