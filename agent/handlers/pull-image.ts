@@ -28,7 +28,7 @@ export async function pullImage(
     return { ...made, imageDigest: local, imageId: local, buildMs: tookMs() };
   }
   job.log(`It is ${imageDigest}.`);
-  const imageId = await pullPinned(host.engine, source, imageDigest, tag, job);
+  const imageId = await pullPinned(host, source, imageDigest, tag, job);
   return { ...made, imageDigest, imageId, buildMs: tookMs() };
 }
 
@@ -50,7 +50,7 @@ async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promi
  * `FROM` of that name would find a private image here.
  */
 async function pullPinned(
-  engine: Engine,
+  { engine, buildRoom }: Host,
   source: ImageSource,
   digest: string,
   tag: (id: string) => Promise<void>,
@@ -60,11 +60,16 @@ async function pullPinned(
   const wasHere = (await engine.imageId(pinned)) !== null;
   // Another deployment of the same image may take the name away in between.
   for (let attempt = 1; attempt <= 3; attempt++) {
+    const room = await buildRoom.receive();
     try {
-      await engine.pullImage(pinned, source.login, job.signal);
+      await engine.pullImage(pinned, source.login, AbortSignal.any([job.signal, room.signal]));
     } catch (error) {
       job.signal.throwIfAborted();
+      // A few megabytes of layers may unpack to anything.
+      room.signal.throwIfAborted();
       throw new JobError(refusalOf(source, String(error)), { cause: error });
+    } finally {
+      room.end();
     }
     const id = await engine.imageId(pinned);
     if (id === null) continue;
