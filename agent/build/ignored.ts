@@ -48,7 +48,7 @@ function ruleOf(line: string): Rule[] {
 const exactly = (character: string): Part => ({ kind: "character", isIt: (other) => other === character });
 
 function partsOf(pattern: string): Part[] {
-  const characters = [...pattern];
+  const characters = Array.from(pattern);
   const parts: Part[] = [];
   for (let at = 0; at < characters.length; at++) {
     const character = characters[at] ?? "";

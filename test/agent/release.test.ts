@@ -135,13 +135,12 @@ it("a volume's old writer runs again though the engine was away when the new ver
   const host = hostOf({ ensureVolume: () => Promise.resolve(), readFiles: () => Promise.resolve(null) });
   const { engine } = host;
   await startSite(host, { run: withVolume(), deploymentId }, jobRun());
-  const { startContainer, removeContainer } = engine;
+  const there = { ...engine };
   let refusals = 3;
-  const away =
-    <T>(work: (id: string) => Promise<T>) =>
-    (id: string) =>
-      refusals-- > 0 ? Promise.reject(new Error("connect ECONNREFUSED /var/run/docker.sock")) : work(id);
-  Object.assign(engine, { startContainer: away(startContainer), removeContainer: away(removeContainer) });
+  const away = (work: (id: string) => Promise<void>) => (id: string) =>
+    refusals-- > 0 ? Promise.reject(new Error("connect ECONNREFUSED /var/run/docker.sock")) : work(id);
+  engine.startContainer = away((id) => there.startContainer(id));
+  engine.removeContainer = away((id) => there.removeContainer(id));
   const restarted = restartSite(
     host,
     { run: withVolume(), deploymentId },

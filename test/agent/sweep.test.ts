@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { databaseLabels } from "../../agent/databases/container.ts";
 import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
+import { adoptCommands } from "../../agent/handlers/adopt-commands.ts";
 import { handOver } from "../../agent/handlers/hand-over.ts";
 import { reviveServing, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host } from "../../agent/host.ts";
+import type { Journal } from "../../agent/journal.ts";
+import type { Adopted, Runner } from "../../agent/runner.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { runSpec } from "../support/run-spec.ts";
 
@@ -118,4 +121,25 @@ describe("an agent whose engine is there again", () => {
     );
     expect(done).toEqual({ executed: [], removed: [], started: [] });
   });
+});
+
+it("an agent that starts goes on with commands though one of their containers cannot be removed", async () => {
+  const container = (n: number, jobId: string) => ({
+    id: `c${n}`,
+    name: `berth-${formatId("command", n, new Uint8Array(10))}`,
+    labels: { "berth.command": formatId("command", n, new Uint8Array(10)), "berth.job": jobId },
+    env: [],
+  });
+  const engine = {
+    listContainers: () => Promise.resolve([container(1, "reported"), container(2, "open")]),
+    inspectContainer: (id: string) => Promise.resolve(container(Number(id.slice(1)), "")),
+    removeContainer: () => Promise.reject(new Error("device or resource busy")),
+  };
+  const adopted: string[] = [];
+  await adoptCommands(
+    { agentId: "agent", engine } as unknown as Host,
+    { unacknowledged: () => [{ jobId: "reported" }] } as unknown as Journal,
+    { adopt: ({ jobId }: Adopted) => adopted.push(jobId) } as unknown as Runner,
+  );
+  expect(adopted).toEqual(["open"]);
 });
