@@ -1,7 +1,9 @@
 import Docker from "dockerode";
+import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable, type Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
+import { freeSubnet, routedSubnets } from "./subnets.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
 export type ContainerState = {
@@ -253,6 +255,17 @@ export function createEngine({
     return { exec, stream: await exec.start({ ...abortSignal, hijack: true, stdin: true }) };
   }
 
+  async function unusedSubnet(): Promise<string> {
+    const networks = await docker.listNetworks();
+    const ofNetworks = networks.flatMap(
+      ({ IPAM }) => IPAM?.Config?.flatMap(({ Subnet }) => Subnet ?? []) ?? [],
+    );
+    const routes = await readFile("/proc/net/route", "utf8").catch(() => "");
+    const subnet = freeSubnet([...ofNetworks, ...routedSubnets(routes)]);
+    if (subnet === null) throw new Error("No private subnet is free on this host for another network");
+    return subnet;
+  }
+
   const removeContainer = async (id: string) => {
     try {
       await docker.getContainer(id).remove({ force: true, v: true });
@@ -271,18 +284,22 @@ export function createEngine({
     ping: async () => void (await docker.ping()),
 
     async ensureNetwork(name, bridge, labels) {
-      const found = await unless([404], docker.getNetwork(name).inspect());
-      if (!found)
-        await unless(
-          [409],
-          docker.createNetwork({
-            Name: name,
-            Driver: "bridge",
-            CheckDuplicate: true,
-            Labels: labels,
-            Options: { [bridgeOption]: bridge },
-          }),
-        );
+      if (await unless([404], docker.getNetwork(name).inspect())) return;
+      const wanted = {
+        Name: name,
+        Driver: "bridge",
+        CheckDuplicate: true,
+        Labels: labels,
+        Options: { [bridgeOption]: bridge },
+      };
+      for (let attempt = 1; ; attempt++)
+        try {
+          const IPAM = attempt === 1 ? undefined : { Config: [{ Subnet: await unusedSubnet() }] };
+          return void (await unless([409], docker.createNetwork({ ...wanted, ...(IPAM && { IPAM }) })));
+        } catch (error) {
+          // The engine's own pools have room for thirty networks, and another job may take the same subnet meanwhile.
+          if (attempt > 5 || !/address pools?\b|[Pp]ool overlaps/.test(String(error))) throw error;
+        }
     },
 
     async subnet(name) {

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import type { Duplex } from "node:stream";
+import { json } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+import { freeSubnet, routedSubnets } from "../../agent/docker/subnets.ts";
 
 /** Writes what a program prints, as the engine's API frames it. */
 type Print = (stream: Duplex) => void;
@@ -16,6 +18,8 @@ let hasty: Engine;
 let prints: Print;
 /** Somebody else has removed the container. */
 let removed: PromiseWithResolvers<void>;
+/** What a network was asked for with. */
+let subnets: (string | null)[];
 /** The containers there are, and what was asked. */
 let listed: object[];
 let asked: string[];
@@ -34,11 +38,23 @@ const frame = (text: string): Buffer => {
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
   removed = Promise.withResolvers();
-  [listed, asked] = [[], []];
+  [listed, asked, subnets] = [[], [], []];
   server = http.createServer((request, response) => {
-    request.resume();
+    if (!request.url?.startsWith("/networks/create")) request.resume();
     asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
     if (request.url?.includes("/distribution/")) return;
+    if (request.url === "/networks/n") return void response.writeHead(404).end();
+    if (request.url === "/networks") return void response.end(JSON.stringify(networks));
+    if (request.url?.startsWith("/networks/create")) {
+      void json(request).then((body) => {
+        const { IPAM } = body as { IPAM?: { Config: { Subnet: string }[] } };
+        subnets.push(IPAM?.Config[0]?.Subnet ?? null);
+        const said = "could not find an available, non-overlapping IPv4 address pool among the defaults";
+        if (IPAM) response.writeHead(201).end('{"Id":"n"}');
+        else response.writeHead(404).end(JSON.stringify({ message: said }));
+      });
+      return;
+    }
     if (request.url?.startsWith("/containers/create"))
       return void (request.url.endsWith("name=taken")
         ? response.writeHead(409).end()
@@ -156,4 +172,28 @@ it("a container that serves is not removed for another of its name", async () =>
     "POST /containers/create?name=taken",
     "POST /containers/create?name=taken-newer",
   ]);
+});
+
+const networks = [
+  { Name: "bridge", IPAM: { Config: [{ Subnet: "172.17.0.0/16" }] } },
+  { Name: "other", IPAM: { Config: [{ Subnet: "172.16.0.0/23" }, { Subnet: "fd00::/64" }] } },
+  { Name: "host", IPAM: { Config: null } },
+];
+
+it("there are more networks than the engine's own pools have room for", async () => {
+  await engine.ensureNetwork("n", "bridge", {});
+  expect(subnets).toEqual([null, expect.stringMatching(/^172\.(?:1[6-9]|2\d|3[01])\.\d+\.0\/24$/)]);
+  expect(subnets).not.toContain("172.16.0.0/24");
+});
+
+it("a subnet is free that overlaps neither a network nor a route of the host", () => {
+  expect(freeSubnet([])).toBe("172.16.0.0/24");
+  expect(freeSubnet(["172.16.0.0/23", "172.16.2.128/25", "10.0.0.0/8"])).toBe("172.16.3.0/24");
+  expect(freeSubnet(["172.16.0.0/16"])).toBe("172.17.0.0/24");
+  expect(freeSubnet(["172.16.0.0/12"])).toBeNull();
+  const routes =
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n" +
+    "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n" +
+    "eth0\t000010AC\t00000000\t0001\t0\t0\t0\t00F0FFFF\t0\t0\t0\n";
+  expect(routedSubnets(routes)).toEqual(["172.16.0.0/20"]);
 });
