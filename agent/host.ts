@@ -71,6 +71,8 @@ export type Host = {
   settings: HostSettings;
   /** Removes the site's containers but these, once what they began has had time to end. */
   retire(siteId: string, keepContainerIds: readonly string[]): void;
+  /** It is to serve again, and is not removed; false: it was at that moment. */
+  recall(containerId: string): Promise<boolean>;
   /** So does this agent with one that the agent before it was about to; false where it was not, or its time is over. */
   goOnRetiring(containerId: string): boolean;
   /** Resolves when nothing is being removed that way any more. */

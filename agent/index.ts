@@ -14,7 +14,7 @@ import { createEngine, type Engine } from "./docker/engine.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
-import { readdress, sweep } from "./handlers/sweep.ts";
+import { readdress, reviveServing, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
@@ -129,6 +129,14 @@ const desk = new Desk({
     signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
   },
 });
+async function reviveAll(): Promise<void> {
+  try {
+    await reviveServing(host, await databasesStillOut({ engine, records }));
+  } catch (error) {
+    log("error", "What ended with the engine may not run again", { error });
+  }
+}
+let isBack = false;
 let readdressed = Promise.resolve();
 const readdressNext = (siteId: string, containerId: string): void => {
   readdressed = readdressed
@@ -156,7 +164,9 @@ watchSites(
     onConnect() {
       databases.changed();
       // An engine that was restarted has written its own rules anew.
-      void isolation.refresh();
+      const isSafe = isolation.refresh();
+      if (isBack) void isSafe.then(reviveAll);
+      isBack = true;
     },
     onCrash: (crash) => desk.crashed(crash),
     onDatabaseOut: (crash) => desk.crashed(crash),

@@ -1,7 +1,9 @@
+import type { SQLInputValue, StatementSync } from "node:sqlite";
 import type { FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { LogPosition } from "./log-outbox.ts";
 import { openDatabase } from "./database.ts";
+import { log } from "./log.ts";
 
 const schema = `PRAGMA synchronous = FULL;
   CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, kind TEXT NOT NULL, report TEXT) STRICT;
@@ -31,6 +33,16 @@ export type Journal = {
   close(): void;
 };
 
+/** The rows changed; null: nothing was written. */
+function written(statement: StatementSync, ...values: SQLInputValue[]): number | null {
+  try {
+    return Number(statement.run(...values).changes);
+  } catch (error) {
+    log("error", "The journal cannot be written; it is kept in memory", { error });
+    return null;
+  }
+}
+
 export function openJournal(file: string): Journal {
   const db = openDatabase(file, schema);
   const accept = db.prepare(
@@ -45,19 +57,44 @@ export function openJournal(file: string): Journal {
   );
   const position = db.prepare("SELECT seq, at, printed_bytes AS printedBytes FROM logs WHERE job_id = ?");
   const over = db.prepare("DELETE FROM logs WHERE job_id = ?");
+  const known = db.prepare("SELECT attempt FROM jobs WHERE job_id = ?");
+  /** What could not be written, as the disk is full: the host works on, and only an end of the agent loses it. */
+  const unwritten = new Map<string, { attempt: number; report: Report | null }>();
+  const attemptOf = (jobId: string): number => Number(known.get(jobId)?.["attempt"] ?? 0);
   // What the last process had begun is offered anew by the control plane, as a higher attempt.
   db.exec(
     `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
   );
   return {
-    accept: ({ jobId, attempt }, kind) => Number(accept.run(jobId, attempt, kind).changes) > 0,
-    finish: (report) => void finish.run(JSON.stringify(report), report.jobId, report.attempt),
-    forget: ({ jobId, attempt }) => {
-      forget.run(jobId, attempt);
-      over.run(jobId);
+    accept({ jobId, attempt }, kind) {
+      if ((unwritten.get(jobId)?.attempt ?? 0) >= attempt) return false;
+      const changes = written(accept, jobId, attempt, kind);
+      if (changes !== null) unwritten.delete(jobId);
+      else if (attemptOf(jobId) >= attempt) return false;
+      else unwritten.set(jobId, { attempt, report: null });
+      return changes !== 0;
     },
-    unacknowledged: () => reports.all().map(({ report }) => JSON.parse(String(report)) as Report),
-    delivered: (jobId, { seq, at, printedBytes }) => void delivered.run(jobId, seq, at, printedBytes),
+    finish(report) {
+      const { jobId, attempt } = report;
+      const held = unwritten.get(jobId);
+      if (held?.attempt === attempt) held.report = report;
+      else if (
+        written(finish, JSON.stringify(report), jobId, attempt) === null &&
+        attemptOf(jobId) === attempt
+      )
+        unwritten.set(jobId, { attempt, report });
+    },
+    forget({ jobId, attempt }) {
+      const held = unwritten.get(jobId);
+      if (held && held.attempt <= attempt) held.report = null;
+      written(forget, jobId, attempt);
+      written(over, jobId);
+    },
+    unacknowledged: () => [
+      ...reports.all().map(({ report }) => JSON.parse(String(report)) as Report),
+      ...[...unwritten.values()].flatMap(({ report }) => report ?? []),
+    ],
+    delivered: (jobId, { seq, at, printedBytes }) => void written(delivered, jobId, seq, at, printedBytes),
     deliveredUntil: (jobId) => (position.get(jobId) as LogPosition | undefined) ?? null,
     close: () => db.close(),
   };

@@ -1,11 +1,12 @@
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
-import { admin, identifier, psqlCommand } from "../databases/postgresql.ts";
+import { admin, identifier, ownOptions, psqlCommand } from "../databases/postgresql.ts";
 import type { Copier, Server } from "./copier.ts";
 import { demandSuccess, feed } from "./copier.ts";
 import { Session } from "./session.ts";
 import { strayMark } from "./strays.ts";
 
-const env = [strayMark, "PGOPTIONS=-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"];
+const noTimeouts = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+const env = [strayMark, `PGOPTIONS=${noTimeouts} ${ownOptions}`];
 
 const open = async ({ engine, id, spec }: Server): Promise<Session> =>
   new Session(
@@ -112,8 +113,11 @@ export const postgresql: Copier = {
   async copy(server, take) {
     const session = await open(server);
     try {
-      // A restore by the owner may not say anything about Berth's own extension.
-      await session.ask("COMMENT ON EXTENSION pg_stat_statements IS NULL;");
+      // A restore by the owner may not say anything about Berth's own extension, which may have gone with its schema.
+      await session.ask(
+        `DO $$ BEGIN IF EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_stat_statements') THEN
+          COMMENT ON EXTENSION pg_stat_statements IS NULL; END IF; END $$;`,
+      );
       await session.ask(begin);
       const [snapshot = ""] = await session.ask("SELECT pg_export_snapshot();");
       const names = parsed<Name>(await session.ask(listCounters));
@@ -181,7 +185,7 @@ export const postgresql: Copier = {
         "--no-privileges",
         "--exit-on-error",
       ],
-      env,
+      env: [strayMark, `PGOPTIONS=${noTimeouts}`],
     });
     await feed("pg_restore", restore, bytes);
   },

@@ -11,6 +11,11 @@ export type Tally = { files: number; bytes: number };
 /** A file that Git LFS keeps, as the repository names it. */
 export type Pointer = { path: string; oid: string; size: number };
 
+export const tooMany = (files: number): JobError =>
+  new JobError(`The repository has more than ${files} files: leave out what can be generated or installed.`);
+export const tooLarge = (megabytes: number): JobError =>
+  new JobError(`The repository is larger than ${megabytes} MB: make it smaller.`);
+
 const lfsPointer = "version https://git-lfs.github.com/spec/";
 const wholePointer =
   /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,15})\n$/;
@@ -26,7 +31,7 @@ export async function checkSource(
   tally: Tally = { files: 0, bytes: 0 },
 ): Promise<Pointer[]> {
   const modules = (await readOwn(folder, ".gitmodules")) ?? "";
-  if (!wanted.submodules && /^\s*\[submodule /m.test(modules))
+  if (!wanted.submodules && /^[ \t]*\[submodule /m.test(modules))
     throw new JobError(
       "The repository has Git submodules: have them fetched with the setting submodules, or put their files into the repository.",
     );
@@ -39,10 +44,7 @@ export async function checkSource(
       if (next === folder && entry.name === ".git") continue;
       const path = join(next, entry.name);
       if (entry.isDirectory()) pending.push(path);
-      if (++tally.files > limits.files)
-        throw new JobError(
-          `The repository has more than ${limits.files} files: leave out what can be generated or installed.`,
-        );
+      if (++tally.files > limits.files) throw tooMany(limits.files);
       if (!entry.isFile()) continue;
       const { size } = await lstat(path);
       tally.bytes += size;
@@ -58,8 +60,7 @@ export async function checkSource(
         pointers.push({ path: name, oid, size: Number(length) });
         tally.bytes += Number(length);
       }
-      if (tally.bytes > limits.megabytes * 1024 * 1024)
-        throw new JobError(`The repository is larger than ${limits.megabytes} MB: make it smaller.`);
+      if (tally.bytes > limits.megabytes * 1024 * 1024) throw tooLarge(limits.megabytes);
     }
   }
   return pointers;

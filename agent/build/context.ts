@@ -1,8 +1,9 @@
-import dockerignore from "@balena/dockerignore";
+import { lstatSync } from "node:fs";
 import { sep } from "node:path";
 import type { Readable } from "node:stream";
 import tar from "tar-fs";
 import tarStream from "tar-stream";
+import { ignoredBy } from "./ignored.ts";
 import { readOwn } from "./read-own.ts";
 
 /**
@@ -14,8 +15,7 @@ export async function packContext(
   dockerfile: { name: string; text: string },
   below: string | null,
 ): Promise<Readable> {
-  const ignoreText = (await readOwn(folder, ".dockerignore")) ?? "";
-  const ignored = dockerignore({ ignorecase: false }).add(ignoreText);
+  const isIgnored = ignoredBy((await readOwn(folder, ".dockerignore")) ?? "");
   return tar.pack(folder, {
     dereference: false,
     finalize: false,
@@ -27,7 +27,7 @@ export async function packContext(
       if (name === "") return false;
       if (name === ".git" || name.startsWith(".git/") || (below === null && name === dockerfile.name))
         return true;
-      return ignoreText !== "" && ignored.ignores(name);
+      return isIgnored(name, () => lstatSync(path).isDirectory());
     },
     map: (header) => ({
       ...header,

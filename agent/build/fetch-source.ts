@@ -2,7 +2,8 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { JobError, type HostSettings } from "../host.ts";
 import { publicAddressOf } from "./address.ts";
-import { git, gitEnvironment, gitOptions, maxMegabytes } from "./git.ts";
+import { sourceLimits, tooLarge, tooMany, type SourceLimits } from "./check-source.ts";
+import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes } from "./git.ts";
 
 export type GitSource = {
   address: string;
@@ -54,13 +55,16 @@ export async function fetchSource(
   folder: string,
   settings: HostSettings,
   signal: AbortSignal,
+  limits: SourceLimits = sourceLimits,
 ): Promise<void> {
   const home = `${folder}.home`;
   const { url, env, options } = await reach(source, home, settings);
   await mkdir(home, { recursive: true });
 
-  if (source.commit !== undefined)
-    return fetchCommit(source, source.commit, url, folder, options, env, signal);
+  if (source.commit !== undefined) {
+    await fetchCommit(source, source.commit, url, folder, options, env, signal);
+    return checkOut(source, "FETCH_HEAD", folder, options, limits, signal);
+  }
   const branch = source.branch === null ? [] : ["--branch", source.branch];
   const cloned = await git(
     [
@@ -72,6 +76,7 @@ export async function fetchSource(
       "--single-branch",
       "--no-tags",
       "--no-recurse-submodules",
+      "--no-checkout",
       ...branch,
       "--",
       url,
@@ -81,6 +86,37 @@ export async function fetchSource(
     signal,
   );
   if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source));
+  await checkOut(source, "HEAD", folder, options, limits, signal);
+}
+
+/** Counted before it is written: a few kilobytes of a repository may stand for any number of files. */
+async function checkOut(
+  source: GitSource,
+  commit: "HEAD" | "FETCH_HEAD",
+  folder: string,
+  options: string[],
+  limits: SourceLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const inFolder = [...options, "-C", folder];
+  const env = gitEnvironment(`${folder}.home`, "none", null);
+  let [files, bytes, rest] = [0, 0, ""];
+  const count = (text: string): boolean => {
+    const entries = (rest + text).split("\0");
+    rest = entries.pop() ?? "";
+    files += entries.length;
+    // Mode, type, object and size, then the path.
+    for (const entry of entries) bytes += Number(/^\d+ blob \w+ +(\d+)\t/.exec(entry)?.[1] ?? 0);
+    return files <= limits.files && bytes <= limits.megabytes * 1024 * 1024;
+  };
+  const listed = await git([...inFolder, "ls-tree", "-r", "-l", "-z", commit], env, signal, count);
+  if (files > limits.files) throw tooMany(limits.files);
+  if (bytes > limits.megabytes * 1024 * 1024) throw tooLarge(limits.megabytes);
+  // Nothing was pushed yet, which is told later.
+  if (/Not a valid object name/.test(listed.stderr)) return;
+  if (listed.code !== 0) throw new JobError(refusalOf(listed.stderr, source));
+  const written = await git([...inFolder, "checkout", "--quiet", "--detach", commit], env, signal);
+  if (written.code !== 0) throw new JobError(refusalOf(written.stderr, source));
 }
 
 async function fetchCommit(
@@ -107,7 +143,6 @@ async function fetchCommit(
       url,
       commit,
     ],
-    [...inFolder, "checkout", "--quiet", "--detach", "FETCH_HEAD"],
   ]) {
     const done = await git(args, env, signal);
     if (/not our ref|unadvertised object/i.test(done.stderr))
@@ -145,6 +180,8 @@ function refusalOf(printed: string, { address, branch }: GitSource): string {
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;
   if (/File size limit|SIGXFSZ|too large/i.test(stderr))
     return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
+  if (/out of memory|mmap failed|unable to create thread/i.test(stderr))
+    return `The repository ${address} takes more than ${memoryMegabytes} MB of memory to fetch: make its files smaller.`;
   if (/redirect|returned error: 30\d/i.test(stderr))
     return `The Git host of ${address} redirects: use the address it redirects to.`;
   const last = stderr.trim().split("\n").at(-1) ?? "";

@@ -3,6 +3,8 @@ import { JobError } from "../host.ts";
 
 /** Megabytes a repository's working tree and objects may take. */
 export const maxMegabytes = 1024;
+/** Megabytes of memory for one run of Git, which is as much as any repository within the limits needs. */
+export const memoryMegabytes = 2048;
 const timeoutMs = 5 * 60_000;
 
 /** Nothing of the machine's Git configuration, no prompt, no protocol but the one asked for, no redirect, no hook. */
@@ -45,19 +47,27 @@ export function gitEnvironment(home: string, scheme: string, token: string | nul
 
 type Run = { code: number; stdout: string; stderr: string };
 
-export function git(args: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Run> {
+/** @param onOutput takes what it prints, as it comes; a false ends it. Left out: it is answered as a whole. */
+export function git(
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+  onOutput?: (text: string) => boolean,
+): Promise<Run> {
   return new Promise((resolve, reject) => {
     // A file larger than the cap ends Git with SIGXFSZ; prlimit is part of every Linux with util-linux.
-    const child = spawn("prlimit", [`--fsize=${maxMegabytes * 1024 * 1024}`, "--", "git", ...args], {
+    const limits = [`--fsize=${maxMegabytes * 1024 * 1024}`, `--data=${memoryMegabytes * 1024 * 1024}`];
+    const child = spawn("prlimit", [...limits, "--", "git", ...args], {
       env,
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       killSignal: "SIGKILL",
       stdio: ["ignore", "pipe", "pipe"],
     });
     let [stdout, stderr] = ["", ""];
-    child.stdout
-      .setEncoding("utf8")
-      .on("data", (text: string) => (stdout = (stdout + text).slice(0, 1_000_000)));
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      if (onOutput === undefined) stdout = (stdout + text).slice(0, 1_000_000);
+      else if (!onOutput(text)) child.kill("SIGKILL");
+    });
     child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-10_000)));
     child.once("error", (error) =>
       reject(

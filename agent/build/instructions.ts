@@ -8,15 +8,14 @@ export function parseInstructions(dockerfile: string): { directives: string[]; i
   const lines = dockerfile.replace(/^\uFEFF/, "").split(/\r?\n/);
   const directives: string[] = [];
   let escape = "\\";
-  while (lines[0] !== undefined) {
-    const directive = /^#\s*(\w+)\s*=\s*(\S+)\s*$/.exec(lines[0]);
+  for (const line of lines) {
+    const directive = /^#\s*(\w+)\s*=\s*(\S+)\s*$/.exec(line);
     if (!directive) break;
     if (directive[1]?.toLowerCase() === "escape" && directive[2] === "`") escape = "`";
-    directives.push(lines[0]);
-    lines.shift();
+    directives.push(line);
   }
   const instructions: Instruction[] = [];
-  for (let at = 0; at < lines.length; at++) {
+  for (let at = directives.length; at < lines.length; at++) {
     const first = lines[at] ?? "";
     const keyword = /^\s*([A-Za-z]+)(\s|$)/.exec(first)?.[1]?.toUpperCase();
     if (!keyword) continue;

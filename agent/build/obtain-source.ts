@@ -24,7 +24,7 @@ export async function obtainSource(
   { signal, log }: Run,
   limits: SourceLimits = sourceLimits,
 ): Promise<void> {
-  await fetchSource(root, rootFolder, settings, signal);
+  await fetchSource(root, rootFolder, settings, signal, limits);
   const timeout = AbortSignal.timeout(extrasTimeoutMs);
   const run = { log, signal: AbortSignal.any([signal, timeout]) };
   const tally: Tally = { files: 0, bytes: 0 };
@@ -57,7 +57,7 @@ export async function obtainSource(
           token: sharesToken(root.address, address) ? root.token : null,
         };
         const staging = `${rootFolder}.modules-${modules}`;
-        await fetchSource(inner, staging, settings, run.signal);
+        await fetchSource(inner, staging, settings, run.signal, limits);
         await complete({ source: inner, folder: staging, path: inRoot, depth: depth + 1 });
         await placeSubmodule(folder, module.path, staging);
       });

@@ -20,7 +20,16 @@ export const psqlCommand = (database: string) => [
   `--username=${admin}`,
   `--dbname=${database}`,
 ];
-const psql = (database: string, input: string) => ({ command: psqlCommand(database), input });
+/**
+ * Of Berth's own sessions: what the owner makes in the database is not found in place of the server's own functions, which
+ * would run it with Berth's rights, and what the owner sets for whoever connects does not hold.
+ */
+export const ownOptions = "-c search_path=pg_catalog -c default_transaction_read_only=off -c role=none";
+const psql = (database: string, input: string) => ({
+  command: psqlCommand(database),
+  env: [`PGOPTIONS=${ownOptions}`],
+  input,
+});
 
 /**
  * The role named as the database owns it and everything in it; logins are its members and act as it, so that what one of
@@ -41,8 +50,12 @@ DO $berth$ BEGIN
 END $berth$;
 ALTER DATABASE ${owner} OWNER TO ${owner};
 REVOKE ALL ON DATABASE ${owner}, postgres, template1 FROM PUBLIC;
-ALTER SCHEMA public OWNER TO ${owner};
-CREATE EXTENSION IF NOT EXISTS pg_stat_statements;
+DO $berth$ BEGIN
+  IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public') THEN
+    ALTER SCHEMA public OWNER TO ${owner};
+    CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA public;
+  END IF;
+END $berth$;
 ${logins
   .map(
     ({ username, password }) => `

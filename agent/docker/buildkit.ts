@@ -1,6 +1,6 @@
 import grpc from "@grpc/grpc-js";
 import protobuf from "protobufjs";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Duplex, Readable } from "node:stream";
 
 /** What docker-modem offers: raw requests to the engine. */
@@ -16,6 +16,8 @@ export type BuildRequest = {
   buildArgs: Record<string, string>;
   /** Cache mounts are shared by the builds of one namespace only; not to be guessed by another tenant's Dockerfile. */
   cacheNamespace: string;
+  /** Steps that others have run alike are run anew: what they made may hold a secret, which is no part of how they are told apart. */
+  isPrivate: boolean;
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
   secrets: ReadonlyMap<string, Buffer>;
   signal: AbortSignal;
@@ -128,6 +130,10 @@ async function openSession(
   };
 }
 
+/** A name that a build step knows, and by which the engine tells it from the same step of another namespace. */
+const ownHost = (cacheNamespace: string): string =>
+  `cache-${createHash("sha256").update(cacheNamespace).digest("hex").slice(0, 32)}.invalid`;
+
 /** Builds with BuildKit (`/build?version=2`); aborting ends the build in the engine. */
 export async function buildImage(modem: Modem, request: BuildRequest): Promise<void> {
   const session = await openSession(modem, request.secrets);
@@ -149,6 +155,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
           ...request.buildArgs,
           BUILDKIT_CACHE_MOUNT_NS: request.cacheNamespace,
         }),
+        ...(request.isPrivate && { extrahosts: `${ownHost(request.cacheNamespace)}:127.0.0.1` }),
         rm: true,
         forcerm: true,
       },

@@ -1,7 +1,9 @@
 import Docker from "dockerode";
+import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable, type Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
+import { freeSubnet, routedSubnets } from "./subnets.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
 export type ContainerState = {
@@ -77,10 +79,13 @@ export type Engine = {
   subnet(name: string): Promise<string>;
   /** The kernel's interfaces of Docker's default network, and of the networks of these labels. */
   bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
-  /** Removes the network unless containers still use it. */
+  /** Removes the network unless there are containers of it, running or not. */
   removeNetwork(name: string): Promise<void>;
-  /** Creates the container, or takes the one of that name when its `berth.config` label is the same. */
-  createContainer(spec: ContainerSpec): Promise<string>;
+  /**
+   * Creates the container, or takes the one of that name when its `berth.config` label is the same. Another one of that name
+   * goes, unless it is to be kept: then the new one has a longer name.
+   */
+  createContainer(spec: ContainerSpec, keepContainerIds?: readonly string[]): Promise<string>;
   startContainer(id: string): Promise<void>;
   stopContainer(id: string, graceSeconds: number): Promise<void>;
   removeContainer(id: string): Promise<void>;
@@ -179,6 +184,11 @@ const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
 });
 
+/** dockerode puts everything into the request's address as well, where secrets are logged and what is long is refused. */
+const inBody = ({ name, ...body }: ContainerSpec) =>
+  ({ _query: { name }, _body: body }) as Docker.ContainerCreateOptions;
+
+const removalMs = 30_000;
 const executedBytesMax = 4 * 1024 * 1024;
 
 export function createEngine({
@@ -245,9 +255,27 @@ export function createEngine({
     return { exec, stream: await exec.start({ ...abortSignal, hijack: true, stdin: true }) };
   }
 
+  async function unusedSubnet(): Promise<string> {
+    const networks = await docker.listNetworks();
+    const ofNetworks = networks.flatMap(
+      ({ IPAM }) => IPAM?.Config?.flatMap(({ Subnet }) => Subnet ?? []) ?? [],
+    );
+    const routes = await readFile("/proc/net/route", "utf8").catch(() => "");
+    const subnet = freeSubnet([...ofNetworks, ...routedSubnets(routes)]);
+    if (subnet === null) throw new Error("No private subnet is free on this host for another network");
+    return subnet;
+  }
+
   const removeContainer = async (id: string) => {
-    // 409: somebody else removes it right now.
-    await unless([404, 409], docker.getContainer(id).remove({ force: true, v: true }));
+    try {
+      await docker.getContainer(id).remove({ force: true, v: true });
+    } catch (error) {
+      if (statusOf(error) === 404) return;
+      if (statusOf(error) !== 409) throw error;
+      // Somebody else removes it right now, and until it is gone it uses its volumes and its image.
+      const options = { condition: "removed", abortSignal: AbortSignal.timeout(removalMs) } as const;
+      await unless([404], docker.getContainer(id).wait(options));
+    }
   };
 
   return {
@@ -256,18 +284,22 @@ export function createEngine({
     ping: async () => void (await docker.ping()),
 
     async ensureNetwork(name, bridge, labels) {
-      const found = await unless([404], docker.getNetwork(name).inspect());
-      if (!found)
-        await unless(
-          [409],
-          docker.createNetwork({
-            Name: name,
-            Driver: "bridge",
-            CheckDuplicate: true,
-            Labels: labels,
-            Options: { [bridgeOption]: bridge },
-          }),
-        );
+      if (await unless([404], docker.getNetwork(name).inspect())) return;
+      const wanted = {
+        Name: name,
+        Driver: "bridge",
+        CheckDuplicate: true,
+        Labels: labels,
+        Options: { [bridgeOption]: bridge },
+      };
+      for (let attempt = 1; ; attempt++)
+        try {
+          const IPAM = attempt === 1 ? undefined : { Config: [{ Subnet: await unusedSubnet() }] };
+          return void (await unless([409], docker.createNetwork({ ...wanted, ...(IPAM && { IPAM }) })));
+        } catch (error) {
+          // The engine's own pools have room for thirty networks, and another job may take the same subnet meanwhile.
+          if (attempt > 5 || !/address pools?\b|[Pp]ool overlaps/.test(String(error))) throw error;
+        }
     },
 
     async subnet(name) {
@@ -287,18 +319,24 @@ export function createEngine({
       return { defaultBridge: first ? bridgeOf(first) : "docker0", managed: managed.map(bridgeOf) };
     },
 
-    // 403: it has active endpoints.
-    removeNetwork: async (name) => void (await unless([403, 404, 409], docker.getNetwork(name).remove())),
+    async removeNetwork(name) {
+      // The engine itself counts those that run only: one of another job's may be about to start.
+      const users = await docker.listContainers({ all: true, filters: { network: [name] } });
+      // 403: it has active endpoints.
+      if (users.length === 0) await unless([403, 404, 409], docker.getNetwork(name).remove());
+    },
 
-    async createContainer(spec) {
-      for (;;) {
+    async createContainer(wanted, keepContainerIds = []) {
+      for (let spec = wanted; ;) {
         try {
-          return (await docker.createContainer(spec)).id;
+          return (await docker.createContainer(inBody(spec))).id;
         } catch (error) {
           if (statusOf(error) !== 409) throw error;
           const existing = await inspectContainer(spec.name);
           if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
-          if (existing) await removeContainer(existing.id);
+          if (existing && keepContainerIds.includes(existing.id))
+            spec = { ...spec, name: `${spec.name}-${spec.Labels["berth.config"]?.slice(0, 8)}` };
+          else if (existing) await removeContainer(existing.id);
         }
       }
     },

@@ -1,4 +1,6 @@
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 
 export type Listener = { port: number; loopbackOnly: boolean };
 
@@ -31,6 +33,15 @@ export function countServed(...tables: string[]): number {
     ).length;
 }
 
+/** Listening sockets come first; of what a site may hold open by the hundred thousand, some thousands tell enough. */
+const mostTableBytes = 1024 * 1024;
+
 /** The socket tables of a container, by the process id of its init. Empty when it has ended. */
-export const socketTables = (pid: number): Promise<string[]> =>
-  Promise.all(["tcp", "tcp6"].map((name) => readFile(`/proc/${pid}/net/${name}`, "utf8").catch(() => "")));
+export const socketTables = (pid: number, proc = "/proc"): Promise<string[]> =>
+  Promise.all(
+    ["tcp", "tcp6"].map((name) =>
+      text(createReadStream(join(proc, String(pid), "net", name), { end: mostTableBytes - 1 })).catch(
+        () => "",
+      ),
+    ),
+  );

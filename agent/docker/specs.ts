@@ -121,6 +121,8 @@ export function siteContainer(
   const spec = {
     Image: image,
     Env: [...env.filter((entry) => !entry.startsWith("PORT=")), `PORT=${run.port}`],
+    // Not the image's: the engine runs it on the host's means, as often as an image likes.
+    Healthcheck: { Test: ["NONE"] },
     ...(run.startCommand !== null && { Cmd: ["sh", "-c", startLine(run.startCommand)], Entrypoint: [] }),
     HostConfig: {
       ...hardening,

@@ -1,4 +1,5 @@
 import { idPattern, type Id } from "../../protocol/ids.ts";
+import type { ContainerSummary } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import type { Journal } from "../journal.ts";
@@ -12,22 +13,32 @@ import { attendCommand } from "./run-command.ts";
  */
 export async function adoptCommands(host: Host, journal: Journal, runner: Runner): Promise<void> {
   const reported = new Set<string>(journal.unacknowledged().map(({ jobId }) => jobId));
-  for (const { id, name, labels } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
-    const { "berth.command": commandId = "", "berth.job": jobId = "" } = labels;
+  for (const found of await host.engine.listContainers({ "berth.agent": host.agentId })) {
+    const { "berth.command": commandId = "" } = found.labels;
     // An image's own labels may say anything; names are given by agents only.
-    if (!idPattern("command").test(commandId) || name !== `berth-${commandId}`) continue;
-    const container = await host.engine.inspectContainer(id);
-    if (!container) continue;
-    if (reported.has(jobId)) await host.engine.removeContainer(id);
-    else {
-      log("info", "Going on with a command", { commandId, isRunning: container.running });
-      runner.adopt({
-        jobId: jobId as Id<"job">,
-        attempt: Number(labels["berth.attempt"]),
-        commandId: commandId as Id<"command">,
-        secrets: secretsIn(container),
-        handle: (job) => attendCommand(host, id, job),
-      });
-    }
+    if (!idPattern("command").test(commandId) || found.name !== `berth-${commandId}`) continue;
+    await adopt(host, runner, found, reported).catch((error) =>
+      log("error", "A command is not gone on with", { commandId, error }),
+    );
   }
+}
+
+async function adopt(
+  host: Host,
+  runner: Runner,
+  { id, labels }: ContainerSummary,
+  reported: ReadonlySet<string>,
+): Promise<void> {
+  const { "berth.command": commandId = "", "berth.job": jobId = "" } = labels;
+  const container = await host.engine.inspectContainer(id);
+  if (!container) return;
+  if (reported.has(jobId)) return host.engine.removeContainer(id);
+  log("info", "Going on with a command", { commandId, isRunning: container.running });
+  runner.adopt({
+    jobId: jobId as Id<"job">,
+    attempt: Number(labels["berth.attempt"]),
+    commandId: commandId as Id<"command">,
+    secrets: secretsIn(container),
+    handle: (job) => attendCommand(host, id, job),
+  });
 }

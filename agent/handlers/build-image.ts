@@ -104,6 +104,7 @@ async function buildWithin(
       labels: siteLabels(args.run.siteId),
       buildArgs: prepared.buildArgs,
       cacheNamespace: host.imageRepository(args.run.siteId),
+      isPrivate: args.run.env.some(({ scope, secret }) => secret && scope !== "runtime"),
       secrets: prepared.secrets,
       signal: AbortSignal.any([job.signal, timeout, room.signal]),
       onLine: job.log,

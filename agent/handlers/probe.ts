@@ -3,16 +3,26 @@ import net from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
+import { secretsIn } from "../docker/specs.ts";
 import { JobError } from "../host.ts";
+import { printable, redactor } from "../../protocol/redact.ts";
 
 export type Probe = { address: string; port: number; path: string | null };
 
+const connectMs = 2000;
+const answerMs = 5000;
+const silent = "gave no answer";
+
 /** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
-function answers({ address, port, path }: Probe, signal: AbortSignal): Promise<true | string> {
+function answers(
+  { address, port, path }: Probe,
+  leftMs: number,
+  signal: AbortSignal,
+): Promise<true | string> {
   return new Promise((resolve) => {
     if (path === null) {
       const socket = net.connect({ host: address, port, signal });
-      socket.setTimeout(2000, () => socket.destroy(new Error("no answer")));
+      socket.setTimeout(connectMs, () => socket.destroy(new Error("no answer")));
       socket.once("connect", () => {
         socket.destroy();
         resolve(true);
@@ -20,16 +30,20 @@ function answers({ address, port, path }: Probe, signal: AbortSignal): Promise<t
       socket.once("error", (error) => resolve(error.message));
       return;
     }
-    const request = http.get(
-      { host: address, port, path, signal, timeout: 5000, headers: { "User-Agent": "berth-probe" } },
-      (response) => {
-        response.resume();
-        const status = response.statusCode ?? 0;
-        resolve(status >= 200 && status < 400 ? true : `answers ${status}`);
-      },
+    const headers = { "User-Agent": "berth-probe" };
+    const request = http.get({ host: address, port, path, signal, agent: false, headers }, (response) => {
+      const status = response.statusCode ?? 0;
+      resolve(status >= 200 && status < 400 ? true : `answers ${status}`);
+      // What follows may never end.
+      request.destroy();
+    });
+    // Not of silence: an answer may come byte by byte.
+    const tooLong = setTimeout(
+      () => request.destroy(new Error(silent)),
+      Math.min(answerMs, Math.max(connectMs, leftMs)),
     );
-    request.once("timeout", () => request.destroy(new Error("no answer")));
-    request.once("error", (error) => resolve(error.message));
+    request.once("close", () => clearTimeout(tooLong));
+    request.once("error", ({ message }) => resolve(message === silent ? silent : `failed: ${message}`));
   });
 }
 
@@ -60,7 +74,7 @@ export async function waitUntilHealthy(
       pauseMs = performance.now() - started < 2000 ? 10 : Math.min(pauseMs * 1.3, 250)
     ) {
       signal.throwIfAborted();
-      last = await answers(probe, stop);
+      last = await answers(probe, timeoutSeconds * 1000 - (performance.now() - started), stop);
       if (last === true) return;
       if (exited !== undefined) throw new JobError(await exitReason(engine, container.id, exited, started));
       if (performance.now() - started > timeoutSeconds * 1000)
@@ -86,8 +100,10 @@ export async function exitReason(
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   if (state?.oomKilled)
     return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
-  const said =
-    lines.length > 0 ? ` Its last lines: ${lines.join(" | ").slice(-1500)}` : " It printed nothing.";
+  // Before they are cut: half a secret is known to nobody.
+  const redact = redactor(state ? secretsIn(state) : []);
+  const shown = lines.map((line) => redact(printable(line))).join(" | ");
+  const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
   return `The app exited with code ${exitCode} after ${seconds} s: mend it or its start command.${said}`;
 }
 

@@ -28,7 +28,7 @@ export async function pullImage(
     return { ...made, imageDigest: local, imageId: local, buildMs: tookMs() };
   }
   job.log(`It is ${imageDigest}.`);
-  const imageId = await pullPinned(host.engine, source, imageDigest, tag, job);
+  const imageId = await pullPinned(host, source, imageDigest, tag, job);
   return { ...made, imageDigest, imageId, buildMs: tookMs() };
 }
 
@@ -50,7 +50,7 @@ async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promi
  * `FROM` of that name would find a private image here.
  */
 async function pullPinned(
-  engine: Engine,
+  { engine, buildRoom }: Host,
   source: ImageSource,
   digest: string,
   tag: (id: string) => Promise<void>,
@@ -60,11 +60,16 @@ async function pullPinned(
   const wasHere = (await engine.imageId(pinned)) !== null;
   // Another deployment of the same image may take the name away in between.
   for (let attempt = 1; attempt <= 3; attempt++) {
+    const room = await buildRoom.receive();
     try {
-      await engine.pullImage(pinned, source.login, job.signal);
+      await engine.pullImage(pinned, source.login, AbortSignal.any([job.signal, room.signal]));
     } catch (error) {
       job.signal.throwIfAborted();
+      // A few megabytes of layers may unpack to anything.
+      room.signal.throwIfAborted();
       throw new JobError(refusalOf(source, String(error)), { cause: error });
+    } finally {
+      room.end();
     }
     const id = await engine.imageId(pinned);
     if (id === null) continue;
@@ -79,6 +84,12 @@ async function pullPinned(
 }
 
 function refusalOf({ reference, login }: ImageSource, said: string): string {
+  if (/no matching manifest|no match for platform|does not match the specified platform/i.test(said))
+    return `The image ${reference} is not made for this host's processor: build it for linux/${platforms[process.arch] ?? process.arch}, too.`;
+  if (/toomanyrequests|too many requests|rate limit|\b429\b/i.test(said))
+    return `The registry of ${reference} takes no more requests from this host for now: try again later, or set registryUsername and registryPassword.`;
+  if (/no space left on device/i.test(said))
+    return `This host has too little free disk for the image ${reference}: try again later, use a smaller one, or ask the operator to make room.`;
   if (/unauthorized|denied|forbidden|basic auth|authentication required|\b40[13]\b/i.test(said))
     return login === null
       ? `The image ${reference} is private, or it does not exist: check its name, or set registryUsername and registryPassword.`
@@ -87,3 +98,6 @@ function refusalOf({ reference, login }: ImageSource, said: string): string {
     return `The image ${reference} does not exist: check its name and tag.`;
   return `The image ${reference} could not be pulled: its registry could not be reached. Check the name, or try again later.`;
 }
+
+/** As images name them. */
+const platforms: Partial<Record<string, string>> = { x64: "amd64", arm: "arm/v7" };

@@ -1,12 +1,20 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { Host, JobRun, Target } from "../host.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError } from "../host.ts";
+import { log } from "../log.ts";
+import { handOver } from "./hand-over.ts";
 import { exitReason, waitUntilHealthy } from "./probe.ts";
+import { refusalOf } from "./refusal.ts";
 import { readdress } from "./sweep.ts";
 import { ensureVolumes, giveVolumes } from "./volumes.ts";
+
+/** Less than a job that was ended has for tidying up. */
+const restoreMs = 45_000;
+const restoreAgainMs = 500;
 
 export type Released = { startMs: number; swapMs: number };
 
@@ -14,7 +22,19 @@ export type Released = { startMs: number; swapMs: number };
  * New containers first, traffic second, old ones last: whatever fails before the swap leaves the old ones serving. Only a
  * volume that one container at a time writes to is handed over: the old one stops first, and runs again when the new one fails.
  */
-export async function release(
+export function release(
+  host: Host,
+  run: RunSpec,
+  deploymentId: string,
+  image: string,
+  name: string,
+  job: JobRun,
+): Promise<Released> {
+  const swap = () => swapTo(host, run, deploymentId, image, name, job);
+  return run.volumes.length > 0 ? handOver(run.siteId, swap) : swap();
+}
+
+async function swapTo(
   host: Host,
   run: RunSpec,
   deploymentId: string,
@@ -34,9 +54,13 @@ export async function release(
   const signal = AbortSignal.any([job.signal, failing.signal]);
   try {
     await ensureVolumes(host, run);
+    const serving = routedIds(host, run.siteId);
     for (let replica = 1; replica <= run.replicas; replica++) {
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
-      const id = await host.engine.createContainer(spec);
+      // What an attempt before this one put into service may have other settings by now, and serves on.
+      const there = await host.engine.createContainer(spec, serving);
+      // An earlier release of the same name may be about to go.
+      const id = (await host.recall(there)) ? there : await host.engine.createContainer(spec, serving);
       made.push(id);
       const state = replica === 1 ? await host.engine.inspectContainer(id) : null;
       if (state) await giveVolumes(host, run, state, job);
@@ -60,14 +84,41 @@ export async function release(
     return { startMs: Math.round(healthy - started), swapMs: Math.round(swapped - healthy) };
   } catch (error) {
     failing.abort(error);
-    const routed = routedIds(host, run.siteId);
-    for (const id of made) if (!routed.includes(id)) await host.engine.removeContainer(id);
-    for (const id of stopped.filter((one) => routed.includes(one))) {
-      await host.engine.startContainer(id);
-      await readdress(host, run.siteId, id);
-    }
-    throw error;
+    await restore(host, run.siteId, made, stopped).catch((left: unknown) =>
+      log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
+    );
+    throw refusalOf(error);
   }
+}
+
+/**
+ * As it was before: the new containers go, then those that stopped for them run again. The engine may be away for a moment,
+ * which may be what the release failed for.
+ */
+async function restore(
+  host: Host,
+  siteId: string,
+  made: readonly string[],
+  stopped: readonly string[],
+): Promise<void> {
+  const began = performance.now();
+  const patiently = async (work: () => Promise<void>): Promise<void> => {
+    for (;;)
+      try {
+        return await work();
+      } catch (error) {
+        if (performance.now() - began > restoreMs) throw error;
+        await delay(restoreAgainMs);
+      }
+  };
+  const routed = routedIds(host, siteId);
+  for (const id of made.filter((one) => !routed.includes(one)))
+    await patiently(() => host.engine.removeContainer(id));
+  for (const id of stopped.filter((one) => routed.includes(one)))
+    await patiently(async () => {
+      await host.engine.startContainer(id);
+      await readdress(host, siteId, id);
+    });
 }
 
 /** @throws JobError with the reason why the container does not answer */

@@ -6,6 +6,13 @@ import type { Host } from "../host.ts";
 import type { Records } from "../running/records.ts";
 import { stopGraceSeconds } from "./release.ts";
 
+/** After the longest drain, a container is tried to be removed for so long, so often. */
+const removeMs = 10 * 60_000;
+const againMs = 1000;
+
+/** A container that is about to be removed: what calls it back, and whether it was removed after all. */
+type Leaving = { back: AbortController; removed: Promise<boolean> };
+
 /** Seconds an old container still runs after the swap: at least `drain`, and up to `drainMax` while it serves somebody. */
 export type Patience = { drainSeconds: number; drainMaxSeconds: number };
 
@@ -19,11 +26,12 @@ export function openRetirement(options: {
   patience: Patience;
   drains: Pick<Records, "drainUntil" | "drainsUntil" | "drained">;
   onError: (error: unknown) => void;
-}): Pick<Host, "retire" | "goOnRetiring" | "retired"> {
+}): Pick<Host, "retire" | "recall" | "goOnRetiring" | "retired"> {
   const { engine, agentId, patience, drains, onError } = options;
   const drainMs = patience.drainSeconds * 1000;
   const drainMaxMs = Math.max(patience.drainSeconds, patience.drainMaxSeconds) * 1000;
   const underWay = new Set<Promise<void>>();
+  const leaving = new Map<string, Leaving>();
 
   function begin(work: () => Promise<unknown>): void {
     const one: Promise<void> = work()
@@ -32,28 +40,60 @@ export function openRetirement(options: {
     underWay.add(one);
   }
 
+  /** What the next agent would go by: on a full disk it cannot be written, and the work goes on. */
+  function note(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      onError(error);
+    }
+  }
+
   async function allEnded(): Promise<void> {
     while (underWay.size > 0) await Promise.all(underWay);
   }
 
-  async function drain(id: string, leftMs: number): Promise<void> {
+  async function drain(id: string, leftMs: number, signal: AbortSignal): Promise<void> {
     const began = performance.now();
-    await delay(Math.min(drainMs, leftMs));
+    await delay(Math.min(drainMs, leftMs), undefined, { signal });
     for (;;) {
       const state = await engine.inspectContainer(id);
       // The ingress keeps no idle connection longer than the shortest drain.
       const isBusy = state?.running === true && countServed(...(await socketTables(state.pid))) > 0;
       if (!isBusy || performance.now() - began > leftMs) return;
-      await delay(500);
+      await delay(500, undefined, { signal });
     }
   }
 
-  async function remove(id: string, until: Date): Promise<void> {
-    // The clock may have been set meanwhile.
-    await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())));
-    await engine.stopContainer(id, stopGraceSeconds);
-    await engine.removeContainer(id);
-    drains.drained(id);
+  /** @returns false: it was called back before. */
+  async function remove(id: string, until: Date, signal: AbortSignal): Promise<boolean> {
+    const began = performance.now();
+    for (;;)
+      try {
+        // The clock may have been set meanwhile.
+        await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())), signal);
+        if (signal.aborted) return false;
+        await engine.stopContainer(id, stopGraceSeconds);
+        await engine.removeContainer(id);
+        note(() => drains.drained(id));
+        return true;
+      } catch (error) {
+        if (signal.aborted) return false;
+        // The engine may be away for a while; what is not removed then runs on beside what serves.
+        if (performance.now() - began > drainMaxMs + removeMs) throw error;
+        await delay(againMs);
+      }
+  }
+
+  function leave(id: string, until: Date): Promise<boolean> {
+    const known = leaving.get(id);
+    if (known && !known.back.signal.aborted) return known.removed;
+    const back = new AbortController();
+    const removed = remove(id, until, back.signal).finally(() => {
+      if (leaving.get(id)?.back === back) leaving.delete(id);
+    });
+    leaving.set(id, { back, removed });
+    return removed;
   }
 
   return {
@@ -62,14 +102,22 @@ export function openRetirement(options: {
       begin(async () => {
         const all = await engine.listContainers({ ...siteLabels(siteId), "berth.agent": agentId });
         const old = all.filter(({ id }) => !keepContainerIds.includes(id));
-        for (const { id } of old) drains.drainUntil(id, until);
-        await Promise.all(old.map(({ id }) => remove(id, until)));
+        for (const { id } of old) note(() => drains.drainUntil(id, until));
+        await Promise.all(old.map(({ id }) => leave(id, until)));
       });
+    },
+    async recall(containerId) {
+      const one = leaving.get(containerId);
+      one?.back.abort();
+      // Its failure is told where it was begun.
+      const isGone = (await one?.removed.catch(() => true)) ?? false;
+      note(() => drains.drained(containerId));
+      return !isGone;
     },
     goOnRetiring(containerId) {
       const until = drains.drainsUntil(containerId);
       if (until === null || until.getTime() <= Date.now()) return false;
-      begin(() => remove(containerId, until));
+      begin(() => leave(containerId, until));
       return true;
     },
     async retired() {

@@ -1,51 +1,86 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
+import type { ContainerSummary } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host, Target } from "../host.ts";
 import { log } from "../log.ts";
+import { isHandingOver } from "./hand-over.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
- * again and are reached at the address they have now, and so do databases. Runs before the agent takes work.
+ * again and are reached at the address they have now, and so do databases. Runs before the agent takes work, and whatever
+ * one of them does: a tenant's container that cannot be started must not keep the agent from starting.
  * @param out databases that were stopped because they kept exiting: they wait for their owner
  */
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
   for (const name of await readdir(host.workDirectory))
     await rm(join(host.workDirectory, name), { recursive: true, force: true });
-  for (const siteId of host.ingress.sites()) await reviveSite(host, siteId);
-  for (const { id, labels, running } of await host.engine.listContainers({ "berth.agent": host.agentId })) {
-    // What made or proved a backup ended with the agent that watched over it.
-    if (labels["berth.copy"]) {
-      await host.engine.removeContainer(id);
-      continue;
-    }
-    if (labels["berth.database"] && running)
-      await endStrays(host.engine, id).catch((error) =>
-        log("warn", "A backup's remains stay", { id, error }),
-      );
-    // A stopped database has no container.
-    if (labels["berth.database"] && !running && !out.has(labels["berth.database"]))
-      await host.engine
-        .startContainer(id)
-        .catch((error) => log("error", "A database was not started", { id, error }));
-    const siteId = labels["berth.site"];
-    if (!siteId) continue;
-    const routed = host.ingress.current(siteId);
-    // A stopped site keeps its containers for the next start.
-    if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) continue;
-    // An old version still ends what it began.
-    if (routed && running && host.goOnRetiring(id)) continue;
-    await host.engine.removeContainer(id);
-  }
+  await reviveSites(host);
+  for (const container of await host.engine.listContainers({ "berth.agent": host.agentId }))
+    await sweepContainer(host, container, out).catch((error) =>
+      log("error", "A container was not swept", { id: container.id, error }),
+    );
 }
 
-/** The containers that serve a site run, and the ingress knows their addresses. */
-async function reviveSite(host: Host, siteId: string): Promise<void> {
-  for (const { containerId } of routedTo(host, siteId)) {
+async function sweepContainer(
+  host: Host,
+  container: ContainerSummary,
+  out: ReadonlySet<string>,
+): Promise<void> {
+  const { id, labels, running } = container;
+  // What made or proved a backup ended with the agent that watched over it.
+  if (labels["berth.copy"]) return host.engine.removeContainer(id);
+  if (labels["berth.database"] && running)
+    await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
+  await reviveDatabase(host, container, out);
+  const siteId = labels["berth.site"];
+  if (!siteId) return;
+  const routed = host.ingress.current(siteId);
+  // A stopped site keeps its containers for the next start.
+  if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) return;
+  // An old version still ends what it began.
+  if (routed && running && host.goOnRetiring(id)) return;
+  await host.engine.removeContainer(id);
+}
+
+/**
+ * The engine is there again: sites in service and databases that ended with it run again, as not every engine starts all of
+ * them by itself. What jobs are making is theirs.
+ */
+export async function reviveServing(host: Host, out: ReadonlySet<string>): Promise<void> {
+  await reviveSites(host);
+  for (const container of await host.engine.listContainers({ "berth.agent": host.agentId }))
+    await reviveDatabase(host, container, out);
+}
+
+async function reviveSites(host: Host): Promise<void> {
+  for (const siteId of host.ingress.sites())
+    for (const { containerId } of routedTo(host, siteId))
+      if (!isHandingOver(siteId)) await revive(host, siteId, containerId);
+}
+
+/** A stopped database has no container. */
+async function reviveDatabase(
+  host: Host,
+  { id, labels, running }: ContainerSummary,
+  out: ReadonlySet<string>,
+): Promise<void> {
+  const databaseId = labels["berth.database"];
+  if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
+  await host.engine
+    .startContainer(id)
+    .catch((error) => log("error", "A database was not started", { id, error }));
+}
+
+/** A container that serves a site runs, and the ingress knows its address. */
+async function revive(host: Host, siteId: string, containerId: string): Promise<void> {
+  try {
     const found = await host.engine.inspectContainer(containerId);
     if (found && !found.running) await host.engine.startContainer(found.id);
     await readdress(host, siteId, containerId);
+  } catch (error) {
+    log("error", "A site's container was not started", { siteId, containerId, error });
   }
 }
 

@@ -12,6 +12,8 @@ export type BuildRoom = {
   disk(): Promise<Disk | null>;
   /** Limits set, and a signal that aborts when the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
+  /** A signal that aborts when an image that is pulled fills the disk. */
+  receive(): Promise<{ signal: AbortSignal; end(): void }>;
 };
 
 export function openBuildRoom(options: {
@@ -35,10 +37,17 @@ export function openBuildRoom(options: {
       await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
     },
     disk,
+    async receive() {
+      const { rootDirectory } = await facts();
+      return watchDisk(rootDirectory, minFreeDiskMb, { ended: "The pull", advice: "use a smaller image" });
+    },
     async enter() {
       const { rootDirectory, cgroupDriver } = await facts();
       const limited = await limitBuilds(cgroupDriver, limits, slots);
-      const watched = watchDisk(rootDirectory, minFreeDiskMb);
+      const watched = watchDisk(rootDirectory, minFreeDiskMb, {
+        ended: "The build",
+        advice: "let it write less",
+      });
       cache.buildBegins();
       return {
         signal: watched.signal,

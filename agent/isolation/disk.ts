@@ -36,13 +36,17 @@ export async function demandDisk(paths: readonly string[], minFreeMb: number | n
 }
 
 /** Aborts when something eats what was left: half the floor is still there for the sites. */
-export function watchDisk(path: string, minFreeMb: number | null): { signal: AbortSignal; end(): void } {
+export function watchDisk(
+  path: string,
+  minFreeMb: number | null,
+  what: { ended: string; advice: string },
+): { signal: AbortSignal; end(): void } {
   const full = new AbortController();
   const timer = setInterval(() => {
     void diskAt(path).then((disk) => {
       if (disk && disk.freeBytes < floorBytes(disk, minFreeMb) / 2)
         full.abort(
-          new JobError("The build was ended because this host ran out of free disk: let it write less."),
+          new JobError(`${what.ended} was ended because this host ran out of free disk: ${what.advice}.`),
         );
     });
   }, watchMs);

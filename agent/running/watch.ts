@@ -28,6 +28,8 @@ export type Watched = {
 /** So many exits within so long are a crash loop: Docker's pauses between restarts let it come about in seconds. */
 const loopExits = 5;
 const loopMs = 60_000;
+/** So long a container that is out of memory is not told of again. */
+const oomAgainMs = 10_000;
 const shownLines = 20;
 const maxErrorCharacters = 2000;
 
@@ -68,6 +70,7 @@ class SiteHistory {
   /** When containers ended by themselves or ran out of memory, in milliseconds. */
   private readonly exits = new Map<string, number[]>();
   private readonly ooms = new Map<string, number>();
+  private readonly oomsTold = new Map<string, number>();
   /** Replicas that were stopped because they kept exiting, while others served. */
   private readonly out = new Set<string>();
 
@@ -78,6 +81,7 @@ class SiteHistory {
   async take(siteId: string, event: ContainerEvent): Promise<void> {
     const { records } = this.watched;
     const { action, containerId, labels, time } = event;
+    if (action === "oom" && this.isTold(containerId, millisecondsOf(time))) return;
     const add = (kind: SiteEvent["kind"], detail: string) =>
       records.addEvent(siteId, containerId, {
         at: new Date(millisecondsOf(time)).toISOString(),
@@ -100,7 +104,6 @@ class SiteHistory {
         return;
       }
       case "oom":
-        this.ooms.set(containerId, millisecondsOf(time));
         return add("oom", outOfMemory(labels));
       case "die":
         if (this.asked.delete(containerId)) {
@@ -112,6 +115,15 @@ class SiteHistory {
       default:
         action satisfies never;
     }
+  }
+
+  /** A container may run out of memory a hundred times a second, by a process that another one starts anew. */
+  private isTold(containerId: string, atMs: number): boolean {
+    this.ooms.set(containerId, atMs);
+    const before = this.oomsTold.get(containerId) ?? -Infinity;
+    if (atMs < before + oomAgainMs) return true;
+    this.oomsTold.set(containerId, atMs);
+    return false;
   }
 
   private async exited(

@@ -101,7 +101,9 @@ const clients: Record<DatabaseSpec["type"], Client> = {
       "--set=ON_ERROR_STOP=1",
       "-qAt",
     ],
+    // Begun anew in the usual way, which takes along what Berth keeps in that schema.
     fill: `
+      DROP SCHEMA public CASCADE; CREATE SCHEMA public;
       CREATE EXTENSION pgcrypto;
       CREATE TYPE mood AS ENUM ('sad', 'glad');
       CREATE SCHEMA "odd ""schema";

@@ -42,6 +42,7 @@ async function build(tag: string, megabytes: number): Promise<void> {
     labels: {},
     buildArgs: {},
     cacheNamespace: "test",
+    isPrivate: false,
     secrets: new Map(),
     signal: new AbortController().signal,
     onLine: () => undefined,

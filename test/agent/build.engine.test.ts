@@ -47,6 +47,7 @@ async function build(
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace: "test",
+    isPrivate: false,
     signal,
     onLine: (text) => {
       lines.push(text);

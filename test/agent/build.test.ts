@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, publicAddressOf } from "../../agent/build/address.ts";
@@ -8,7 +9,7 @@ import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
 import { startLine } from "../../agent/build/start-line.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
-import { parseListeners } from "../../agent/docker/listening.ts";
+import { countServed, parseListeners, socketTables } from "../../agent/docker/listening.ts";
 import { agentLabels, commandContainer, siteContainer } from "../../agent/docker/specs.ts";
 import { JobError } from "../../agent/host.ts";
 import { sourcesOf } from "../support/sources.ts";
@@ -209,6 +210,12 @@ describe("a site's container", () => {
     expect(spec.HostConfig?.NetworkMode).toBe("berth-acc_1");
   });
 
+  it("has no check of its image's run by the engine, which would be beyond its pack", () => {
+    const args = { run, deploymentId: "dep_1", commandId: "cmd_1", command: "true", timeoutSeconds: 1 };
+    const command = commandContainer("agent", args as never, { jobId: "job_1", attempt: 1 }, "image");
+    for (const one of [spec, command]) expect(one.Healthcheck).toEqual({ Test: ["NONE"] });
+  });
+
   it("gets its runtime variables and its port, and no build variable", () => {
     expect(spec.Env).toEqual(["A=1", "PORT=3000"]);
   });
@@ -252,4 +259,20 @@ it("listening ports are read from the kernel's table, loopback told from open", 
     { port: 8080, loopbackOnly: false },
     { port: 80, loopbackOnly: true },
   ]);
+});
+
+it("of a container's sockets no more are read than tell enough, however many it holds open", async () => {
+  const proc = mkdtempSync(join(tmpdir(), "berth-proc-"));
+  try {
+    mkdirSync(join(proc, "1", "net"), { recursive: true });
+    const listening = "  sl\n   0: 00000000:0BB8 00000000:0000 0A\n";
+    const open = "   1: 0100007F:0BB8 0100007F:9999 01\n".repeat(300_000);
+    writeFileSync(join(proc, "1", "net", "tcp"), listening + open);
+    const tables = await socketTables(1, proc);
+    expect(tables.map((table) => table.length)).toEqual([1024 * 1024, 0]);
+    expect(parseListeners(...tables)).toEqual([{ port: 3000, loopbackOnly: false }]);
+    expect(countServed(...tables)).toBeGreaterThan(1000);
+  } finally {
+    rmSync(proc, { recursive: true });
+  }
 });

@@ -225,6 +225,25 @@ it("a rotation is held up by no lock of a customer's: it ends with a reason, and
   expect(await ask(spec, next, "SELECT count(*) FROM held")).toBe("0");
 });
 
+it("what a PostgreSQL database's owner makes or sets gives no right over the server, and holds up no rotation or restart", async () => {
+  const spec = specOf("postgresql", "owned");
+  const old = first(spec);
+  const next = loginOf(spec.databaseName, 2);
+  await does("database.provision", spec);
+  await ask(
+    spec,
+    old,
+    `CREATE FUNCTION format(text, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+       EXECUTE 'ALTER ROLE ${next.username} SUPERUSER'; RETURN pg_catalog.format($1, $2); END $$`,
+  );
+  await ask(spec, old, `ALTER DATABASE ${spec.databaseName} SET default_transaction_read_only = on`);
+  await does("database.rotate", { ...spec, logins: [next] });
+  expect(await ask(spec, next, "SELECT rolname FROM pg_roles WHERE rolsuper")).toBe("berth");
+  await ask(spec, next, "BEGIN READ WRITE; DROP SCHEMA public CASCADE; COMMIT");
+  await does("database.restart", { ...spec, logins: [next] });
+  expect(await ask(spec, next, "SELECT 1")).toBe("1");
+});
+
 describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
   const spec = specOf(type);
   const { write, read, linger, forbidden, tuned } = clients[type];

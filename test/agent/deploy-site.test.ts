@@ -66,9 +66,11 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     imageRepository: () => "berth-site/x",
     isolation: { demand: () => Promise.resolve() },
     ingress: {
+      current: () => null,
       route: (_: string, _names: string[], targets: Target[]) => Promise.resolve(void (served = targets)),
     },
     retire: () => undefined,
+    recall: () => Promise.resolve(true),
   } as unknown as Host;
   const job = jobRun({ afterwards: (work) => void afterwards.push(work) });
   expect(await deploySite(host, rollback(), job)).toMatchObject({ imageId: "i" });

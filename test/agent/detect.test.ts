@@ -127,6 +127,55 @@ describe("a Node app", () => {
     expect(text).toMatch(/COREPACK_HOME=\/opt\/corepack[^]*"pnpm --version"[^]*FROM/);
   });
 
+  it.each<[string, object, { start: string; isPruned: boolean }]>([
+    [
+      "Nest's template",
+      {
+        scripts: { build: "nest build", start: "nest start", "start:prod": "node dist/main" },
+        devDependencies: { "@nestjs/cli": "11" },
+      },
+      { start: "npm run start:prod", isPruned: true },
+    ],
+    [
+      "nodemon",
+      { scripts: { start: "nodemon server.js" }, devDependencies: { nodemon: "3" } },
+      { start: "npm start", isPruned: false },
+    ],
+    [
+      "a build before the start",
+      {
+        scripts: { start: "npm run build && node dist", build: "tsc" },
+        devDependencies: { typescript: "5" },
+      },
+      { start: "npm start", isPruned: false },
+    ],
+    [
+      "a loader",
+      { scripts: { start: "node -r ts-node/register src/app.ts" }, devDependencies: { "ts-node": "10" } },
+      { start: "npm start", isPruned: false },
+    ],
+    [
+      "its own server",
+      { scripts: { start: "remix-serve build" }, devDependencies: { vite: "7" } },
+      { start: "npm start", isPruned: true },
+    ],
+  ])("that is started by %s still has what starts it", (_, manifest, { start: startCommand, isPruned }) => {
+    const files = { "package.json": JSON.stringify({ dependencies: { express: "5" }, ...manifest }) };
+    expect(plan(files)).toMatchObject({ kind: "node", startCommand });
+    expect(dockerfile(files).includes("npm prune")).toBe(isPruned);
+  });
+
+  it("that Bun starts is refused with what to do", () =>
+    expect(() => node({ scripts: { start: "bun run index.ts" } }, { "bun.lock": "" })).toThrow(
+      /let it run Node, or add a Dockerfile/,
+    ));
+
+  it("of vite-node is no development server of Vite's", () =>
+    expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));
+
+  it("is none where package.json is there for tools only, beside a page", () =>
+    expect(node({ devDependencies: { prettier: "3" } }, { "index.html": "" })).toEqual({ kind: "static" }));
+
   it("is what has a start script, whatever else lies in the repository", () => {
     expect(node(start, { "requirements.txt": "", "main.py": "" })).toMatchObject({ kind: "node" });
     expect(node({ ...vite, scripts: { ...vite.scripts, start: "node server.js" } })).toMatchObject({
@@ -327,6 +376,7 @@ describe("a Ruby app", () => {
     ["Rack", { Gemfile: 'gem "rackup"', "config.ru": "" }, "bundle exec rackup -o 0.0.0.0 -p $PORT"],
     ["Rack and Puma", { ...rails, "bin/rails": "", Procfile: "web: bundle exec puma" }, "bundle exec puma"],
     ["Puma", { Gemfile: 'gem "puma"', "config.ru": "" }, "bundle exec puma -b tcp://0.0.0.0:$PORT"],
+    ["Sinatra", { Gemfile: 'gem "sinatra"', "app.rb": "" }, "bundle exec ruby app.rb -o 0.0.0.0 -p $PORT"],
   ])("of %s is started as such ones are", (_, files, startCommand) =>
     expect(plan(files)).toMatchObject({ kind: "ruby", startCommand }),
   );

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import type { Duplex } from "node:stream";
+import { json } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+import { freeSubnet, routedSubnets } from "../../agent/docker/subnets.ts";
 
 /** Writes what a program prints, as the engine's API frames it. */
 type Print = (stream: Duplex) => void;
@@ -14,6 +16,13 @@ let server: http.Server;
 let engine: Engine;
 let hasty: Engine;
 let prints: Print;
+/** Somebody else has removed the container. */
+let removed: PromiseWithResolvers<void>;
+/** What a network was asked for with. */
+let subnets: (string | null)[];
+/** The containers there are, and what was asked. */
+let listed: object[];
+let asked: string[];
 const open = new Set<Duplex>();
 /** How many connections the engine has not seen end. */
 const held = () => [...open].filter((socket) => !socket.destroyed).length;
@@ -28,9 +37,33 @@ const frame = (text: string): Buffer => {
 /** An engine of which only what these tests ask answers. */
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  removed = Promise.withResolvers();
+  [listed, asked, subnets] = [[], [], []];
   server = http.createServer((request, response) => {
-    request.resume();
+    if (!request.url?.startsWith("/networks/create")) request.resume();
+    asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
     if (request.url?.includes("/distribution/")) return;
+    if (request.url === "/networks/n") return void response.writeHead(404).end();
+    if (request.url === "/networks") return void response.end(JSON.stringify(networks));
+    if (request.url?.startsWith("/networks/create")) {
+      void json(request).then((body) => {
+        const { IPAM } = body as { IPAM?: { Config: { Subnet: string }[] } };
+        subnets.push(IPAM?.Config[0]?.Subnet ?? null);
+        const said = "could not find an available, non-overlapping IPv4 address pool among the defaults";
+        if (IPAM) response.writeHead(201).end('{"Id":"n"}');
+        else response.writeHead(404).end(JSON.stringify({ message: said }));
+      });
+      return;
+    }
+    if (request.url?.startsWith("/containers/create"))
+      return void (request.url.endsWith("name=taken")
+        ? response.writeHead(409).end()
+        : response.writeHead(201).end('{"Id":"other"}'));
+    if (request.url === "/containers/taken/json") return void response.end(JSON.stringify(taken));
+    if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
+    if (request.method === "DELETE") return void response.writeHead(409).end();
+    if (request.url?.includes("/wait?condition=removed"))
+      return void removed.promise.then(() => response.end());
     response.setHeader("Content-Type", "application/json");
     if (request.url?.endsWith("/exec")) response.writeHead(201).end('{"Id":"exec"}');
     else response.end('{"Running":false,"ExitCode":3}');
@@ -97,4 +130,70 @@ it("a registry that never names a digest is waited for only so long, and then no
   const asked = engine.registryDigest("registry.example/a:1", null, stop.signal);
   stop.abort();
   await expect(asked).rejects.toThrow();
+});
+
+it("a container that somebody else removes is waited for: until then it holds its volumes and its image", async () => {
+  let isGone = false;
+  const removal = engine.removeContainer("c").then(() => (isGone = true));
+  await engine.inspectContainer("c").catch(() => undefined);
+  expect(isGone).toBe(false);
+  removed.resolve();
+  await removal;
+});
+
+it("a network stays while there is a container of it, though none runs: one may be about to start", async () => {
+  listed = [{ Id: "c", Names: ["/c"], Labels: {}, State: "created" }];
+  await engine.removeNetwork("n");
+  expect(asked).toEqual([expect.stringMatching(/^GET .*all=true.*"network":\["n"\]/)]);
+  listed = [];
+  await engine.removeNetwork("n");
+  expect(asked.at(-1)).toBe("DELETE /networks/n");
+});
+
+/** As the engine tells it of a container of other settings. */
+const taken = {
+  Id: "serving",
+  Name: "/taken",
+  State: { Running: true, StartedAt: "0001-", FinishedAt: "0001-" },
+  Config: { Labels: { "berth.config": "old" } },
+  Mounts: [],
+  NetworkSettings: { Networks: {} },
+};
+
+it("a container's variables are in no request's address", async () => {
+  await engine.createContainer({ name: "c", Labels: {}, Env: ["TOKEN=secret"] });
+  expect(asked).toEqual(["POST /containers/create?name=c"]);
+});
+
+it("a container that serves is not removed for another of its name", async () => {
+  const spec = { name: "taken", Labels: { "berth.config": "newer" } };
+  expect(await engine.createContainer(spec, ["serving"])).toBe("other");
+  expect(asked.filter((one) => !one.startsWith("GET"))).toEqual([
+    "POST /containers/create?name=taken",
+    "POST /containers/create?name=taken-newer",
+  ]);
+});
+
+const networks = [
+  { Name: "bridge", IPAM: { Config: [{ Subnet: "172.17.0.0/16" }] } },
+  { Name: "other", IPAM: { Config: [{ Subnet: "172.16.0.0/23" }, { Subnet: "fd00::/64" }] } },
+  { Name: "host", IPAM: { Config: null } },
+];
+
+it("there are more networks than the engine's own pools have room for", async () => {
+  await engine.ensureNetwork("n", "bridge", {});
+  expect(subnets).toEqual([null, expect.stringMatching(/^172\.(?:1[6-9]|2\d|3[01])\.\d+\.0\/24$/)]);
+  expect(subnets).not.toContain("172.16.0.0/24");
+});
+
+it("a subnet is free that overlaps neither a network nor a route of the host", () => {
+  expect(freeSubnet([])).toBe("172.16.0.0/24");
+  expect(freeSubnet(["172.16.0.0/23", "172.16.2.128/25", "10.0.0.0/8"])).toBe("172.16.3.0/24");
+  expect(freeSubnet(["172.16.0.0/16"])).toBe("172.17.0.0/24");
+  expect(freeSubnet(["172.16.0.0/12"])).toBeNull();
+  const routes =
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n" +
+    "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n" +
+    "eth0\t000010AC\t00000000\t0001\t0\t0\t0\t00F0FFFF\t0\t0\t0\n";
+  expect(routedSubnets(routes)).toEqual(["172.16.0.0/20"]);
 });

@@ -113,6 +113,7 @@ describe("a deployment", () => {
         disk: () => Promise.resolve(null),
         demandDisk: () => Promise.resolve(),
         enter: () => Promise.resolve({ signal: never, end: () => undefined }),
+        receive: () => Promise.resolve({ signal: never, end: () => undefined }),
       },
       workDirectory: folder,
       imageRepository: () => "berth-site/x",

@@ -3,7 +3,7 @@ import { buildKeyOf } from "../../agent/build/build-key.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { keptImage, unchangedImage } from "../../agent/handlers/kept-image.ts";
 import { pullImage } from "../../agent/handlers/pull-image.ts";
-import type { Host, JobRun } from "../../agent/host.ts";
+import { JobError, type Host, type JobRun } from "../../agent/host.ts";
 import type { JobArgs, KeptDeployment, Source } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { runSpec } from "../support/run-spec.ts";
@@ -61,14 +61,16 @@ function hostWith(images: Record<string, string>, registry: Record<string, strin
       return Promise.resolve();
     },
   };
-  const host = { engine, imageRepository: () => "berth-site/x" } as unknown as Host;
+  const full = new AbortController();
+  const buildRoom = { receive: () => Promise.resolve({ signal: full.signal, end: () => undefined }) };
+  const host = { engine, buildRoom, imageRepository: () => "berth-site/x" } as unknown as Host;
   const job = {
     jobId: "job",
     signal: new AbortController().signal,
     log: (text: string) => void lines.push(text),
     phase: () => undefined,
   } as Partial<JobRun> as JobRun;
-  return { host, job, lines, here, asked };
+  return { host, job, lines, here, asked, full };
 }
 
 describe("what goes into a build", () => {
@@ -164,6 +166,16 @@ describe("an image of a registry", () => {
     expect(on.lines.join()).not.toContain(login.password);
   });
 
+  it("that fills the host's disk is not pulled to its end", async () => {
+    const on = hostWith({}, { [reference]: digest("d") });
+    on.host.engine.pullImage = (_pinned, _login, signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
+        on.full.abort(new JobError("The pull was ended because this host ran out of free disk."));
+      });
+    await expect(pull(on)).rejects.toThrow(/ran out of free disk/);
+  }, 3000);
+
   it("named by digest is that one", async () => {
     const named = source({ reference: `registry.example:5000/app:1@${digest("a")}` });
     expect(await pull(hostWith({}), named)).toMatchObject({ imageDigest: digest("a") });
@@ -181,6 +193,17 @@ describe("an image of a registry", () => {
     ["no basic auth credentials", null, /set registryUsername and registryPassword/],
     ["manifest unknown: manifest unknown", login, /does not exist/],
     ["connect: connection refused", null, /could not be reached/],
+    [
+      "no matching manifest for linux/amd64 in the manifest list entries",
+      null,
+      /not made for this host's processor: build it for linux\/\w+/,
+    ],
+    [
+      "toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading",
+      null,
+      /takes no more requests from this host for now/,
+    ],
+    ["write /var/lib/docker/tmp/GetImageBlob1: no space left on device", null, /too little free disk/],
   ])("that cannot be had says why: %s", async (said, given, reason) => {
     await expect(pull(hostWith({}, new Error(said)), source({ login: given }))).rejects.toThrow(reason);
   });

@@ -254,8 +254,13 @@ it("setting the rules again changes nothing, and puts back what was lost", async
 });
 
 /** Builds as the agent does; lines of RUN steps, in order. Never cached. */
-async function build(steps: string[], cacheNamespace = agentId): Promise<string[]> {
-  const text = ["FROM node:24-bookworm-slim", `RUN echo ${randomUUID()}`, ...steps, ""].join("\n");
+async function build(
+  steps: string[],
+  cacheNamespace = agentId,
+  secret: string | null = null,
+  nonce = randomUUID(),
+): Promise<string[]> {
+  const text = ["FROM node:24-bookworm-slim", `RUN echo ${nonce}`, ...steps, ""].join("\n");
   const input = { siteId: "site_test", rootDir: null, dockerfilePath: null, buildCommand: null };
   const prepared = await packText(text, { ...input, startCommand: null, env: [] }, null);
   const tag = `berth-test/isolation:${randomUUID()}`;
@@ -265,6 +270,8 @@ async function build(steps: string[], cacheNamespace = agentId): Promise<string[
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace,
+    isPrivate: secret !== null,
+    secrets: new Map(secret === null ? [] : [["env_TOKEN", Buffer.from(secret)]]),
     signal: new AbortController().signal,
     onLine: (line, stream) => void (stream === "stdout" && lines.push(line)),
   });
@@ -314,6 +321,13 @@ describe("a build step", () => {
     expect(await build([step], own)).toEqual([]);
     expect(await build([step], other)).toEqual([]);
     expect(await build([step], own)).toEqual(["kept"]);
+  });
+
+  it("is run anew though another site's build ran the same with a secret of its own", async () => {
+    const nonce = randomUUID();
+    const steps = ["RUN --mount=type=secret,id=env_TOKEN cat /run/secrets/env_TOKEN > /kept"];
+    await build(steps, "one", "hunter2", nonce);
+    await expect(build(steps, "other", null, nonce)).rejects.toThrow(/exit code: 1/);
   });
 });
 

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
 import { afterAll, expect, it } from "vitest";
 import { openJournal } from "../../agent/journal.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -84,4 +86,51 @@ it("begins anew where the file is damaged: the control plane offers what is miss
   const journal = openJournal(file);
   expect(journal.accept({ jobId: jobId(1), attempt: 1 }, "site.stop")).toBe(true);
   journal.close();
+});
+
+it("takes jobs and keeps their results while nothing can be written, as on a full disk", () => {
+  const file = join(folder, "refusing.db");
+  const journal = openJournal(file);
+  const done = (number: number, attempt = 1) =>
+    ({ type: "done", jobId: jobId(number), attempt, result: {} }) as const;
+  journal.accept({ jobId: jobId(1), attempt: 2 }, "site.stop");
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN IMMEDIATE");
+  expect(journal.accept({ jobId: jobId(1), attempt: 2 }, "site.stop")).toBe(false);
+  expect(journal.accept({ jobId: jobId(2), attempt: 1 }, "site.stop")).toBe(true);
+  expect(journal.accept({ jobId: jobId(2), attempt: 1 }, "site.stop")).toBe(false);
+  journal.finish(done(1, 2));
+  journal.finish(done(2));
+  journal.delivered(jobId(2), { seq: 1, at: null, printedBytes: 1 });
+  expect(journal.unacknowledged()).toEqual([done(2), done(1, 2)]);
+  journal.forget({ jobId: jobId(1), attempt: 2 });
+  other.exec("ROLLBACK");
+  other.close();
+  expect(journal.unacknowledged()).toEqual([done(2)]);
+  expect(journal.accept({ jobId: jobId(2), attempt: 1 }, "site.stop")).toBe(false);
+  expect(journal.accept({ jobId: jobId(2), attempt: 2 }, "site.stop")).toBe(true);
+  expect(journal.unacknowledged()).toEqual([]);
+  journal.close();
+});
+
+it("is there without its file where the disk takes nothing when the agent starts", async () => {
+  const file = join(folder, "full.db");
+  const source = `
+    const { openJournal } = await import(${JSON.stringify(join(import.meta.dirname, "../../agent/journal.ts"))});
+    const journal = openJournal(${JSON.stringify(file)});
+    console.log(journal.accept({ jobId: ${JSON.stringify(jobId(1))}, attempt: 1 }, "site.stop"));`;
+  const child = spawn(
+    "prlimit",
+    [
+      "--fsize=0",
+      "--",
+      process.execPath,
+      "--disable-warning=ExperimentalWarning",
+      "--input-type=module",
+      "--eval",
+      source,
+    ],
+    { stdio: ["ignore", "pipe", "ignore"] },
+  );
+  expect(await text(child.stdout)).toBe("true\n");
 });

@@ -60,6 +60,7 @@ async function deploy(sample: string): Promise<{ address: string; container: str
     ...prepared,
     tag,
     cacheNamespace: "test",
+    isPrivate: false,
     labels: { "berth.test": "true" },
     signal: new AbortController().signal,
     onLine: (text) => lines.push(text),

@@ -1,6 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -127,6 +136,31 @@ const lfs = { lfs: true };
 it("a repository is refused for what Git says of it, not for its name", async () => {
   const name = `${redirectingHost()}/owner/401-404-not-found.git`;
   await expect(obtain("x", { address: name })).rejects.toThrow(/redirects/);
+});
+
+it("a repository of a few kilobytes that stands for a billion files is refused before one of them is written", async () => {
+  const name = unique("bomb");
+  commit(name, { files: { "a.txt": "a" } });
+  const folder = join(root, `${name}.git`);
+  const treeOf = (entry: string) =>
+    execFileSync("git", ["-C", folder, "mktree"], {
+      input: Array.from({ length: 10 }, (_, n) => `${entry}\t${n}\n`).join(""),
+      encoding: "utf8",
+    }).trim();
+  let tree = treeOf(`100644 blob ${git(folder, "rev-parse", "HEAD:a.txt")}`);
+  for (let level = 0; level < 8; level++) tree = treeOf(`040000 tree ${tree}`);
+  const bomb = git(folder, "commit-tree", "-m", "bomb", tree);
+  git(folder, "update-ref", "refs/heads/main", bomb);
+  await expect(obtain(name)).rejects.toThrow(/more than 100000 files/);
+  await expect(obtain(name, { commit: bomb })).rejects.toThrow(/more than 100000 files/);
+});
+
+it("a repository without a commit is fetched as such", async () => {
+  const name = unique("empty");
+  mkdirSync(join(root, `${name}.git`), { recursive: true });
+  git(join(root, `${name}.git`), "init", "--quiet", "--initial-branch=main");
+  const { folder } = await obtain(name);
+  expect(readdirSync(folder)).toEqual([".git"]);
 });
 
 describe("submodules", () => {

@@ -111,6 +111,17 @@ describe("an old version that still serves somebody", () => {
   });
 });
 
+it("an old version goes though the engine was away when its time was over", async () => {
+  const host = agentOf({ drainMaxSeconds: 0.02 });
+  const there = { ...host.engine };
+  let refusals = 1;
+  host.engine.inspectContainer = (id) =>
+    refusals-- > 0 ? Promise.reject(new Error("connect ECONNREFUSED")) : there.inspectContainer(id);
+  host.retire("site_1", ["new"]);
+  await host.retired();
+  expect(removed).toEqual(["old"]);
+});
+
 it("a container that never served is removed by the next agent at once", async () => {
   await sweep(agentOf());
   expect(removed).toEqual(["old"]);

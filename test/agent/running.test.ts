@@ -372,6 +372,15 @@ describe("what happens to a container", () => {
     expect(records.eventsUpTo()).toBe("1767225607.000000000");
   });
 
+  it("that is out of memory again and again is told once, and again when it goes on", async () => {
+    const on = world();
+    watch(on);
+    for (let at = 1; at <= 15; at++) on.emit("oom", at);
+    await settle();
+    expect(records.events(siteId).map(({ at }) => at.slice(17, 19))).toEqual(["01", "11"]);
+    expect(kinds()).toEqual(["oom", "oom"]);
+  });
+
   it("five exits in a minute end the service, once, with the reason and the last lines without secrets", async () => {
     const on = world();
     const crashes: Crash[] = [];

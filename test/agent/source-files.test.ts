@@ -13,6 +13,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkSource } from "../../agent/build/check-source.ts";
 import { prepareBuild } from "../../agent/build/prepare.ts";
+import { trustCa } from "../../agent/build/trust-ca.ts";
+import { readEntries } from "../../agent/docker/files-in.ts";
 import { JobError } from "../../agent/host.ts";
 
 let root: string;
@@ -86,6 +88,38 @@ describe.each([".gitmodules", ".gitattributes", ".dockerignore", "Dockerfile"])(
     });
   },
 );
+
+describe("what is read of a repository holds up the agent for no longer than it takes to read it:", () => {
+  it.each([
+    [".gitmodules", "\n".repeat(1_000_000)],
+    ["requirements.txt", " ".repeat(250_000) + "@".repeat(250_000)],
+    [".dockerignore", "(a+)+b"],
+  ])("%s", async (name, text) => {
+    write(name, text);
+    write("a".repeat(60));
+    write("main.py");
+    const before = performance.now();
+    await read();
+    expect(performance.now() - before).toBeLessThan(2000);
+  });
+
+  it("a Dockerfile of directives, where certificates of the operator's are trusted", () => {
+    const before = performance.now();
+    trustCa("#a=b\n".repeat(200_000));
+    expect(performance.now() - before).toBeLessThan(2000);
+  });
+});
+
+it("names that mean something elsewhere are names in .dockerignore", async () => {
+  write("Dockerfile", "FROM scratch\n");
+  write(".dockerignore", "c++\nfoo(1).txt\n");
+  for (const name of ["c++/a", "foo(1).txt", "kept"]) write(name);
+  await checkSource(folder);
+  const { context } = await prepareBuild(folder, input, null);
+  const names: string[] = [];
+  await readEntries(context, async ({ name }) => Promise.resolve(names.push(name) > 0));
+  expect(names.filter((name) => name !== ".").sort()).toEqual([".dockerignore", "Dockerfile", "kept"]);
+});
 
 describe("a folder of the repository", () => {
   const refused = async (rootDir: string) =>

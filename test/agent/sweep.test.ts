@@ -4,8 +4,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { databaseLabels } from "../../agent/databases/container.ts";
 import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
-import { sweep } from "../../agent/handlers/sweep.ts";
+import { adoptCommands } from "../../agent/handlers/adopt-commands.ts";
+import { handOver } from "../../agent/handlers/hand-over.ts";
+import { reviveServing, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host } from "../../agent/host.ts";
+import type { Journal } from "../../agent/journal.ts";
+import type { Adopted, Runner } from "../../agent/runner.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { runSpec } from "../support/run-spec.ts";
 
@@ -29,10 +33,18 @@ let workDirectory: string;
 beforeEach(() => void (workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"))));
 afterEach(() => rmSync(workDirectory, { recursive: true }));
 
-/** Sweeps a host of these containers, of which `serving` is in service. */
-async function swept(containers: Container[], serving: string | null = null) {
+/** Sweeps a host of these containers, of which `serving` is in service. The engine refuses to start or remove some. */
+async function swept(
+  containers: Container[],
+  serving: string | null = null,
+  refused: string[] = [],
+  work: (host: Host) => Promise<void> = sweep,
+) {
   const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
-  const note = (list: string[]) => (id: string) => Promise.resolve(void list.push(id));
+  const note = (list: string[]) => (id: string) =>
+    refused.includes(id)
+      ? Promise.reject(new Error("unable to find user app: no matching entries in passwd file"))
+      : Promise.resolve(void list.push(id));
   const target = { containerId: serving ?? "", address: "10.0.0.2", port: 3000 };
   const host = {
     workDirectory,
@@ -54,7 +66,7 @@ async function swept(containers: Container[], serving: string | null = null) {
       removeContainer: note(done.removed),
     },
   };
-  await sweep(host as unknown as Host);
+  await work(host as unknown as Host);
   return done;
 }
 
@@ -72,4 +84,62 @@ describe("an agent that starts", () => {
     expect(executed).toEqual(["database"]);
     expect(removed).toEqual([]);
   });
+
+  it("takes up its work though a tenant's container can no longer be started, or not be removed", async () => {
+    const labels = databaseLabels("agent", databaseId, accountId);
+    const { removed, started } = await swept(
+      [
+        { id: "site", labels: ofSite(), running: false },
+        { id: "left", labels: ofSite(), running: false },
+        { id: "older", labels: ofSite(), running: false },
+        { id: "database", labels, running: false },
+      ],
+      "site",
+      ["site", "left"],
+    );
+    expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
+  });
+});
+
+describe("an agent whose engine is there again", () => {
+  const labels = databaseLabels("agent", databaseId, accountId);
+  const containers = [
+    { id: "site", labels: ofSite(), running: false },
+    { id: "being made", labels: ofSite(), running: false },
+    { id: "command", labels: ofCommand(), running: false },
+    { id: "database", labels, running: false },
+  ];
+
+  it("starts what serves and ended with it, and leaves what jobs are about", async () => {
+    const done = await swept(containers, "site", [], (host) => reviveServing(host, new Set()));
+    expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"] });
+  });
+
+  it("starts neither a database that is out nor a version that hands over its volume", async () => {
+    const done = await swept(containers, "site", [], (host) =>
+      handOver(siteId, () => reviveServing(host, new Set([databaseId]))),
+    );
+    expect(done).toEqual({ executed: [], removed: [], started: [] });
+  });
+});
+
+it("an agent that starts goes on with commands though one of their containers cannot be removed", async () => {
+  const container = (n: number, jobId: string) => ({
+    id: `c${n}`,
+    name: `berth-${formatId("command", n, new Uint8Array(10))}`,
+    labels: { "berth.command": formatId("command", n, new Uint8Array(10)), "berth.job": jobId },
+    env: [],
+  });
+  const engine = {
+    listContainers: () => Promise.resolve([container(1, "reported"), container(2, "open")]),
+    inspectContainer: (id: string) => Promise.resolve(container(Number(id.slice(1)), "")),
+    removeContainer: () => Promise.reject(new Error("device or resource busy")),
+  };
+  const adopted: string[] = [];
+  await adoptCommands(
+    { agentId: "agent", engine } as unknown as Host,
+    { unacknowledged: () => [{ jobId: "reported" }] } as unknown as Journal,
+    { adopt: ({ jobId }: Adopted) => adopted.push(jobId) } as unknown as Runner,
+  );
+  expect(adopted).toEqual(["open"]);
 });

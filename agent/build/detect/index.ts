@@ -63,5 +63,7 @@ function detectFrontend(sources: Sources, manifest: PackageJson, overrides: Over
   const given = overrides.startCommand ?? procfileWeb(sources);
   const starts = given !== null || (!hasFramework(manifest) && entryCommand(sources, manifest) !== null);
   const site = starts ? null : detectSite(sources, manifest, overrides);
+  // Its package.json is there for tools only.
+  if (!starts && site === null && sources.files.has("index.html")) return { kind: "static" };
   return site ?? detectNode(sources, manifest, overrides);
 }

@@ -1,7 +1,7 @@
 import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { nodeMajor } from "./node-version.ts";
-import { scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import { needsDevelopment, scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
@@ -24,7 +24,12 @@ export type NodeBuild = {
   hasDevDependencies: boolean;
   buildCommand: string | null;
 };
-export type NodePlan = NodeBuild & { kind: "node"; startCommand: string };
+export type NodePlan = NodeBuild & {
+  kind: "node";
+  startCommand: string;
+  /** What starts it is installed for development only. */
+  startsByDevelopment: boolean;
+};
 
 const lockFiles: Record<PackageManager, string[]> = {
   pnpm: ["pnpm-lock.yaml"],
@@ -38,14 +43,31 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
   const startCommand =
     overrides.startCommand ??
     procfileWeb(sources) ??
-    (startScript(manifest) === null ? null : `${programOf(build.packageManager)} start`) ??
+    scriptCommand(manifest, programOf(build.packageManager)) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
   if (startCommand === null)
     throw new JobError(
       'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.',
     );
-  return { kind: "node", ...build, startCommand };
+  return {
+    kind: "node",
+    ...build,
+    startCommand,
+    startsByDevelopment: needsDevelopment(manifest, startCommand),
+  };
+}
+
+/** Where `start` is for development, as in Nest's template, `start:prod` is what starts the app. */
+function scriptCommand(manifest: PackageJson, program: string): string | null {
+  const script = startScript(manifest);
+  if (script === null) return null;
+  if (/^\s*(?:bun|bunx|deno)\s/.test(script))
+    throw new JobError(
+      'The "start" script runs Bun or Deno, which is not installed: let it run Node, or add a Dockerfile.',
+    );
+  const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
+  return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
 
 export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {

@@ -33,10 +33,51 @@ export function scriptOf(manifest: PackageJson, name: string): string | null {
 }
 
 const devServer =
-  /^(?:npx |cross-env \S+ )?(?:react-scripts start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?: serve)?|ng serve|webpack(?:-dev-server| serve)|next dev|nuxt dev)\b/;
+  /^(?:npx |cross-env \S+ )?(?:react-scripts start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|webpack(?:-dev-server| serve)|next dev|nuxt dev)(?![\w-])/;
 
 /** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
 export function startScript(manifest: PackageJson): string | null {
   const script = scriptOf(manifest, "start");
   return script === null || devServer.test(script.trim()) ? null : script;
+}
+
+const mostScripts = 20;
+
+/** A command, and the scripts that it runs in turn. */
+function scriptsBehind(manifest: PackageJson, command: string): string[] {
+  const found = [command];
+  const names = new Set<string>();
+  for (const text of found)
+    for (const [, name = ""] of text.matchAll(/\b(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)/g)) {
+      const script = scriptOf(manifest, name);
+      if (script === null || names.has(name) || names.size > mostScripts) continue;
+      names.add(name);
+      found.push(script);
+    }
+  return found;
+}
+
+/** Programs whose packages have another name. */
+const packageOf: Record<string, string> = {
+  "babel-node": "@babel/node",
+  dotenv: "dotenv-cli",
+  dotenvx: "@dotenvx/dotenvx",
+  nest: "@nestjs/cli",
+  ng: "@angular/cli",
+  "run-p": "npm-run-all",
+  "run-s": "npm-run-all",
+  tsc: "typescript",
+  tsnd: "ts-node-dev",
+};
+
+/** Whether what a command runs is among the packages that are there for development only. */
+export function needsDevelopment(manifest: PackageJson, command: string): boolean {
+  const packages = new Set(Object.keys(manifest.devDependencies ?? {}));
+  for (const name of Object.keys(manifest.dependencies ?? {})) packages.delete(name);
+  const words = scriptsBehind(manifest, command).flatMap((text) => text.split(/[\s"'`;&|()=]+/));
+  return words.some((word) => {
+    const parts = word.replace(/^(?:\.\/)?node_modules\/(?:\.bin\/)?/, "").split("/");
+    const name = parts.slice(0, word.startsWith("@") ? 2 : 1).join("/");
+    return packages.has(packageOf[name] ?? name);
+  });
 }

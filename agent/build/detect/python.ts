@@ -75,11 +75,14 @@ function versionOf(sources: Sources): string | null {
   return /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1] ?? null;
 }
 
+const otherFile =
+  /^(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.|[\w-]+\/|.*@\s*file:|\S+\.(?:whl|tar\.gz|zip)\b)/;
+/** No line that is meant is longer; what is longer is only slow to read. */
+const mostOfLine = 1000;
+
 /** Lines that name a file or a folder of the repository. */
 const readsOtherFiles = (requirements: string): boolean =>
-  /^[ \t]*(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.|[\w-]+\/|.*@\s*file:|\S+\.(?:whl|tar\.gz|zip)\b)/m.test(
-    requirements,
-  );
+  requirements.split("\n").some((line) => otherFile.test(line.trimStart().slice(0, mostOfLine)));
 
 /** Whether the manifests name a package as a direct dependency. */
 function dependsOn(sources: Sources, name: string): boolean {

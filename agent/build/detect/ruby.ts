@@ -29,7 +29,7 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
   const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails);
   if (startCommand === null)
     throw new JobError(
-      "Found a Gemfile, but not what starts the app: no Procfile, bin/rails or config.ru. Add one, or set startCommand.",
+      "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra. Add one, or set startCommand.",
     );
   return {
     kind: "ruby",
@@ -49,10 +49,16 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
 function startOf(sources: Sources, rails: boolean): string | null {
   // A container that is started again still has the file, and a process of that number.
   if (rails) return "rm -f tmp/pids/server.pid; exec bin/rails server -b 0.0.0.0 -p $PORT";
-  if (!sources.files.has("config.ru")) return null;
+  if (!sources.files.has("config.ru")) return startSinatra(sources);
   return uses(sources, "puma")
     ? "bundle exec puma -b tcp://0.0.0.0:$PORT"
     : "bundle exec rackup -o 0.0.0.0 -p $PORT";
+}
+
+/** An app of one file takes these options itself. */
+function startSinatra(sources: Sources): string | null {
+  const [app] = uses(sources, "sinatra") ? present(sources, ["app.rb", "main.rb", "server.rb"]) : [];
+  return app === undefined ? null : `bundle exec ruby ${app} -o 0.0.0.0 -p $PORT`;
 }
 
 function versionOf(sources: Sources): string | null {

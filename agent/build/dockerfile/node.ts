@@ -89,7 +89,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   const usesCorepack = plan.packageManager !== "npm";
   return [
     ...nodeBuildStage(plan, "build", variables, images),
-    ...(plan.hasDevDependencies && !plan.plugAndPlay
+    ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment
       ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
       : []),
     `FROM ${images.node}`,

@@ -1,0 +1,62 @@
+import net, { type AddressInfo } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import type { ContainerState, Engine } from "../../agent/docker/engine.ts";
+import { exitReason, waitUntilHealthy } from "../../agent/handlers/probe.ts";
+
+const engine = { waitForExit: () => new Promise(() => undefined) } as unknown as Engine;
+const container = { id: "c1", pid: process.pid } as ContainerState;
+
+let server: net.Server | undefined;
+const sockets = new Set<net.Socket>();
+let openAtMost: number;
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  server?.close();
+});
+
+/** An app that does this with each connection, asked for /health for a second. */
+async function ask(answer: (socket: net.Socket) => void): Promise<void> {
+  openAtMost = 0;
+  const own = net.createServer((socket) => {
+    sockets.add(socket);
+    openAtMost = Math.max(openAtMost, sockets.size);
+    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
+    socket.resume();
+    answer(socket);
+  });
+  server = own;
+  await new Promise<void>((resolve) => own.listen(0, "0.0.0.0", resolve));
+  const probe = { address: "127.0.0.1", port: (own.address() as AddressInfo).port, path: "/health" };
+  await waitUntilHealthy(engine, container, probe, 1, new AbortController().signal);
+}
+
+it("an app that never ends the head of its answer is given up in its time", async () => {
+  const before = performance.now();
+  const asked = ask((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\nX: ");
+    const drip = setInterval(() => socket.write("x"), 100);
+    socket.on("close", () => clearInterval(drip));
+  });
+  await expect(asked).rejects.toThrow(/\/health did not succeed within 1 s \(it gave no answer\)/);
+  expect(performance.now() - before).toBeLessThan(5000);
+}, 10_000);
+
+it("of an answer that never ends only its status is read", async () => {
+  const asked = ask((socket) => {
+    socket.write("HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
+  });
+  await expect(asked).rejects.toThrow(/\/health did not succeed within 1 s \(it answers 500\)/);
+  expect(openAtMost).toBeLessThan(5);
+});
+
+it("no part of a secret is in the last lines of an app that exited, wherever they are cut", async () => {
+  const secret = "first-half/second-half";
+  const found = {
+    inspectContainer: () =>
+      Promise.resolve({ env: [`TOKEN=${secret}`], labels: { "berth.secrets": "TOKEN" }, oomKilled: false }),
+    lastLines: () => Promise.resolve([`${secret}${"x".repeat(1490)}`]),
+  } as unknown as Engine;
+  const reason = await exitReason(found, "c1", 1, performance.now());
+  expect(reason).toContain("xxx");
+  expect(reason).not.toContain("half");
+});
