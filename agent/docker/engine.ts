@@ -50,8 +50,9 @@ export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
   memoryMb: number;
-  /** Where images and containers are kept. */
+  /** Where volumes and logs are kept, and images and what containers write where `imageDirectory` is the same. */
   rootDirectory: string;
+  imageDirectory: string;
   cgroupDriver: string;
 };
 /** `kill`: somebody asked it to end. */
@@ -147,6 +148,23 @@ export type Engine = {
   ): void;
   facts(): Promise<EngineFacts>;
 };
+
+type Info = {
+  NCPU: number;
+  MemTotal: number;
+  DockerRootDir: string;
+  CgroupDriver: string;
+  DriverStatus?: [name: string, value: string][] | null;
+  Containerd?: { Address?: string };
+};
+
+/** With containerd's image store, Docker 29's own, they are containerd's: the host's, or one that the engine itself started. */
+function imageDirectoryOf({ DockerRootDir, DriverStatus, Containerd }: Info): string {
+  const isContainerds = DriverStatus?.some(([, value]) => value === "io.containerd.snapshotter.v1") ?? false;
+  return isContainerds && Containerd?.Address === "/run/containerd/containerd.sock"
+    ? "/var/lib/containerd"
+    : DockerRootDir;
+}
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
 
@@ -572,17 +590,13 @@ export function createEngine({
     },
 
     async facts() {
-      const { NCPU, MemTotal, DockerRootDir, CgroupDriver } = (await docker.info()) as {
-        NCPU: number;
-        MemTotal: number;
-        DockerRootDir: string;
-        CgroupDriver: string;
-      };
+      const info = (await docker.info()) as Info;
       return {
-        cpuCount: NCPU,
-        memoryMb: Math.floor(MemTotal / 1024 / 1024),
-        rootDirectory: DockerRootDir,
-        cgroupDriver: CgroupDriver,
+        cpuCount: info.NCPU,
+        memoryMb: Math.floor(info.MemTotal / 1024 / 1024),
+        rootDirectory: info.DockerRootDir,
+        imageDirectory: imageDirectoryOf(info),
+        cgroupDriver: info.CgroupDriver,
       };
     },
   };

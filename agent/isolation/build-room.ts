@@ -1,14 +1,14 @@
 import type { Engine, EngineFacts } from "../docker/engine.ts";
 import { openBuildCache } from "./build-cache.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
-import { demandDisk, diskAt, watchDisk, type Disk } from "./disk.ts";
+import { demandDisk, fullestOf, watchDisk, type Disk } from "./disk.ts";
 
 /** What a build may take from the host. */
 export type BuildRoom = {
   memoryMb: number;
   /** @throws JobError when the disk is too full for a deployment */
   demandDisk(): Promise<void>;
-  /** Where the engine keeps what containers write; null where the agent does not see it. */
+  /** Where the engine keeps what containers write, the one with the least room; null where the agent does not see it. */
   disk(): Promise<Disk | null>;
   /** Limits set, and a signal that aborts when the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
@@ -28,23 +28,26 @@ export function openBuildRoom(options: {
   // An engine keeps these for as long as it runs, and asking takes a while.
   let known: EngineFacts | undefined;
   const facts = async () => (known ??= await engine.facts());
-  const disk = async () => diskAt((await facts()).rootDirectory);
+  const directories = async () => {
+    const { rootDirectory, imageDirectory } = await facts();
+    return [...new Set([rootDirectory, imageDirectory])];
+  };
+  const disk = async () => fullestOf(await directories(), minFreeDiskMb);
   const cache = openBuildCache({ engine, disk, maxMb: options.maxCacheMb });
   return {
     memoryMb: limits.memoryMb,
     async demandDisk() {
-      const { rootDirectory } = await facts();
-      await demandDisk([rootDirectory, workDirectory], minFreeDiskMb);
+      await demandDisk([...(await directories()), workDirectory], minFreeDiskMb);
     },
     disk,
     async receive() {
-      const { rootDirectory } = await facts();
-      return watchDisk(rootDirectory, minFreeDiskMb, { ended: "The pull", advice: "use a smaller image" });
+      const what = { ended: "The pull", advice: "use a smaller image" };
+      return watchDisk(await directories(), minFreeDiskMb, what);
     },
     async enter() {
-      const { rootDirectory, cgroupDriver } = await facts();
+      const { cgroupDriver } = await facts();
       const limited = await limitBuilds(cgroupDriver, limits, slots);
-      const watched = watchDisk(rootDirectory, minFreeDiskMb, {
+      const watched = watchDisk(await directories(), minFreeDiskMb, {
         ended: "The build",
         advice: "let it write less",
       });

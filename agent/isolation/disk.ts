@@ -22,6 +22,13 @@ export async function diskAt(path: string): Promise<Disk | null> {
   }
 }
 
+/** Of the disks that these are on, the one with the least room above its floor. */
+export async function fullestOf(paths: readonly string[], minFreeMb: number | null): Promise<Disk | null> {
+  const room = (disk: Disk) => disk.freeBytes - floorBytes(disk, minFreeMb);
+  const disks = (await Promise.all(paths.map(diskAt))).filter((disk) => disk !== null);
+  return disks.toSorted((a, b) => room(a) - room(b))[0] ?? null;
+}
+
 const gigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`;
 
 /** @throws JobError when a build would find too little room */
@@ -37,13 +44,13 @@ export async function demandDisk(paths: readonly string[], minFreeMb: number | n
 
 /** Aborts when something eats what was left: half the floor is still there for the sites. */
 export function watchDisk(
-  path: string,
+  paths: readonly string[],
   minFreeMb: number | null,
   what: { ended: string; advice: string },
 ): { signal: AbortSignal; end(): void } {
   const full = new AbortController();
   const timer = setInterval(() => {
-    void diskAt(path).then((disk) => {
+    void fullestOf(paths, minFreeMb).then((disk) => {
       if (disk && disk.freeBytes < floorBytes(disk, minFreeMb) / 2)
         full.abort(
           new JobError(`${what.ended} was ended because this host ran out of free disk: ${what.advice}.`),

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed } from "../docker/disk-used.ts";
+import { ownFolderOf } from "../docker/own-folder.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
 import { containerName } from "../databases/container.ts";
 import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
@@ -17,6 +18,7 @@ type Means = {
   databases: () => Promise<ReadonlyMap<string, string>>;
   /** Told of every site in service that was measured. */
   onMeasured?: (holding: Holding) => void;
+  ownFolder?: typeof ownFolderOf;
 };
 /** What a site's containers and volumes hold, and its pack has; null where the host cannot tell. */
 export type Holding = {
@@ -165,7 +167,9 @@ export class DiskUse {
   ): Promise<{ diskGb: number; bytes: number[] | null }> {
     const containers = await Promise.all(containerIds.map((id) => this.means.engine.inspectContainer(id)));
     const there = containers.filter((one) => one !== null);
-    const folders = there.flatMap(({ ownFolder, ownVolumes }) => [ownFolder, ...ownVolumes]);
+    const { ownFolder = ownFolderOf } = this.means;
+    const own = await Promise.all(there.map((one) => ownFolder(one)));
+    const folders = [...own, ...there.flatMap(({ ownVolumes }) => ownVolumes)];
     return {
       diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
       bytes: folders.includes(null) ? null : await diskUsed(folders.filter((one) => one !== null)),

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, wr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { limitSettings, noLimits, watchSteps } from "../../agent/isolation/build-limits.ts";
-import { demandDisk, floorBytes, watchDisk } from "../../agent/isolation/disk.ts";
+import { demandDisk, diskAt, floorBytes, fullestOf, watchDisk } from "../../agent/isolation/disk.ts";
 import { LogOutbox } from "../../agent/log-outbox.ts";
 import { tmpdir } from "node:os";
 
@@ -102,8 +102,16 @@ describe("the disk's floor", () => {
     await demandDisk(["/not/to/be/seen/from/here"], 1e9);
   });
 
+  it("is looked at where there is the least room, of all disks that the engine writes to", async () => {
+    const [files, memory] = [await diskAt("/"), await diskAt("/dev/shm")];
+    const fuller = files!.freeBytes < memory!.freeBytes ? files : memory;
+    const found = await fullestOf(["/", "/dev/shm", "/not/to/be/seen/from/here"], 0);
+    expect(found?.totalBytes).toBe(fuller?.totalBytes);
+    expect(await fullestOf(["/not/to/be/seen/from/here"], 0)).toBeNull();
+  });
+
   it("ends a build that eats what was left", async () => {
-    const disk = watchDisk(tmpdir(), 1e9, { ended: "The build", advice: "let it write less" });
+    const disk = watchDisk([tmpdir()], 1e9, { ended: "The build", advice: "let it write less" });
     await new Promise((resolve) => disk.signal.addEventListener("abort", resolve));
     expect(String(disk.signal.reason)).toContain("ran out of free disk");
     disk.end();

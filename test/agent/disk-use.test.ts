@@ -34,9 +34,9 @@ function write(name: string, megabytes: number): string {
 /** A site whose container wrote 2 MB, beside its volumes. */
 function siteWith(
   volumes: Record<string, string>,
-  changes: { diskGb?: number; own?: string | null; ownVolumes?: string[] } = {},
+  changes: { diskGb?: number; own?: string | null; mounted?: string; ownVolumes?: string[] } = {},
 ) {
-  const { diskGb = 0, own = write("own", 2), ownVolumes = [] } = changes;
+  const { diskGb = 0, own = write("own", 2), mounted, ownVolumes = [] } = changes;
   let walks = 0;
   const engine = {
     volumes: () => {
@@ -47,13 +47,19 @@ function siteWith(
       );
     },
     inspectContainer: () =>
-      Promise.resolve({ ownFolder: own, ownVolumes, labels: { "berth.disk": String(diskGb) } }),
+      Promise.resolve({ ownFolder: own, pid: 0, ownVolumes, labels: { "berth.disk": String(diskGb) } }),
   } as unknown as Engine;
   const ingress = {
     current: () => [{ containerId: "c", address: "10.0.0.2", port: 1 }],
   } as unknown as Ingress;
   return {
-    use: new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) }),
+    use: new DiskUse({
+      engine,
+      ingress,
+      records,
+      databases: () => Promise.resolve(new Map()),
+      ...(mounted !== undefined && { ownFolder: () => Promise.resolve(mounted) }),
+    }),
     walks: () => walks,
   };
 }
@@ -75,6 +81,11 @@ describe("what a site holds on disk", () => {
   it("counts volumes without a name, which an image may ask for", async () => {
     const { use } = siteWith({}, { ownVolumes: [write("nameless", 3)] });
     expect((await use.of("s", 0)).totalMb).toBeCloseTo(5, 0);
+  });
+
+  it("is known where only the container's own mounts say where it writes", async () => {
+    const { use } = siteWith({ data: write("data", 1) }, { own: null, mounted: write("snapshot", 2) });
+    expect((await use.of("s", 0)).totalMb).toBeCloseTo(3, 0);
   });
 
   it("is not known where the engine's driver has no folder of the container's, or the files are not here", async () => {

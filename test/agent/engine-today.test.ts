@@ -1,0 +1,133 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import type { Duplex } from "node:stream";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+import { ownFolderOf } from "../../agent/docker/own-folder.ts";
+
+/** What Docker 29 answers, by path: API 1.52 and later, containerd's image store. */
+let answers: Record<string, unknown>;
+let folder: string;
+let server: http.Server;
+let engine: Engine;
+const open = new Set<Duplex>();
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "berth-today-"));
+  answers = {};
+  server = http.createServer((request, response) => {
+    request.resume();
+    const answer = answers[(request.url ?? "").split("?")[0] ?? ""];
+    response.setHeader("Content-Type", "application/json");
+    if (answer === undefined) response.writeHead(404).end('{"message":"not found"}');
+    else response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
+  });
+  server.on("connection", (socket: Duplex) => void open.add(socket));
+  server.on("upgrade", (_request, socket: Duplex) => {
+    socket.on("error", () => undefined).resume();
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+  });
+  const socketPath = join(folder, "engine.sock");
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  engine = createEngine({ socketPath });
+});
+
+afterEach(() => {
+  for (const socket of open) socket.destroy();
+  open.clear();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const id = "c0ffee".padEnd(64, "0");
+const snapshot = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/57/fs";
+
+/** The files of the kernel's about the container's first process. */
+function proc(pid: number, cgroup: string, mounts: string): string {
+  const place = join(folder, "root", "proc", String(pid));
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, "cgroup"), `0::/system.slice/docker-${cgroup}.scope\n`);
+  writeFileSync(join(place, "mountinfo"), mounts);
+  return join(folder, "root");
+}
+
+const mountsOf = (upper: string) =>
+  [
+    `1041 812 0:97 / / rw,relatime - overlay overlay rw,lowerdir=/lower/56/fs,upperdir=${upper},workdir=/work,uuid=on`,
+    "1042 1041 0:101 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw",
+    "1043 1041 0:102 / /data rw - overlay overlay rw,lowerdir=/other,upperdir=/other/fs,workdir=/w",
+    "",
+  ].join("\n");
+
+describe("a container", () => {
+  beforeEach(() => {
+    answers[`/containers/${id}/json`] = {
+      Id: id,
+      Name: "/berth-site",
+      Image: "sha256:1111",
+      State: {
+        Running: true,
+        StartedAt: "2026-11-21T10:00:00.123456789Z",
+        FinishedAt: "0001-01-01T00:00:00Z",
+        ExitCode: 0,
+        OOMKilled: false,
+        Pid: 4711,
+      },
+      RestartCount: 0,
+      Driver: "overlayfs",
+      // No GraphDriver.
+      Storage: { RootFS: { Snapshot: { Name: "overlayfs" } } },
+      Mounts: [],
+      Config: { Labels: { "berth.site": "s" }, User: "", Env: ["PORT=3000"] },
+      // No addresses but the networks'.
+      NetworkSettings: { Ports: {}, Networks: { "berth-acc": { IPAddress: "172.18.0.2" } } },
+    };
+  });
+
+  it("is read", async () => {
+    expect(await engine.inspectContainer(id)).toMatchObject({
+      running: true,
+      finishedAt: null,
+      ownFolder: null,
+      addresses: { "berth-acc": "172.18.0.2" },
+    });
+  });
+
+  it("shows by its own mounts where it writes, as the engine does not say it", async () => {
+    const container = (await engine.inspectContainer(id))!;
+    const root = proc(4711, id, mountsOf(snapshot));
+    expect(await ownFolderOf(container, root)).toBe(snapshot);
+    expect(await ownFolderOf(container, proc(4711, id, mountsOf("/my\\040disk/fs")))).toBe("/my disk/fs");
+  });
+
+  it("that does not run, or whose number is another program's, shows nothing", async () => {
+    const container = (await engine.inspectContainer(id))!;
+    const root = proc(4711, "another", mountsOf(snapshot));
+    expect(await ownFolderOf(container, root)).toBeNull();
+    expect(await ownFolderOf({ ...container, pid: 4712 }, root)).toBeNull();
+    expect(await ownFolderOf({ ...container, pid: 0 }, root)).toBeNull();
+    expect(await ownFolderOf({ ...container, ownFolder: "/as/said" }, root)).toBe("/as/said");
+  });
+});
+
+describe("where images and what containers write are kept", () => {
+  const info = { NCPU: 2, MemTotal: 4e9, DockerRootDir: "/var/lib/docker", CgroupDriver: "systemd" };
+  const snapshotter = { DriverStatus: [["driver-type", "io.containerd.snapshotter.v1"]] };
+  const kept = async (changes: object) => {
+    answers["/info"] = { ...info, ...changes };
+    const { rootDirectory, imageDirectory } = await engine.facts();
+    return [rootDirectory, imageDirectory];
+  };
+  const containerd = (address: string) => ({ Containerd: { Address: address } });
+
+  it("is the engine's own folder, or containerd's", async () => {
+    const hosts = containerd("/run/containerd/containerd.sock");
+    const own = containerd("/var/run/docker/containerd/containerd.sock");
+    expect(await kept({ ...snapshotter, ...hosts })).toEqual(["/var/lib/docker", "/var/lib/containerd"]);
+    expect(await kept({ ...snapshotter, ...own })).toEqual(["/var/lib/docker", "/var/lib/docker"]);
+    const overlay2 = { DriverStatus: [["Backing Filesystem", "extfs"]] };
+    expect(await kept({ ...overlay2, ...hosts })).toEqual(["/var/lib/docker", "/var/lib/docker"]);
+  });
+});
