@@ -185,7 +185,8 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       error?: string;
       errorDetail?: { message?: string };
     };
-    if (event.error !== undefined) failure = event.errorDetail?.message ?? event.error;
+    // `error` is on its way out of the API.
+    failure = event.errorDetail?.message ?? event.error ?? failure;
     if (event.id !== "moby.buildkit.trace" || typeof event.aux !== "string") return;
     const status = StatusResponse.toObject(StatusResponse.decode(Buffer.from(event.aux, "base64")), {
       arrays: true,

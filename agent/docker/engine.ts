@@ -158,6 +158,14 @@ type Info = {
   Containerd?: { Address?: string };
 };
 
+type PullMessage = { errorDetail?: { message?: string }; error?: string };
+type ImageOrigin = {
+  RepoDigests?: string[] | null;
+  /** Only with containerd's image store. */
+  Descriptor?: object | undefined;
+  Identity?: { Pull?: object[] };
+};
+
 /** With containerd's image store, Docker 29's own, they are containerd's: the host's, or one that the engine itself started. */
 function imageDirectoryOf({ DockerRootDir, DriverStatus, Containerd }: Info): string {
   const isContainerds = DriverStatus?.some(([, value]) => value === "io.containerd.snapshotter.v1") ?? false;
@@ -251,13 +259,21 @@ export function createEngine({
     }
   }
 
-  async function inspectImage(reference: string): Promise<Docker.ImageInspectInfo | null> {
+  async function inspectImage(reference: string): Promise<(Docker.ImageInspectInfo & ImageOrigin) | null> {
     try {
       return await docker.getImage(reference).inspect();
     } catch (error) {
       if (statusOf(error) === 404) return null;
       throw error;
     }
+  }
+
+  /** With containerd's image store every name has a digest of its own; what was pulled says so, from API 1.53 on. */
+  async function wasMadeHere({ RepoDigests, Descriptor, Identity }: ImageOrigin): Promise<boolean> {
+    if (!Descriptor) return (RepoDigests ?? []).length === 0;
+    const { ApiVersion } = await docker.version();
+    const [major = 0, minor = 0] = ApiVersion.split(".").map(Number);
+    return (major > 1 || minor >= 53) && (Identity?.Pull ?? []).length === 0;
   }
 
   async function begin(id: string, { command, env = [] }: Omit<Program, "input">, signal?: AbortSignal) {
@@ -500,7 +516,7 @@ export function createEngine({
 
     async localImage(reference) {
       const found = await inspectImage(reference);
-      return found && (found.RepoDigests ?? []).length === 0 ? found.Id : null;
+      return found && (await wasMadeHere(found)) ? found.Id : null;
     },
 
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
@@ -534,9 +550,13 @@ export function createEngine({
     async pullImage(reference, login, signal) {
       const options = { ...loginFor(reference, login), abortSignal: signal };
       const stream = (await docker.pull(reference, options)) as Readable;
-      await new Promise<void>((resolve, reject) =>
-        docker.modem.followProgress(stream, (error: Error | null) => (error ? reject(error) : resolve())),
+      const said = await new Promise<PullMessage[]>((resolve, reject) =>
+        docker.modem.followProgress(stream, (error: Error | null, messages: PullMessage[]) =>
+          error ? reject(error) : resolve(messages),
+        ),
       );
+      const failure = said.map(({ errorDetail, error }) => errorDetail?.message ?? error).find(Boolean);
+      if (failure !== undefined) throw new Error(failure);
     },
 
     async build(request) {

@@ -124,8 +124,8 @@ async function buildWithin(
   }
 }
 
-/** SIGKILL is how the kernel ends what uses too much memory. */
+/** SIGKILL is how the kernel ends what uses too much memory; with cgroup v2 BuildKit may see it and say so instead. */
 const buildFailure = (message: string, memoryMb: number): string =>
-  /exit code: 137\b/.test(message)
+  /exit code: 137\b|did not complete successfully: cannot allocate memory/.test(message)
     ? `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`
     : `The build failed: ${message}. See the deployment's log.`;

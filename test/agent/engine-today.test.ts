@@ -1,11 +1,17 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
-import type { Duplex } from "node:stream";
+import { Readable, type Duplex } from "node:stream";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { createEngine, type Engine } from "../../agent/docker/engine.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
+import { buildImage } from "../../agent/handlers/build-image.ts";
+import type { Host } from "../../agent/host.ts";
+import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { jobRun } from "../support/job-run.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 /** What Docker 29 answers, by path: API 1.52 and later, containerd's image store. */
 let answers: Record<string, unknown>;
@@ -110,6 +116,84 @@ describe("a container", () => {
     expect(await ownFolderOf({ ...container, pid: 0 }, root)).toBeNull();
     expect(await ownFolderOf({ ...container, ownFolder: "/as/said" }, root)).toBe("/as/said");
   });
+});
+
+describe("an image", () => {
+  const image = (name: string, identity?: object) => {
+    answers[`/images/${name}/json`] = {
+      Id: "sha256:2222",
+      RepoTags: [`${name}:latest`],
+      // Of every name, wherever the image came from.
+      RepoDigests: [`${name}@sha256:2222`],
+      Descriptor: { mediaType: "application/vnd.oci.image.index.v1+json", digest: "sha256:2222", size: 856 },
+      ...(identity && { Identity: identity }),
+    };
+  };
+
+  it("that was built or loaded on this host is one of its own", async () => {
+    answers["/version"] = { ApiVersion: "1.53" };
+    image("built", { Build: [{ Ref: "default/default/abc" }] });
+    image("loaded");
+    expect(await engine.localImage("built")).toBe("sha256:2222");
+    expect(await engine.localImage("loaded")).toBe("sha256:2222");
+  });
+
+  it("that was pulled is none, nor one of which the engine cannot tell", async () => {
+    answers["/version"] = { ApiVersion: "1.53" };
+    image("pulled", { Pull: [{ Repository: "registry.example/pulled" }] });
+    expect(await engine.localImage("pulled")).toBeNull();
+    answers["/version"] = { ApiVersion: "1.52" };
+    image("loaded");
+    expect(await engine.localImage("loaded")).toBeNull();
+  });
+
+  it("whose pull broke off is not taken for pulled", async () => {
+    answers["/images/create"] =
+      '{"status":"Pulling from library/a","id":"1"}\r\n{"errorDetail":{"message":"unexpected EOF"}}\r\n';
+    await expect(engine.pullImage("a:1", null, new AbortController().signal)).rejects.toThrow(
+      "unexpected EOF",
+    );
+  });
+});
+
+it("a build fails by the one error that the API will keep", async () => {
+  answers["/build"] = '{"errorDetail":{"message":"process \\"/bin/sh -c false\\" did not complete"}}\r\n';
+  const building = engine.build({
+    context: Readable.from([]),
+    dockerfile: "Dockerfile",
+    tag: "a:1",
+    labels: {},
+    buildArgs: {},
+    cacheNamespace: "n",
+    isPrivate: false,
+    secrets: new Map(),
+    signal: new AbortController().signal,
+    onLine: () => undefined,
+  });
+  await expect(building).rejects.toThrow('process "/bin/sh -c false" did not complete');
+});
+
+it("a build that BuildKit itself saw run out of memory is said to have", async () => {
+  const said = 'process "/bin/sh -c make" did not complete successfully: cannot allocate memory';
+  const host = {
+    workDirectory: folder,
+    settings: { buildCaFile: null },
+    isolation: { demand: () => Promise.resolve() },
+    buildRoom: {
+      memoryMb: 2048,
+      enter: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
+    },
+    imageRepository: () => "berth-site/x",
+    engine: { build: () => Promise.reject(new BuildFailed(said)) },
+  } as unknown as Host;
+  const args = {
+    run: runSpec(),
+    source: { type: "dockerfile", text: "FROM scratch" },
+    buildTimeoutSeconds: 60,
+  } as unknown as JobArgs<"site.deploy">;
+  await expect(buildImage(host, args, "a:1", jobRun())).rejects.toThrow(
+    /^The build was killed, most likely because it used more than the 2048 MB/,
+  );
 });
 
 describe("where images and what containers write are kept", () => {
