@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { engineGroup } from "./engine-group.ts";
 import { nameservers, type Destination } from "./addresses.ts";
+import { showBridged } from "./bridged.ts";
 import { chainNames, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
 export type Bridges = Pick<Policy, "siteBridges" | "buildBridge"> & { ways?: Policy["ways"] };
@@ -57,6 +58,7 @@ export async function ensureFirewall(
   for (const family of await families()) {
     const tool = tools[family];
     await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
+    await showBridged(tool);
     const listing = await run(tool, [...wait, "-S"]);
     for (const [parent, chain] of [
       ...(await forwardHooks(family, listing)).map((parent) => [parent, forward] as const),

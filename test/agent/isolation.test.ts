@@ -1,7 +1,11 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { nameservers, parseDestination } from "../../agent/isolation/addresses.ts";
+import { showBridged } from "../../agent/isolation/bridged.ts";
 import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
 import {
@@ -125,6 +129,21 @@ it("the engine's control group counts when the agent is not in it too", () => {
   expect(groupOfItsOwn(docker, "0::/system.slice/docker.service/x\n")).toBeNull();
   expect(groupOfItsOwn("0::/\n", "0::/system.slice/berth.service\n")).toBeNull();
   expect(groupOfItsOwn("", "")).toBeNull();
+});
+
+it("the kernel shows the rules what a bridge passes on between its containers, where it can", async () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-bridged-"));
+  const folder = join(root, "proc/sys/net/bridge");
+  const file = join(folder, "bridge-nf-call-iptables");
+  try {
+    await showBridged("iptables", root);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(file, "0\n");
+    await showBridged("iptables", root);
+    expect(readFileSync(file, "utf8")).toBe("1");
+  } finally {
+    rmSync(root, { recursive: true });
+  }
 });
 
 it("our chain is asked before any rule of others, and moved there once when it is not", () => {
