@@ -127,6 +127,15 @@ describe("a Node app", () => {
     expect(text).toMatch(/COREPACK_HOME=\/opt\/corepack[^]*"pnpm --version"[^]*FROM/);
   });
 
+  it("of Prisma has the OpenSSL that its engines load, where it is built and where it runs", () => {
+    const openssl = /apt-get install [^"]*\bopenssl\b/g;
+    const direct = generateDockerfile(node({ ...start, dependencies: { "@prisma/client": "6" } }), variables);
+    expect(direct.match(openssl)).toHaveLength(2);
+    const files = { "pnpm-lock.yaml": "packages:\n  '@prisma/engines@6.0.0':\n", "pnpm-workspace.yaml": "" };
+    expect(generateDockerfile(node(start, files), variables).match(openssl)).toHaveLength(2);
+    expect(generateDockerfile(node(start), variables)).not.toMatch(openssl);
+  });
+
   it("is what has a start script, whatever else lies in the repository", () => {
     expect(node(start, { "requirements.txt": "", "main.py": "" })).toMatchObject({ kind: "node" });
     expect(node({ ...vite, scripts: { ...vite.scripts, start: "node server.js" } })).toMatchObject({

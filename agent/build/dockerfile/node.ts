@@ -3,6 +3,7 @@ import {
   buildStep,
   cache,
   installAndCopy,
+  installDebian,
   runs,
   sourceFolder,
   starts,
@@ -72,6 +73,7 @@ export function nodeBuildStage(
   const first = plan.hasDependencies ? install : fetch;
   return [
     `FROM ${images.node} AS ${stage}`,
+    ...installDebian(plan.libraries),
     "WORKDIR /app",
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
@@ -93,6 +95,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
       ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
       : []),
     `FROM ${images.node}`,
+    ...installDebian(plan.libraries),
     `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
