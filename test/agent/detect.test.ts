@@ -262,6 +262,25 @@ describe("a Python app", () => {
     expect(plan({ "main.py": "", ".python-version": "3.12.1\n" })).toMatchObject({ version: "3.12" });
     expect(plan({ "main.py": "", "runtime.txt": "python-3.11.4" })).toMatchObject({ version: "3.11" });
     expect(plan({ "main.py": "", ".python-version": "3.12;id" })).toMatchObject({ version: null });
+    const pipfile = '[requires]\npython_version = "3.11"\n';
+    expect(plan({ "main.py": "", Pipfile: pipfile })).toMatchObject({ version: "3.11" });
+  });
+
+  it.each([
+    [">=3.9", null],
+    [">=3.9,<4.0", null],
+    ["^3.11", null],
+    [">=3.9, <3.13", "3.12"],
+    [">=3.9,<=3.12", "3.12"],
+    ["<3.13.0,>=3.10", "3.12"],
+    ["==3.11.*", "3.11"],
+    ["~3.10", "3.10"],
+    ["3.10;id", null],
+  ])("is built with the newest version that its pyproject.toml allows: %s", (range, version) => {
+    const project = { "main.py": "", "pyproject.toml": `[project]\nrequires-python = "${range}"\n` };
+    expect(plan(project)).toMatchObject({ version });
+    const poetry = { "main.py": "", "pyproject.toml": `[tool.poetry.dependencies]\npython = "${range}"\n` };
+    expect(plan(poetry)).toMatchObject({ version });
   });
 
   it("whose requirements name files of the repository has them when they are installed", () => {
@@ -329,6 +348,31 @@ describe("a PHP app", () => {
     expect(dockerfile({ "index.php": "" })).not.toContain("docker-php-ext-install");
   });
 
+  it.each([
+    ["^8.2", null],
+    [">=8.1", null],
+    ["~8.3.0", "8.3"],
+    ["8.2.*", "8.2"],
+    [">=8.1 <8.5", "8.4"],
+    ["~8.1.0 || ~8.2.0", "8.2"],
+  ])("runs on the newest PHP that composer.json allows: %s", async (php, version) => {
+    const app = plan({ ...laravel, "composer.json": JSON.stringify({ require: { php, "a/b": "1" } }) });
+    const { images } = await chooseBaseImages(app, () => Promise.resolve(true));
+    expect(images.php).toBe(version === null ? "php:8-cli" : `php:${version}-cli`);
+    // Composer's own may be newer than that.
+    expect(generateDockerfile(app, variables)).toMatch(/composer install .*--ignore-platform-req=php\+/);
+  });
+
+  it("runs on the PHP that Composer was told of", () => {
+    const platform = { require: { php: "^8.1" }, config: { platform: { php: "8.2.14" } } };
+    expect(plan({ ...laravel, "composer.json": JSON.stringify(platform) })).toMatchObject({ version: "8.2" });
+  });
+
+  it("logs its errors and shows visitors none, also where the image has no php.ini", () =>
+    expect(dockerfile(laravel)).toMatch(
+      /FROM php:8-cli AS php\n.*display_errors=0 log_errors=1 > (\S+)\/errors\.ini"[^]*PHP_INI_SCAN_DIR=:\1\n/,
+    ));
+
   it("says in its Dockerfile that PHP's own server serves it", () =>
     expect(dockerfile(laravel)).toMatch(/^# PHP's own server/));
 });
@@ -350,7 +394,23 @@ describe("a Ruby app", () => {
     expect(build).toContain("libpq-dev");
     expect(last).toContain("libpq5");
     expect(last).not.toContain("build-essential");
-    expect(plan(rails)).toMatchObject({ version: "3.3" });
+  });
+
+  it("has the very version of Ruby that Bundler asks for, and of others the newest of its kind", async () => {
+    const gemfile = (line: string, files: Files = {}) =>
+      plan({ ...rails, Gemfile: `${line}\ngem "rails"`, ...files });
+    expect(plan(rails)).toMatchObject({ version: "3.3.1" });
+    expect(gemfile('ruby "~> 3.3.1"')).toMatchObject({ version: "3.3" });
+    const file = { ".ruby-version": "ruby-3.2.4\n" };
+    expect(gemfile('ruby file: ".ruby-version"', file)).toMatchObject({ version: "3.2.4" });
+    expect(gemfile("", file)).toMatchObject({ version: "3.2" });
+    const chosen = await chooseBaseImages(plan(rails), (image) =>
+      Promise.resolve(image.startsWith("ruby:3.3-")),
+    );
+    expect(chosen.images.ruby).toBe("ruby:3.3-slim-bookworm");
+    expect(chosen.notes).toEqual([
+      "This host cannot get ruby:3.3.1-slim-bookworm: ruby:3.3-slim-bookworm is used instead.",
+    ]);
   });
 });
 

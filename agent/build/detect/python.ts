@@ -1,4 +1,5 @@
 import { JobError } from "../../host.ts";
+import { newestMinor } from "./newest-minor.ts";
 import {
   present,
   procfileWeb,
@@ -72,7 +73,12 @@ function installerOf(sources: Sources): PythonInstaller | null {
 
 function versionOf(sources: Sources): string | null {
   const text = textOf(sources, ".python-version") || textOf(sources, "runtime.txt");
-  return /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1] ?? null;
+  const named = /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1];
+  const pipfile = /^python_version\s*=\s*["'](3\.\d{1,2})["']/m.exec(textOf(sources, "Pipfile"))?.[1];
+  const range = /^(?:requires-python|python)[ \t]*=[ \t]*["']([^"'\n]{1,100})["']/m.exec(
+    textOf(sources, "pyproject.toml"),
+  )?.[1];
+  return named ?? pipfile ?? (range === undefined ? null : newestMinor(range));
 }
 
 /** Lines that name a file or a folder of the repository. */
