@@ -7,11 +7,10 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
   const version = "version" in plan ? plan.version : null;
   const node = plan.kind === "node" || plan.kind === "site" ? plan : "assets" in plan ? plan.assets : null;
   const asked: [keyof BaseImages, string[]][] = [];
-  if (plan.kind === "python" && version !== null) asked.push(["python", [`python:${version}-slim-bookworm`]]);
   if (plan.kind === "php" && version !== null) asked.push(["php", [`php:${version}-cli`]]);
-  if (plan.kind === "ruby" && version !== null) {
+  if ((plan.kind === "python" || plan.kind === "ruby") && version !== null) {
     const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
-    asked.push(["ruby", [...versions].map((one) => `ruby:${one}-slim-bookworm`)]);
+    asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);
   }
   if (node !== null && node.major !== defaultNode) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
   return asked;

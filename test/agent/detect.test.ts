@@ -262,6 +262,8 @@ describe("a Python app", () => {
     expect(plan({ "main.py": "", ".python-version": "3.12.1\n" })).toMatchObject({ version: "3.12" });
     expect(plan({ "main.py": "", "runtime.txt": "python-3.11.4" })).toMatchObject({ version: "3.11" });
     expect(plan({ "main.py": "", ".python-version": "3.12;id" })).toMatchObject({ version: null });
+    const uv = { "main.py": "", "pyproject.toml": "[project]", "uv.lock": "", ".python-version": "3.12.4\n" };
+    expect(plan(uv)).toMatchObject({ version: "3.12.4" });
     const pipfile = '[requires]\npython_version = "3.11"\n';
     expect(plan({ "main.py": "", Pipfile: pipfile })).toMatchObject({ version: "3.11" });
   });
