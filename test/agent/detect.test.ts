@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +21,7 @@ const node = (manifest: object, files: Files = {}, overrides: Partial<Overrides>
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
 const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
   generateDockerfile(plan(files, overrides), variables);
+const instructions = (text: string) => parseInstructions(text).instructions;
 const start = { scripts: { start: "node ." } };
 
 const django = { "manage.py": 'setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")', "shop/wsgi.py": "" };
@@ -125,6 +127,27 @@ describe("a Node app", () => {
     expect(last).toContain("COPY --from=build /opt/corepack /opt/corepack");
     expect(last).toContain("COREPACK_HOME=/opt/corepack");
     expect(text).toMatch(/COREPACK_HOME=\/opt\/corepack[^]*"pnpm --version"[^]*FROM/);
+  });
+
+  it.each([
+    ["v16.20.2", true, "install --global --force corepack@0.20.0"],
+    ["v18.20.8", true, ""],
+    ["v24.14.0", true, ""],
+    ["v25.0.0", false, "install --global --force corepack"],
+  ])("of pnpm gets a Corepack that knows releases where the image of %s has none", (version, has, asked) => {
+    const files = { "package.json": JSON.stringify(start), "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
+    const line = instructions(dockerfile(files)).find(({ text }) => text.includes("corepack enable"));
+    const folder = mkdtempSync(join(tmpdir(), "corepack-"));
+    const fake = (name: string, script: string) =>
+      writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    fake("node", `echo ${version}`);
+    fake("corepack", `[ -e ${folder}/has ] || exit 127`);
+    fake("npm", `echo "$@"; touch ${folder}/has`);
+    if (has) writeFileSync(join(folder, "has"), "");
+    const [program = "", ...args] = JSON.parse(line?.text.replace("RUN ", "") ?? "[]") as string[];
+    const env = { PATH: `${folder}:${process.env["PATH"]}` };
+    expect(execFileSync(program, args, { env, encoding: "utf8" }).trim()).toBe(asked);
+    rmSync(folder, { recursive: true });
   });
 
   it("of Prisma has the OpenSSL that its engines load, where it is built and where it runs", () => {
@@ -426,8 +449,6 @@ describe("an app of any language", () => {
     ["PHP", laravel],
     ["Ruby", rails],
   ];
-  const instructions = (text: string) => parseInstructions(text).instructions;
-
   it.each(samples)("is built by a %s Dockerfile that is not run as root and listens on PORT", (_, files) => {
     const text = dockerfile(files);
     const last = text.slice(text.lastIndexOf("FROM "));

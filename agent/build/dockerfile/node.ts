@@ -53,8 +53,13 @@ const toolOf = (plan: NodeBuild): Tool => ({
   ...(plan.plugAndPlay && { env: plugAndPlay }),
 });
 
-/** From Node 25 on, the image has no Corepack; Yarn is in the way of its package. */
-const enableCorepack = "corepack enable || { npm install --global --force corepack && corepack enable; }";
+/**
+ * From Node 25 on, the image has no Corepack; Yarn is in the way of its package. That of Node 16, 17 and 19 cannot be asked for a
+ * release: 0.20 is the first that can, and the last for Node 16.
+ */
+const enableCorepack =
+  "case $(node --version) in v1[679].*) npm install --global --force corepack@0.20.0 ;; esac; " +
+  "corepack enable || { npm install --global --force corepack && corepack enable; }";
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
