@@ -393,6 +393,13 @@ describe("a PHP app", () => {
     expect(plan({ ...laravel, "composer.json": JSON.stringify(platform) })).toMatchObject({ version: "8.2" });
   });
 
+  it("with gd reads more than PNG, as it was compiled for", () => {
+    const require = { "ext-gd": "*", "ext-zip": "*" };
+    expect(dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) })).toMatch(
+      /libjpeg62-turbo-dev[^]*docker-php-ext-configure gd --with-freetype --with-jpeg[^]*docker-php-ext-install gd zip"/,
+    );
+  });
+
   it("logs its errors and shows visitors none, also where the image has no php.ini", () =>
     expect(dockerfile(laravel)).toMatch(
       /FROM php:8-cli AS php\n.*display_errors=0 log_errors=1 > (\S+)\/errors\.ini"[^]*PHP_INI_SCAN_DIR=:\1\n/,

@@ -24,7 +24,7 @@ const extensionPackages: Record<string, string[]> = {
   bz2: ["libbz2-dev"],
   calendar: [],
   exif: [],
-  gd: ["libpng-dev"],
+  gd: ["libfreetype-dev", "libjpeg62-turbo-dev", "libpng-dev", "libwebp-dev"],
   gettext: [],
   gmp: ["libgmp-dev"],
   intl: ["libicu-dev"],

@@ -46,6 +46,10 @@ export function phpDockerfile(
     runs(`mkdir -p ${settings} && printf '%s\\n' display_errors=0 log_errors=1 > ${settings}/errors.ini`),
     `ENV PHP_INI_SCAN_DIR=:${settings}`,
     ...installDebian(plan.extensionPackages),
+    // By itself, it reads PNG only.
+    ...(plan.extensions.includes("gd")
+      ? [runs("docker-php-ext-configure gd --with-freetype --with-jpeg --with-webp")]
+      : []),
     ...(plan.extensions.length === 0 ? [] : [runs(`docker-php-ext-install ${plan.extensions.join(" ")}`)]),
     "FROM php AS build",
     "WORKDIR /app",
