@@ -2,13 +2,18 @@ import type { Plan } from "./detect/index.ts";
 import { defaultNode } from "./detect/node-version.ts";
 import { baseImages, type BaseImages } from "./dockerfile/instructions.ts";
 
-/** The image of the version that a plan asks for, where it asks for one. */
-function askedFor(plan: Plan): Partial<BaseImages> {
-  if (plan.kind === "python" && plan.version !== null)
-    return { python: `python:${plan.version}-slim-bookworm` };
-  if (plan.kind === "ruby" && plan.version !== null) return { ruby: `ruby:${plan.version}-slim-bookworm` };
+/** The images of the versions that a plan asks for, where it asks for any; of a role's, the first that can be had. */
+function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
+  const version = "version" in plan ? plan.version : null;
   const node = plan.kind === "node" || plan.kind === "site" ? plan : "assets" in plan ? plan.assets : null;
-  return node === null || node.major === defaultNode ? {} : { node: `node:${node.major}-bookworm-slim` };
+  const asked: [keyof BaseImages, string[]][] = [];
+  if (plan.kind === "php" && version !== null) asked.push(["php", [`php:${version}-cli`]]);
+  if ((plan.kind === "python" || plan.kind === "ruby") && version !== null) {
+    const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
+    asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);
+  }
+  if (node !== null && node.major !== defaultNode) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
+  return asked;
 }
 
 /** The base images for a plan; where the version asked for cannot be had, the usual one and a note that says so. */
@@ -18,8 +23,14 @@ export async function chooseBaseImages(
 ): Promise<{ images: BaseImages; notes: string[] }> {
   const images = { ...baseImages };
   const notes: string[] = [];
-  for (const [role, image] of Object.entries(askedFor(plan)) as [keyof BaseImages, string][])
-    if (await canHave(image)) images[role] = image;
-    else notes.push(`This host cannot get ${image}: ${baseImages[role]} is used instead.`);
+  for (const [role, asked] of askedFor(plan)) {
+    for (const image of asked)
+      if (await canHave(image)) {
+        images[role] = image;
+        break;
+      }
+    if (images[role] !== asked[0])
+      notes.push(`This host cannot get ${asked[0]}: ${images[role]} is used instead.`);
+  }
   return { images, notes };
 }

@@ -28,9 +28,14 @@ set_up() {
     echo "Error: neither MARIADB_ROOT_PASSWORD nor another choice for root is set." >&2
     exit 1
   fi
-  mariadb-install-db --user=mysql --datadir="$data" --auth-root-authentication-method=normal --skip-test-db >/dev/null
+  # With the server's own options, but for those that it would split.
+  local option options=()
+  for option in "${@:2}"; do if [[ ! "$option" =~ [[:space:]] ]]; then options+=("$option"); fi; done
+  mariadb-install-db --user=mysql --datadir="$data" --rpm --auth-root-authentication-method=normal "${options[@]}" \
+    --skip-test-db --default-time-zone=SYSTEM --enforce-storage-engine= --skip-log-bin --expire-logs-days=0 >/dev/null
   # Over its socket only: who waits for the port finds nothing before the set-up is done.
-  "$@" --user=mysql --skip-networking --socket="$socket" &
+  "$@" --user=mysql --skip-networking --default-time-zone=SYSTEM --socket="$socket" --expire-logs-days=0 \
+    --skip-ssl &
   local server=$! tries
   for tries in $(seq 300); do
     if mariadb-admin --user=root --socket="$socket" ping >/dev/null 2>&1; then break; fi
@@ -70,5 +75,9 @@ case "${1:-}" in -*) set -- mariadbd "$@" ;; esac
 if [ "${1:-}" != mariadbd ] && [ "${1:-}" != mysqld ]; then exec "$@"; fi
 mkdir -p "$data" /run/mysqld
 chown -R mysql "$data" /run/mysqld
+if ! errors="$("$@" --verbose --help 2>&1 >/dev/null)"; then
+  echo "mariadbd failed while attempting to check config: $errors" >&2
+  exit 1
+fi
 if [ ! -d "$data/mysql" ]; then set_up "$@"; fi
 exec "$@" --user=mysql --socket="$socket"

@@ -27,8 +27,8 @@ set_up() {
   as_postgres initdb --username="$user" --pwfile="$secret" "${arguments[@]}"
   rm "$secret"
   printf '\nhost all all all %s\n' "$authentication" >>"$PGDATA/pg_hba.conf"
-  # Over its socket only: who waits for the port finds nothing before the set-up is done.
-  as_postgres pg_ctl --pgdata="$PGDATA" --options="-c listen_addresses=''" --wait start
+  # With the server's own options, but over its socket only: who waits for the port finds nothing before the set-up is done.
+  as_postgres pg_ctl --pgdata="$PGDATA" --options="$(printf '%q ' "${@:2}")-c listen_addresses=''" --wait start
   local client=(psql --no-psqlrc --set=ON_ERROR_STOP=1 --username="$user" --no-password)
   if [ "$database" != postgres ]; then
     as_postgres "${client[@]}" --dbname=postgres --set=name="$database" <<<'CREATE DATABASE :"name";'
@@ -53,7 +53,7 @@ chown -R postgres "$PGDATA"
 chown postgres /var/run/postgresql
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   for name in POSTGRES_PASSWORD POSTGRES_USER POSTGRES_DB POSTGRES_INITDB_ARGS; do from_file "$name"; done
-  set_up
+  set_up "$@"
 fi
 unset POSTGRES_PASSWORD
 exec setpriv --reuid=postgres --regid=postgres --init-groups -- "$@"

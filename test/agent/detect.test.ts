@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +21,7 @@ const node = (manifest: object, files: Files = {}, overrides: Partial<Overrides>
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
 const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
   generateDockerfile(plan(files, overrides), variables);
+const instructions = (text: string) => parseInstructions(text).instructions;
 const start = { scripts: { start: "node ." } };
 
 const django = { "manage.py": 'setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")', "shop/wsgi.py": "" };
@@ -176,6 +178,36 @@ describe("a Node app", () => {
   it("is none where package.json is there for tools only, beside a page", () =>
     expect(node({ devDependencies: { prettier: "3" } }, { "index.html": "" })).toEqual({ kind: "static" }));
 
+  it.each([
+    ["v16.20.2", true, "install --global --force corepack@0.20.0"],
+    ["v18.20.8", true, ""],
+    ["v24.14.0", true, ""],
+    ["v25.0.0", false, "install --global --force corepack"],
+  ])("of pnpm gets a Corepack that knows releases where the image of %s has none", (version, has, asked) => {
+    const files = { "package.json": JSON.stringify(start), "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
+    const line = instructions(dockerfile(files)).find(({ text }) => text.includes("corepack enable"));
+    const folder = mkdtempSync(join(tmpdir(), "corepack-"));
+    const fake = (name: string, script: string) =>
+      writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    fake("node", `echo ${version}`);
+    fake("corepack", `[ -e ${folder}/has ] || exit 127`);
+    fake("npm", `echo "$@"; touch ${folder}/has`);
+    if (has) writeFileSync(join(folder, "has"), "");
+    const [program = "", ...args] = JSON.parse(line?.text.replace("RUN ", "") ?? "[]") as string[];
+    const env = { PATH: `${folder}:${process.env["PATH"]}` };
+    expect(execFileSync(program, args, { env, encoding: "utf8" }).trim()).toBe(asked);
+    rmSync(folder, { recursive: true });
+  });
+
+  it("of Prisma has the OpenSSL that its engines load, where it is built and where it runs", () => {
+    const openssl = /apt-get install [^"]*\bopenssl\b/g;
+    const direct = generateDockerfile(node({ ...start, dependencies: { "@prisma/client": "6" } }), variables);
+    expect(direct.match(openssl)).toHaveLength(2);
+    const files = { "pnpm-lock.yaml": "packages:\n  '@prisma/engines@6.0.0':\n", "pnpm-workspace.yaml": "" };
+    expect(generateDockerfile(node(start, files), variables).match(openssl)).toHaveLength(2);
+    expect(generateDockerfile(node(start), variables)).not.toMatch(openssl);
+  });
+
   it("is what has a start script, whatever else lies in the repository", () => {
     expect(node(start, { "requirements.txt": "", "main.py": "" })).toMatchObject({ kind: "node" });
     expect(node({ ...vite, scripts: { ...vite.scripts, start: "node server.js" } })).toMatchObject({
@@ -302,6 +334,27 @@ describe("a Python app", () => {
     expect(plan({ "main.py": "", ".python-version": "3.12.1\n" })).toMatchObject({ version: "3.12" });
     expect(plan({ "main.py": "", "runtime.txt": "python-3.11.4" })).toMatchObject({ version: "3.11" });
     expect(plan({ "main.py": "", ".python-version": "3.12;id" })).toMatchObject({ version: null });
+    const uv = { "main.py": "", "pyproject.toml": "[project]", "uv.lock": "", ".python-version": "3.12.4\n" };
+    expect(plan(uv)).toMatchObject({ version: "3.12.4" });
+    const pipfile = '[requires]\npython_version = "3.11"\n';
+    expect(plan({ "main.py": "", Pipfile: pipfile })).toMatchObject({ version: "3.11" });
+  });
+
+  it.each([
+    [">=3.9", null],
+    [">=3.9,<4.0", null],
+    ["^3.11", null],
+    [">=3.9, <3.13", "3.12"],
+    [">=3.9,<=3.12", "3.12"],
+    ["<3.13.0,>=3.10", "3.12"],
+    ["==3.11.*", "3.11"],
+    ["~3.10", "3.10"],
+    ["3.10;id", null],
+  ])("is built with the newest version that its pyproject.toml allows: %s", (range, version) => {
+    const project = { "main.py": "", "pyproject.toml": `[project]\nrequires-python = "${range}"\n` };
+    expect(plan(project)).toMatchObject({ version });
+    const poetry = { "main.py": "", "pyproject.toml": `[tool.poetry.dependencies]\npython = "${range}"\n` };
+    expect(plan(poetry)).toMatchObject({ version });
   });
 
   it("whose requirements name files of the repository has them when they are installed", () => {
@@ -331,7 +384,10 @@ describe("a Go app", () => {
   });
 
   it("is one static program, built from vendor/ where that is there", () => {
-    expect(dockerfile(gin)).toMatch(/CGO_ENABLED=0\n[^]*go mod download[^]*COPY source\/ \.\//);
+    // The official image sets GOTOOLCHAIN=local: a go.mod that is newer than the image would be refused.
+    expect(dockerfile(gin)).toMatch(
+      /GOTOOLCHAIN=auto CGO_ENABLED=0\n[^]*go mod download[^]*COPY source\/ \.\//,
+    );
     const vendored = dockerfile({ ...gin, "vendor/modules.txt": "" });
     expect(vendored).toContain("GOFLAGS=-mod=vendor");
     expect(vendored).not.toContain("go mod download");
@@ -366,6 +422,38 @@ describe("a PHP app", () => {
     expect(dockerfile({ "index.php": "" })).not.toContain("docker-php-ext-install");
   });
 
+  it.each([
+    ["^8.2", null],
+    [">=8.1", null],
+    ["~8.3.0", "8.3"],
+    ["8.2.*", "8.2"],
+    [">=8.1 <8.5", "8.4"],
+    ["~8.1.0 || ~8.2.0", "8.2"],
+  ])("runs on the newest PHP that composer.json allows: %s", async (php, version) => {
+    const app = plan({ ...laravel, "composer.json": JSON.stringify({ require: { php, "a/b": "1" } }) });
+    const { images } = await chooseBaseImages(app, () => Promise.resolve(true));
+    expect(images.php).toBe(version === null ? "php:8-cli" : `php:${version}-cli`);
+    // Composer's own may be newer than that.
+    expect(generateDockerfile(app, variables)).toMatch(/composer install .*--ignore-platform-req=php\+/);
+  });
+
+  it("runs on the PHP that Composer was told of", () => {
+    const platform = { require: { php: "^8.1" }, config: { platform: { php: "8.2.14" } } };
+    expect(plan({ ...laravel, "composer.json": JSON.stringify(platform) })).toMatchObject({ version: "8.2" });
+  });
+
+  it("with gd reads more than PNG, as it was compiled for", () => {
+    const require = { "ext-gd": "*", "ext-zip": "*" };
+    expect(dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) })).toMatch(
+      /libjpeg62-turbo-dev[^]*docker-php-ext-configure gd --with-freetype --with-jpeg[^]*docker-php-ext-install gd zip"/,
+    );
+  });
+
+  it("logs its errors and shows visitors none, also where the image has no php.ini", () =>
+    expect(dockerfile(laravel)).toMatch(
+      /FROM php:8-cli AS php\n.*display_errors=0 log_errors=1 > (\S+)\/errors\.ini"[^]*PHP_INI_SCAN_DIR=:\1\n/,
+    ));
+
   it("says in its Dockerfile that PHP's own server serves it", () =>
     expect(dockerfile(laravel)).toMatch(/^# PHP's own server/));
 });
@@ -388,7 +476,23 @@ describe("a Ruby app", () => {
     expect(build).toContain("libpq-dev");
     expect(last).toContain("libpq5");
     expect(last).not.toContain("build-essential");
-    expect(plan(rails)).toMatchObject({ version: "3.3" });
+  });
+
+  it("has the very version of Ruby that Bundler asks for, and of others the newest of its kind", async () => {
+    const gemfile = (line: string, files: Files = {}) =>
+      plan({ ...rails, Gemfile: `${line}\ngem "rails"`, ...files });
+    expect(plan(rails)).toMatchObject({ version: "3.3.1" });
+    expect(gemfile('ruby "~> 3.3.1"')).toMatchObject({ version: "3.3" });
+    const file = { ".ruby-version": "ruby-3.2.4\n" };
+    expect(gemfile('ruby file: ".ruby-version"', file)).toMatchObject({ version: "3.2.4" });
+    expect(gemfile("", file)).toMatchObject({ version: "3.2" });
+    const chosen = await chooseBaseImages(plan(rails), (image) =>
+      Promise.resolve(image.startsWith("ruby:3.3-")),
+    );
+    expect(chosen.images.ruby).toBe("ruby:3.3-slim-bookworm");
+    expect(chosen.notes).toEqual([
+      "This host cannot get ruby:3.3.1-slim-bookworm: ruby:3.3-slim-bookworm is used instead.",
+    ]);
   });
 });
 
@@ -402,8 +506,6 @@ describe("an app of any language", () => {
     ["PHP", laravel],
     ["Ruby", rails],
   ];
-  const instructions = (text: string) => parseInstructions(text).instructions;
-
   it.each(samples)("is built by a %s Dockerfile that is not run as root and listens on PORT", (_, files) => {
     const text = dockerfile(files);
     const last = text.slice(text.lastIndexOf("FROM "));

@@ -1,7 +1,7 @@
 import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { nodeMajor } from "./node-version.ts";
-import { needsDevelopment, scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import { dependsOn, needsDevelopment, scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
@@ -22,6 +22,8 @@ export type NodeBuild = {
   locked: boolean;
   hasDependencies: boolean;
   hasDevDependencies: boolean;
+  /** Debian's packages that it needs where it is built and where it runs. */
+  libraries: string[];
   buildCommand: string | null;
 };
 export type NodePlan = NodeBuild & {
@@ -89,6 +91,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     hasDependencies:
       isFilled(manifest.dependencies) || isFilled(manifest.devDependencies) || isFilled(manifest.workspaces),
     hasDevDependencies: isFilled(manifest.devDependencies),
+    libraries: usesPrisma(sources, manifest) ? ["openssl"] : [],
     buildCommand: overrides.buildCommand ?? script,
   };
 }
@@ -121,6 +124,12 @@ function releaseOf(sources: Sources, manager: PackageManager): string | null {
 
 const usesPlugAndPlay = (sources: Sources): boolean =>
   sources.files.has(".pnp.cjs") || /^nodeLinker: ["']?pnp\b/m.test(textOf(sources, ".yarnrc.yml"));
+
+/** Its engines load OpenSSL, which Node's slim image has not. */
+const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
+  dependsOn(manifest, "prisma") ||
+  dependsOn(manifest, "@prisma/client") ||
+  ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
 
 const installScripts = ["preinstall", "install", "postinstall", "prepare"];
 

@@ -1,8 +1,11 @@
 import { JobError } from "../../host.ts";
+import { newestMinor } from "./newest-minor.ts";
 import { procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 export type PhpPlan = {
   kind: "php";
+  /** Such as 8.3; null when any will do. */
+  version: string | null;
   /** What Composer is asked for: the packages that composer.json requires, or its autoloader only. */
   composer: "install" | "autoload" | null;
   locked: boolean;
@@ -21,7 +24,7 @@ const extensionPackages: Record<string, string[]> = {
   bz2: ["libbz2-dev"],
   calendar: [],
   exif: [],
-  gd: ["libpng-dev"],
+  gd: ["libfreetype-dev", "libjpeg62-turbo-dev", "libpng-dev", "libwebp-dev"],
   gettext: [],
   gmp: ["libgmp-dev"],
   intl: ["libicu-dev"],
@@ -46,11 +49,12 @@ export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | nul
       "Found composer.json, but neither public/index.php nor index.php: add one, or set startCommand.",
     );
   const documentRoot = pages[0] === "public/index.php" ? "public" : ".";
-  const { require, autoload } = readComposerJson(textOf(sources, "composer.json"));
+  const { require, autoload, config } = readComposerJson(textOf(sources, "composer.json"));
   const required = Object.keys(require ?? {});
   const extensions = Object.keys(extensionPackages).filter((name) => required.includes(`ext-${name}`));
   return {
     kind: "php",
+    version: versionOf(config?.platform?.php) ?? versionOf(require?.php),
     composer: required.some(isPackage) ? "install" : autoload === undefined ? null : "autoload",
     extensions,
     extensionPackages: [...new Set(extensions.flatMap((name) => extensionPackages[name] ?? []))],
@@ -61,10 +65,20 @@ export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | nul
   };
 }
 
+/** The last of several that are allowed. */
+const versionOf = (range: unknown): string | null =>
+  typeof range === "string" && range.length <= 100 ? newestMinor(range.split("|").at(-1) ?? "") : null;
+
 /** PHP itself and its extensions are none. */
 const isPackage = (name: string): boolean => !/^(?:php|ext-.*|lib-.*)$/.test(name);
 
-function readComposerJson(text: string): { require?: object; autoload?: unknown } {
+type ComposerJson = {
+  require?: { php?: unknown };
+  autoload?: unknown;
+  config?: { platform?: { php?: unknown } };
+};
+
+function readComposerJson(text: string): ComposerJson {
   if (text === "") return {};
   try {
     const value: unknown = JSON.parse(text);

@@ -1,4 +1,5 @@
 import { JobError } from "../../host.ts";
+import { newestMinor } from "./newest-minor.ts";
 import {
   present,
   procfileWeb,
@@ -11,7 +12,7 @@ import {
 export type PythonInstaller = "uv" | "poetry" | "pip" | "pipenv" | "pyproject";
 export type PythonPlan = {
   kind: "python";
-  /** Such as 3.12; null when any will do. */
+  /** Such as 3.12, or 3.12.4 where uv takes no other; null when any will do. */
   version: string | null;
   installer: PythonInstaller | null;
   manifests: string[];
@@ -46,7 +47,7 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
   const installer = installerOf(sources);
   return {
     kind: "python",
-    version: versionOf(sources),
+    version: versionOf(sources, installer),
     installer,
     manifests: installer === null ? [] : present(sources, manifests[installer]),
     needsSource: installer === "pip" && readsOtherFiles(textOf(sources, "requirements.txt")),
@@ -70,9 +71,15 @@ function installerOf(sources: Sources): PythonInstaller | null {
   return /^\[tool\.poetry\]/m.test(pyproject) ? "poetry" : null;
 }
 
-function versionOf(sources: Sources): string | null {
+function versionOf(sources: Sources, installer: PythonInstaller | null): string | null {
   const text = textOf(sources, ".python-version") || textOf(sources, "runtime.txt");
-  return /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1] ?? null;
+  const demanded = installer === "uv" ? /^\s*(3\.\d{1,2}\.\d{1,2})\s*$/.exec(text)?.[1] : undefined;
+  const named = /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1];
+  const pipfile = /^python_version\s*=\s*["'](3\.\d{1,2})["']/m.exec(textOf(sources, "Pipfile"))?.[1];
+  const range = /^(?:requires-python|python)[ \t]*=[ \t]*["']([^"'\n]{1,100})["']/m.exec(
+    textOf(sources, "pyproject.toml"),
+  )?.[1];
+  return demanded ?? named ?? pipfile ?? (range === undefined ? null : newestMinor(range));
 }
 
 const otherFile =

@@ -10,7 +10,7 @@ import {
 
 export type RubyPlan = {
   kind: "ruby";
-  /** Such as 3.3; null when any will do. */
+  /** Such as 3.3, or 3.3.1 where Bundler takes no other; null when any will do. */
   version: string | null;
   manifests: string[];
   needsSource: boolean;
@@ -62,9 +62,13 @@ function startSinatra(sources: Sources): string | null {
 }
 
 function versionOf(sources: Sources): string | null {
-  const inGemfile = /^[ \t]*ruby[ \t]+["']\D{0,3}(\d\.\d+)/m.exec(textOf(sources, "Gemfile"))?.[1];
-  const file = /^\s*(?:ruby-)?(\d\.\d+)/.exec(textOf(sources, ".ruby-version"))?.[1];
-  return file ?? inGemfile ?? null;
+  const gemfile = textOf(sources, "Gemfile");
+  const file = /^\s*(?:ruby-)?(\d\.\d+)(\.\d+)?/.exec(textOf(sources, ".ruby-version"));
+  if (file?.[1] !== undefined && /^[ \t]*ruby[ \t(]+(?:file:|:file\b)/m.test(gemfile))
+    return file[1] + (file[2] ?? "");
+  const demanded = /^[ \t]*ruby[ \t(]+["'](\d\.\d+\.\d+)["']/m.exec(gemfile)?.[1];
+  const inGemfile = /^[ \t]*ruby[ \t(]+["']\D{0,3}(\d\.\d+)/m.exec(gemfile)?.[1];
+  return demanded ?? file?.[1] ?? inGemfile ?? null;
 }
 
 const uses = (sources: Sources, gem: string): boolean =>

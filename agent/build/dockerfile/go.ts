@@ -24,7 +24,8 @@ export function goDockerfile(
   return [
     `FROM ${images.go} AS build`,
     "WORKDIR /app",
-    `ENV CGO_ENABLED=0${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
+    // The image allows its own toolchain only, and may be older than what go.mod asks for.
+    `ENV GOTOOLCHAIN=auto CGO_ENABLED=0${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
     ...installAndCopy({ ...plan, needsSource: false }, download, copySource(plan)),
     ...buildStep(plan.buildCommand ?? compile, variables, caches),
     `FROM ${images.debian}`,

@@ -3,6 +3,7 @@ import {
   buildStep,
   cache,
   installAndCopy,
+  installDebian,
   runs,
   sourceFolder,
   starts,
@@ -52,8 +53,13 @@ const toolOf = (plan: NodeBuild): Tool => ({
   ...(plan.plugAndPlay && { env: plugAndPlay }),
 });
 
-/** From Node 25 on, the image has no Corepack; Yarn is in the way of its package. */
-const enableCorepack = "corepack enable || { npm install --global --force corepack && corepack enable; }";
+/**
+ * From Node 25 on, the image has no Corepack; Yarn is in the way of its package. That of Node 16, 17 and 19 cannot be asked for a
+ * release: 0.20 is the first that can, and the last for Node 16.
+ */
+const enableCorepack =
+  "case $(node --version) in v1[679].*) npm install --global --force corepack@0.20.0 ;; esac; " +
+  "corepack enable || { npm install --global --force corepack && corepack enable; }";
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
@@ -72,6 +78,7 @@ export function nodeBuildStage(
   const first = plan.hasDependencies ? install : fetch;
   return [
     `FROM ${images.node} AS ${stage}`,
+    ...installDebian(plan.libraries),
     "WORKDIR /app",
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
@@ -93,6 +100,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
       ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
       : []),
     `FROM ${images.node}`,
+    ...installDebian(plan.libraries),
     `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),

@@ -13,10 +13,11 @@ import {
   type BuildVariables,
 } from "./instructions.ts";
 
-/** Extensions are those of the image that runs the app, not of Composer's. */
-const install =
-  "composer install --no-dev --no-interaction --no-progress --prefer-dist --no-scripts --no-autoloader --ignore-platform-req='ext-*'";
-const autoload = "composer dump-autoload --no-dev --optimize --ignore-platform-req='ext-*'";
+/** Extensions are those of the image that runs the app, not of Composer's; and its PHP may be older. */
+const otherPlatform = "--ignore-platform-req='ext-*' --ignore-platform-req=php+";
+const install = `composer install --no-dev --no-interaction --no-progress --prefer-dist --no-scripts --no-autoloader ${otherPlatform}`;
+const autoload = `composer dump-autoload --no-dev --optimize ${otherPlatform}`;
+const settings = "/usr/local/etc/app";
 
 export function phpDockerfile(
   plan: PhpPlan & BackendPlan,
@@ -41,7 +42,14 @@ export function phpDockerfile(
     "# PHP's own server serves the app; extensions are those that composer.json requires. For php-fpm or Apache, add a Dockerfile.",
     ...(plan.composer === null ? [] : composer),
     `FROM ${images.php} AS php`,
+    // The image has no php.ini: errors would be shown to visitors, and not logged.
+    runs(`mkdir -p ${settings} && printf '%s\\n' display_errors=0 log_errors=1 > ${settings}/errors.ini`),
+    `ENV PHP_INI_SCAN_DIR=:${settings}`,
     ...installDebian(plan.extensionPackages),
+    // By itself, it reads PNG only.
+    ...(plan.extensions.includes("gd")
+      ? [runs("docker-php-ext-configure gd --with-freetype --with-jpeg --with-webp")]
+      : []),
     ...(plan.extensions.length === 0 ? [] : [runs(`docker-php-ext-install ${plan.extensions.join(" ")}`)]),
     "FROM php AS build",
     "WORKDIR /app",
