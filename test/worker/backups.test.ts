@@ -365,6 +365,23 @@ describe("a backup that waits for another's", () => {
     expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
     on.close();
   });
+
+  it("waits for what went ahead of it, and its host is offered all else meanwhile", async () => {
+    const [mine, theirs] = [await account(), await account()];
+    const on = await readyAgent();
+    const [own, other] = [await running(mine, on), await running(theirs, on)];
+    await api(theirs, "POST", `/databases/${other}/backups`);
+    const first = await take(on, "database.backup");
+    await api(mine, "POST", `/databases/${own}/backups`);
+    await api(mine, "PATCH", `/databases/${own}`, { action: "stop" });
+    const { job, attempt } = await take(on, "database.stop");
+    await fail(on, first.job, first.attempt);
+    await api(theirs, "PATCH", `/databases/${other}`, { action: "restart" });
+    await take(on, "database.restart");
+    await finish(on, job, attempt);
+    await take(on, "database.backup");
+    on.close();
+  });
 });
 
 describe("planned backups", () => {

@@ -75,9 +75,9 @@ const takeOldest = take(sql`id = (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
       ELSE ${sql.placeholder("jobs")} END
     -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
-    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.seq < j.seq
-      AND NOT (o.status = 'QUEUED' AND o.kind = 'database.backup' AND j.kind IN ('database.start', 'database.stop',
-        'database.restart', 'database.rotate', 'database.expose')))
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED')
+      AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
+        AND j.kind IN ('database.start', 'database.stop', 'database.restart', 'database.rotate', 'database.expose'))))
   ORDER BY j.seq LIMIT 1)`);
 
 const takeAgain = take(sql`id = ${sql.placeholder("jobId")} AND status = 'LEASED' AND host_id = ${hostId}`);
