@@ -18,10 +18,10 @@ export const webhooks = new Hono<AppEnv>()
       c.req.header("X-Gitlab-Event") ??
       null;
     const push = readPushEvent(event, await c.req.text());
-    // Who guesses is limited by address; Git hosts send for all their customers from a few.
+    // Asked beside the next one, as a job waits.
     const counted = takeFrom(c, "webhook", sha256Hex(segment));
-    // Asked at once, as a job waits; read once the address may guess.
     counted.catch(() => undefined);
+    // Only guesses count: Git hosts send for all their customers from a few addresses.
     const done = await guessWithin(c, [["address", countedAddress(c)]], async () => {
       await counted;
       return triggerWebhook(c.var.ctx, segment, push);
