@@ -43,6 +43,15 @@ export type Ingress = {
   sites(): string[];
 };
 
+/** The containers in service: none of a site that is stopped, or not known. */
+export function servingOf(ingress: Pick<Ingress, "current">, siteId: string): readonly Target[] {
+  const current = ingress.current(siteId);
+  return current === null || current === "parked" ? [] : current;
+}
+
+export const servingIds = (ingress: Pick<Ingress, "current">, siteId: string): string[] =>
+  servingOf(ingress, siteId).map(({ containerId }) => containerId);
+
 /** A container as the ingress reaches it. The id tells it after a restart gave it another address. */
 export type Target = {
   containerId: string;

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
-import type { Host, JobRun, Target } from "../host.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
-import { JobError } from "../host.ts";
+import { JobError, servingIds, type Host, type JobRun, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { handOver } from "./hand-over.ts";
 import { exitReason, waitUntilHealthy } from "./probe.ts";
@@ -22,16 +21,10 @@ export type Released = { startMs: number; swapMs: number };
  * New containers first, traffic second, old ones last: whatever fails before the swap leaves the old ones serving. Only a
  * volume that one container at a time writes to is handed over: the old one stops first, and runs again when the new one fails.
  */
-export function release(
-  host: Host,
-  run: RunSpec,
-  deploymentId: string,
-  image: string,
-  name: string,
-  job: JobRun,
-): Promise<Released> {
-  const swap = () => swapTo(host, run, deploymentId, image, name, job);
-  return run.volumes.length > 0 ? handOver(run.siteId, swap) : swap();
+export function release(...what: Parameters<typeof swapTo>): Promise<Released> {
+  const [, { siteId, volumes }] = what;
+  const swap = () => swapTo(...what);
+  return volumes.length > 0 ? handOver(siteId, swap) : swap();
 }
 
 async function swapTo(
@@ -54,7 +47,7 @@ async function swapTo(
   const signal = AbortSignal.any([job.signal, failing.signal]);
   try {
     await ensureVolumes(host, run);
-    const serving = routedIds(host, run.siteId);
+    const serving = servingIds(host.ingress, run.siteId);
     for (let replica = 1; replica <= run.replicas; replica++) {
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
       // What an attempt before this one put into service may have other settings by now, and serves on.
@@ -111,7 +104,7 @@ async function restore(
         await delay(restoreAgainMs);
       }
   };
-  const routed = routedIds(host, siteId);
+  const routed = servingIds(host.ingress, siteId);
   for (const id of made.filter((one) => !routed.includes(one)))
     await patiently(() => host.engine.removeContainer(id));
   for (const id of stopped.filter((one) => routed.includes(one)))
@@ -148,11 +141,6 @@ async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): 
     volumesOf(labels).some((name) => run.volumes.some((volume) => volume.name === name));
   const all = await containersOf(host, run.siteId);
   return all.filter((one) => one.running && !made.includes(one.id) && shared(one)).map(({ id }) => id);
-}
-
-function routedIds({ ingress }: Host, siteId: string): string[] {
-  const routed = ingress.current(siteId);
-  return routed === null || routed === "parked" ? [] : routed.map(({ containerId }) => containerId);
 }
 
 export const containersOf = (host: Host, siteId: string) =>

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
-import type { Host, Target } from "../host.ts";
+import { servingOf, type Host } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
 
@@ -56,7 +56,7 @@ export async function reviveServing(host: Host, out: ReadonlySet<string>): Promi
 
 async function reviveSites(host: Host): Promise<void> {
   for (const siteId of host.ingress.sites())
-    for (const { containerId } of routedTo(host, siteId))
+    for (const { containerId } of servingOf(host.ingress, siteId))
       if (!isHandingOver(siteId)) await revive(host, siteId, containerId);
 }
 
@@ -88,15 +88,10 @@ async function revive(host: Host, siteId: string, containerId: string): Promise<
 export async function readdress(host: Host, siteId: string, containerId: string): Promise<void> {
   const found = await host.engine.inspectContainer(containerId);
   const accountId = found?.labels["berth.account"];
-  const routed = routedTo(host, siteId).find((target) => target.containerId === containerId);
+  const routed = servingOf(host.ingress, siteId).find((target) => target.containerId === containerId);
   if (!found || accountId === undefined || !routed) return;
   const address = found.addresses[networkName(accountId)] || routed.address;
   const down = found.running ? undefined : true;
   if (address !== routed.address || down !== routed.down)
     await host.ingress.readdress(siteId, { ...routed, address, down });
-}
-
-function routedTo({ ingress }: Host, siteId: string): readonly Target[] {
-  const routed = ingress.current(siteId);
-  return routed === null || routed === "parked" ? [] : routed;
 }

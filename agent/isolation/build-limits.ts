@@ -19,43 +19,40 @@ const periodMicroseconds = 100_000;
  * Builds give way to sites where cores are short, and never swap.
  */
 export function limitSettings(version: 1 | 2, limits: BuildLimits, slots: number): Setting[] {
-  const memory = String(limits.memoryMb * slots * 1024 * 1024);
-  const quota = String(Math.round(limits.cpus * slots * periodMicroseconds));
-  const pids = String(limits.pids * slots);
-  const v1 = (controller: string, name: string) =>
-    join(root, controller, "docker/buildkit", `${controller}.${name}`);
-  const v2 = (name: string) => join(root, "docker/buildkit", name);
-  if (version === 1)
-    return [
-      // Never below memory.limit_in_bytes, so it is lifted first; not there without swap accounting.
-      { file: v1("memory", "memsw.limit_in_bytes"), value: "-1", optional: true },
-      { file: v1("memory", "limit_in_bytes"), value: memory },
-      { file: v1("memory", "memsw.limit_in_bytes"), value: memory, optional: true },
-      { file: v1("cpu", "cfs_period_us"), value: String(periodMicroseconds) },
-      { file: v1("cpu", "cfs_quota_us"), value: quota },
-      { file: v1("cpu", "shares"), value: "256" },
-      { file: v1("pids", "max"), value: pids },
-    ];
-  return [
-    { file: join(root, "cgroup.subtree_control"), value: "+cpu +memory +pids" },
-    { file: join(root, "docker", "cgroup.subtree_control"), value: "+cpu +memory +pids" },
-    { file: v2("memory.max"), value: memory },
-    { file: v2("memory.swap.max"), value: "0", optional: true },
-    { file: v2("cpu.max"), value: `${quota} ${periodMicroseconds}` },
-    { file: v2("cpu.weight"), value: "25" },
-    { file: v2("pids.max"), value: pids },
-  ];
+  const all = { memoryMb: limits.memoryMb * slots, cpus: limits.cpus * slots, pids: limits.pids * slots };
+  return version === 1
+    ? settingsOne(all)
+    : [
+        { file: join(root, "cgroup.subtree_control"), value: "+cpu +memory +pids" },
+        { file: join(root, "docker", "cgroup.subtree_control"), value: "+cpu +memory +pids" },
+        ...settingsTwo(join(root, "docker/buildkit"), all),
+      ];
 }
 
-const stepSettings = (folder: string, { memoryMb, cpus, pids }: BuildLimits): Setting[] => [
-  { file: join(folder, "memory.max"), value: String(memoryMb * 1024 * 1024) },
-  { file: join(folder, "memory.swap.max"), value: "0", optional: true },
-  {
-    file: join(folder, "cpu.max"),
-    value: `${Math.round(cpus * periodMicroseconds)} ${periodMicroseconds}`,
-  },
-  { file: join(folder, "cpu.weight"), value: "25" },
-  { file: join(folder, "pids.max"), value: String(pids) },
+const bytesOf = ({ memoryMb }: BuildLimits): string => String(memoryMb * 1024 * 1024);
+const quotaOf = ({ cpus }: BuildLimits): string => String(Math.round(cpus * periodMicroseconds));
+
+const fileOne = (controller: string, name: string): string =>
+  join(root, controller, "docker/buildkit", `${controller}.${name}`);
+
+const settingsOne = (limits: BuildLimits): Setting[] => [
+  // Never below memory.limit_in_bytes, so it is lifted first; not there without swap accounting.
+  { file: fileOne("memory", "memsw.limit_in_bytes"), value: "-1", optional: true },
+  { file: fileOne("memory", "limit_in_bytes"), value: bytesOf(limits) },
+  { file: fileOne("memory", "memsw.limit_in_bytes"), value: bytesOf(limits), optional: true },
+  { file: fileOne("cpu", "cfs_period_us"), value: String(periodMicroseconds) },
+  { file: fileOne("cpu", "cfs_quota_us"), value: quotaOf(limits) },
+  { file: fileOne("cpu", "shares"), value: "256" },
+  { file: fileOne("pids", "max"), value: String(limits.pids) },
+];
+
+/** Of any group of version 2. */
+const settingsTwo = (group: string, limits: BuildLimits): Setting[] => [
+  { file: join(group, "memory.max"), value: bytesOf(limits) },
+  { file: join(group, "memory.swap.max"), value: "0", optional: true },
+  { file: join(group, "cpu.max"), value: `${quotaOf(limits)} ${periodMicroseconds}` },
+  { file: join(group, "cpu.weight"), value: "25" },
+  { file: join(group, "pids.max"), value: String(limits.pids) },
 ];
 
 /** What BuildKit calls a step's group where systemd drives them: no unit of systemd's, made by runc beside dockerd's own. */
@@ -71,7 +68,7 @@ export function watchSteps(
     if (!isStep(name)) return;
     const group = join(folder, name);
     try {
-      for (const setting of stepSettings(group, limits)) await write(setting);
+      for (const setting of settingsTwo(group, limits)) await write(setting);
     } catch (error) {
       // A short step may be gone.
       if (existsSync(group)) onError(error);

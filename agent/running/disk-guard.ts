@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Id } from "../../protocol/ids.ts";
 import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { commandLabels } from "../docker/specs.ts";
-import type { Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../host.ts";
 import { floorBytes, type Disk } from "../isolation/disk.ts";
 import { log } from "../log.ts";
 import { beyondPack, type DiskUse, type Holding } from "./disk-use.ts";
@@ -95,8 +95,7 @@ export class DiskGuard {
     const waiting = [...new Set(running.map(siteOf))];
     const work = async () => {
       for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
-        const current = ingress.current(siteId);
-        const serving = current === null || current === "parked" ? [] : current.map((one) => one.containerId);
+        const serving = servingIds(ingress, siteId);
         const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
         for (const holding of await this.means.diskUse.holdings(siteId, serving, beside))
           if (holding.containerIds.some((id) => serving.includes(id))) await this.judge(holding, true);

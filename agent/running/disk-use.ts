@@ -5,7 +5,7 @@ import { isId, type Id } from "../../protocol/ids.ts";
 import { containerName } from "../databases/container.ts";
 import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
-import type { Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
 
@@ -139,9 +139,7 @@ export class DiskUse {
   private async measure(siteId: string): Promise<SiteDisk> {
     this.walks++;
     const { engine, ingress } = this.means;
-    const current = ingress.current(siteId);
-    const targets = current === null || current === "parked" ? [] : current;
-    const containerIds = targets.map(({ containerId }) => containerId);
+    const containerIds = servingIds(ingress, siteId);
     const volumes = await engine.volumes(labelsOf(siteId));
     const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
     const { diskGb, bytes } = await this.written(containerIds);

@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as delay } from "node:timers/promises"
 import type { SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
-import type { Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
 
@@ -56,9 +56,7 @@ async function sampleAll(
   const waiting = [...ingress.sites(), ...databases.keys()];
   const containersOf = (id: string): string[] => {
     const database = databases.get(id);
-    if (database !== undefined) return [database];
-    const targets = ingress.current(id);
-    return targets === null || targets === "parked" ? [] : targets.map(({ containerId }) => containerId);
+    return database === undefined ? servingIds(ingress, id) : [database];
   };
   const work = async () => {
     for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {

@@ -2,7 +2,7 @@ import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
-import type { Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
@@ -225,15 +225,11 @@ export async function takeOut(
 }
 
 function serves(ingress: Ingress, siteId: string, containerId: string): boolean {
-  const current = ingress.current(siteId);
-  return idsOf(current).includes(containerId);
+  return servingIds(ingress, siteId).includes(containerId);
 }
 
 const replicasBeside = (ingress: Ingress, siteId: string, containerId: string): string[] =>
-  idsOf(ingress.current(siteId)).filter((id) => id !== containerId);
-
-const idsOf = (current: ReturnType<Ingress["current"]>): string[] =>
-  current === null || current === "parked" ? [] : current.map((target) => target.containerId);
+  servingIds(ingress, siteId).filter((id) => id !== containerId);
 
 /** As events name it. */
 function versionOf(labels: Record<string, string>): string {

@@ -104,11 +104,8 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
   simulation.close();
 }
 
-it("whatever is asked for and fails in any order, a database ends as it was asked for last, and runs where its record says", async () => {
-  const seen = new Set<string>();
-  const seeds = await simulateSeeds((seed) => simulate(seed, seen));
-  console.info(`${seeds} seeds: ${[...seen].toSorted().join(", ")}`);
-  // On a slow machine there are few runs, and what is rare may not happen.
-  if (seeds < 10) return;
-  for (const status of ["RUNNING", "STOPPED"]) expect(seen).toContain(`${status} as ${status} was asked for`);
-}, 240_000);
+it(
+  "whatever is asked for and fails in any order, a database ends as it was asked for last, and runs where its record says",
+  () => simulateSeeds(simulate),
+  240_000,
+);

@@ -49,8 +49,8 @@ export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, w
 }
 
 /**
- * Looks something up that must not be guessed: only a miss (nothing, not_found, unauthorized) counts, but every budget is asked before, so that nothing is
- * learnt or done once one is used up. @throws AppError rate_limited
+ * Looks something up that must not be guessed: only a miss (nothing, not_found, unauthorized) counts, but every budget is
+ * asked before, so that nothing is learnt or done once one is used up. @throws AppError rate_limited
  */
 export async function guessWithin<Found>(
   c: Context<AppEnv>,
