@@ -114,6 +114,8 @@ export type Engine = {
   pipe(id: string, program: Omit<Program, "input">): Promise<Piped>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
+  /** Of the first time it ends from then on, also when the engine has started it again meanwhile and knows its code no more. */
+  firstExit(id: string, since: Date, signal: AbortSignal): Promise<number>;
   lastLines(id: string, count: number): Promise<string[]>;
   /** The container's log with timestamps, as `LogParser` reads it; empty when there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
@@ -227,6 +229,27 @@ export function createEngine({
   registryTimeoutMs?: number;
 }): Engine {
   const docker = new Docker({ socketPath });
+
+  /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */
+  async function* events(
+    of: Record<string, string[]>,
+    from: string | null,
+    signal: AbortSignal,
+    onConnect?: () => void,
+  ): AsyncGenerator<ContainerEvent> {
+    const stream = (await docker.getEvents({
+      filters: { type: ["container"], ...of },
+      ...(from !== null && { since: from as unknown as number }),
+      abortSignal: signal,
+    })) as Readable;
+    onConnect?.();
+    let rest = "";
+    for await (const chunk of stream.setEncoding("utf8") as AsyncIterable<string>) {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines.filter(Boolean).map(containerEvent);
+    }
+  }
 
   async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
     try {
@@ -474,6 +497,13 @@ export function createEngine({
       return StatusCode;
     },
 
+    async firstExit(id, since, signal) {
+      const from = String(since.getTime() / 1000);
+      for await (const { exitCode } of events({ container: [id], event: ["die"] }, from, signal))
+        return exitCode ?? 0;
+      throw new Error("The engine ended its events.");
+    },
+
     async lastLines(id, count) {
       const raw = await docker
         .getContainer(id)
@@ -585,19 +615,8 @@ export function createEngine({
 
     watchContainers(labels, signal, { since, onEvent, onConnect }) {
       const watch = async () => {
-        const from = since();
-        const events = (await docker.getEvents({
-          filters: { type: ["container"], event: [...watchedActions], ...filters(labels) },
-          ...(from !== null && { since: from as unknown as number }),
-        })) as Readable;
-        signal.addEventListener("abort", () => events.destroy(), { once: true });
-        onConnect?.();
-        let rest = "";
-        for await (const chunk of events.setEncoding("utf8") as AsyncIterable<string>) {
-          const lines = (rest + chunk).split("\n");
-          rest = lines.pop() ?? "";
-          for (const line of lines.filter(Boolean)) onEvent(containerEvent(line));
-        }
+        const of = { event: [...watchedActions], ...filters(labels) };
+        for await (const event of events(of, since(), signal, onConnect)) onEvent(event);
       };
       const again = (): void => {
         if (signal.aborted) return;

@@ -59,7 +59,7 @@ export async function waitUntilHealthy(
   const over = new AbortController();
   const stop = AbortSignal.any([signal, over.signal]);
   let exited: number | undefined;
-  const exit = engine.waitForExit(container.id, stop).then(
+  const exit = engine.firstExit(container.id, container.startedAt ?? new Date(), stop).then(
     (code) => {
       exited = code;
     },
@@ -86,7 +86,7 @@ export async function waitUntilHealthy(
   }
 }
 
-/** How an app that should have answered ended. The engine starts it again, and then knows its code no more. */
+/** How an app that should have answered ended. */
 export async function exitReason(
   engine: Engine,
   containerId: string,

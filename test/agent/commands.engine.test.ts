@@ -307,7 +307,7 @@ describe("an agent that ends in mid-command", () => {
       connect(runner);
       expect(await reportOf(job)).toMatchObject({ result: { exitCode: 7 } });
       expect(textsOf(job)).toEqual(expected(150));
-      await vi.waitUntil(async () => (await containers()).length === 0);
+      await vi.waitUntil(async () => (await containers()).length === 0, 10_000);
     },
   );
 

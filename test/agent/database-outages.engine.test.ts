@@ -378,8 +378,9 @@ it("a redis backup that is cancelled while the server saves ends that, leaves no
   const args = { database: spec, backupId: newId("backup"), attempt: 1 };
   await expect(does("database.backup", args, { on, signal: cancel.signal })).rejects.toThrow("Cancelled.");
   const [volume] = await volumesOf(spec);
-  await vi.waitFor(() =>
-    expect(readdirSync(volume?.folder ?? "").filter((name) => name.endsWith(".rdb"))).toEqual([]),
+  await vi.waitFor(
+    () => expect(readdirSync(volume?.folder ?? "").filter((name) => name.endsWith(".rdb"))).toEqual([]),
+    10_000,
   );
   expect(server.kept.has(args.backupId)).toBe(false);
   await ask(spec, clients.redis.write);

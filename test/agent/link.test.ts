@@ -322,7 +322,7 @@ describe("the link", () => {
       let back = false;
       void hub.greeted().then(() => (back = true));
       // Moves the faked time on while it waits.
-      await vi.waitUntil(() => back);
+      await vi.waitUntil(() => back, 10_000);
     } finally {
       vi.useRealTimers();
     }

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from "vitest";
 import type { ContainerState, Engine } from "../../agent/docker/engine.ts";
 import { exitReason, waitUntilHealthy } from "../../agent/handlers/probe.ts";
 
-const engine = { waitForExit: () => new Promise(() => undefined) } as unknown as Engine;
+const engine = { firstExit: () => new Promise(() => undefined) } as unknown as Engine;
 const container = { id: "c1", pid: process.pid } as ContainerState;
 
 let server: net.Server | undefined;

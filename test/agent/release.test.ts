@@ -73,7 +73,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       );
     },
     listContainers: () => Promise.resolve([...containers]),
-    waitForExit: () => new Promise(() => undefined),
+    firstExit: () => new Promise(() => undefined),
     ...changes,
   } as unknown as Engine;
   return {

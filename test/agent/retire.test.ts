@@ -73,7 +73,7 @@ describe("an old version that still serves somebody", () => {
     host.retire("site_1", ["new"]);
     let isOver = false;
     const retired = host.retired().then(() => (isOver = true));
-    await vi.waitUntil(() => records.drainsUntil("old"));
+    await vi.waitUntil(() => records.drainsUntil("old"), 10_000);
     expect([isOver, removed]).toEqual([false, []]);
     pid = 0;
     await retired;
@@ -84,7 +84,7 @@ describe("an old version that still serves somebody", () => {
   it("is not cut by the next agent, which goes on with it", async () => {
     let isKilled = false;
     agentOf({ isKilled: () => isKilled }).retire("site_1", ["new"]);
-    await vi.waitUntil(() => records.drainsUntil("old"));
+    await vi.waitUntil(() => records.drainsUntil("old"), 10_000);
     isKilled = true;
     records.close();
     records = openRecords(join(folder, "running.db"));

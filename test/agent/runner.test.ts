@@ -69,9 +69,9 @@ const connect = () => runner.connected((message) => void sent.push(FromAgent.par
 const offer = (job: Job, attempt = 1) => runner.receive({ type: "job", job, attempt, timeoutMs: 60_000 });
 const frames = <T extends FromAgent["type"]>(type: T) =>
   sent.filter((message): message is Extract<FromAgent, { type: T }> => message.type === type);
-const begun = (count: number) => vi.waitUntil(() => work.length >= count && work);
+const begun = (count: number) => vi.waitUntil(() => work.length >= count && work, 10_000);
 const answered = (count: number) =>
-  vi.waitUntil(() => frames("done").length + frames("failed").length >= count);
+  vi.waitUntil(() => frames("done").length + frames("failed").length >= count, 10_000);
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "berth-runner-"));
@@ -129,15 +129,15 @@ describe("jobs", () => {
     });
     const [one, other] = [command(), command()];
     for (const job of [one, other, deploy, stopJob()]) offer(job);
-    const [first] = await vi.waitUntil(() => work.length === 3 && work);
+    const [first] = await vi.waitUntil(() => work.length === 3 && work, 10_000);
     expect(work.map(({ job }) => job.kind).sort()).toEqual(["site.command", "site.deploy", "site.stop"]);
     first?.resolve({ exitCode: 0, error: null });
-    await vi.waitUntil(() => work.length === 4);
+    await vi.waitUntil(() => work.length === 4, 10_000);
     work.find(({ job }) => job.id === deploy.id)?.resolve({});
-    await vi.waitUntil(() => frames("ready").at(-1)?.free === 1);
+    await vi.waitUntil(() => frames("ready").at(-1)?.free === 1, 10_000);
     expect(frames("ready").at(-1)?.freeCommands).toBe(0);
     work.find(({ job }) => job.id === other.id)?.resolve({ exitCode: 0, error: null });
-    await vi.waitUntil(() => frames("ready").at(-1)?.freeCommands === 1);
+    await vi.waitUntil(() => frames("ready").at(-1)?.freeCommands === 1, 10_000);
   });
 
   it("that wait are dropped and cancelled without having begun", async () => {
@@ -217,7 +217,7 @@ describe("jobs", () => {
 
 describe("a job that does not heed its end", () => {
   const offerShort = (job: Job, attempt = 1) => runner.receive({ type: "job", job, attempt, timeoutMs: 1 });
-  const roomIs = (free: number) => vi.waitUntil(() => frames("ready").at(-1)?.free === free);
+  const roomIs = (free: number) => vi.waitUntil(() => frames("ready").at(-1)?.free === free, 10_000);
 
   it("is reported with the reason, and gives its slot back", async () => {
     const jobs = [stopJob(), stopJob()];
@@ -412,7 +412,7 @@ describe("a log", () => {
     for (let round = 0; round < 1000; round++) only?.run.log("x".repeat(7900));
     const { jobId, attempt } = frames("log")[0] ?? expect.fail("no log");
     runner.receive({ type: "logAck", jobId, attempt, lastSeq: lines().length });
-    await vi.waitUntil(() => lines().at(-1)?.includes("lines were dropped"));
+    await vi.waitUntil(() => lines().at(-1)?.includes("lines were dropped"), 10_000);
   });
 
   it("numbers its lines without a gap, cuts long ones, and fits its frames", async () => {

@@ -266,11 +266,11 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
     over.signal,
   );
   const sampled = (count: number) =>
-    vi.waitUntil(() => [...ids, "db"].every((id) => records.samples(id).length >= count));
+    vi.waitUntil(() => [...ids, "db"].every((id) => records.samples(id).length >= count), 10_000);
   await sampled(3);
   expect(asked.toSorted()).toEqual([...ids, "d", "databases"].toSorted());
   databases.changed();
-  await vi.waitUntil(() => asked.length > 102);
+  await vi.waitUntil(() => asked.length > 102, 10_000);
   await sampled(6);
   over.abort();
   expect(asked.slice(102)).toEqual(["databases"]);

@@ -46,7 +46,7 @@ it("an agent of another version replaces its file as a whole and restarts, once"
   const welcomed = update();
   welcomed(served);
   welcomed(served);
-  await vi.waitUntil(() => restarts.length > 0);
+  await vi.waitUntil(() => restarts.length > 0, 10_000);
   expect(readFileSync(file, "utf8")).toBe(next);
   expect(readdirSync(folder)).toEqual(["agent.mjs"]);
   expect([asked, restarts]).toEqual([1, ["2.0.0"]]);
@@ -58,7 +58,7 @@ it("what is not the bundle that was announced is refused, and tried again at the
   const welcomed = update();
   for (const count of [1, 2]) {
     welcomed({ version: "3.0.0", sha256: "0".repeat(64) });
-    await vi.waitUntil(() => errors.length === count);
+    await vi.waitUntil(() => errors.length === count, 10_000);
   }
   expect(String(errors[0])).toContain("SHA-256 differs");
   expect(readFileSync(file, "utf8")).toBe("console.log('this');\n");

@@ -707,7 +707,7 @@ describe("a backup whose host is removed", () => {
     const force = `/hosts/${lost.hostId}?force=1&loseVolumes=1`;
     await vi.waitFor(async () => {
       expect((await api(await operator(), "DELETE", force)).status).toBe(200);
-    });
+    }, 10_000);
     expect(await backup(key, asked.body.id)).toMatchObject({
       status: "FAILED",
       error: "Its host was removed.",

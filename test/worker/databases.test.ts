@@ -236,6 +236,7 @@ describe("a host", () => {
     await vi.waitUntil(
       async () =>
         (await api(operatorKey, "DELETE", `/hosts/${on.hostId}?force=1&loseVolumes=1`)).status === 200,
+      10_000,
     );
     expect(await read(key, databaseId)).toMatchObject({
       status: "FAILED",
@@ -427,7 +428,7 @@ describe("a database that is larger than its pack", () => {
     expect(await notice()).toBeNull();
     measured(diskGb * 1024);
     measured(diskGb * 1024 + 0.5);
-    await vi.waitUntil(notice);
+    await vi.waitUntil(notice, 10_000);
     const holds = `The database holds ${diskGb}.0 GB and its pack has ${diskGb} GB`;
     expect(await notice()).toMatch(new RegExp(`^${holds}: choose a larger pack, or .*OPTIMIZE TABLE`));
     const other = await readyAgent();
@@ -441,7 +442,7 @@ describe("a database that is larger than its pack", () => {
     await finish(on, restart.job, restart.attempt, { version: "17.2" });
     expect(await notice()).not.toBeNull();
     measured(1);
-    await vi.waitUntil(async () => (await notice()) === null);
+    await vi.waitUntil(async () => (await notice()) === null, 10_000);
     other.close();
   });
 });

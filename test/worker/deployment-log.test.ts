@@ -69,7 +69,7 @@ describe("the log of a deployment", () => {
       if (next.status === 200) followers.push(next);
       else await next.body?.cancel();
       expect(next.status).toBe(200);
-    });
+    }, 10_000);
     await finish(agent, job, attempt, deployResult);
     for (const follower of followers) expect(await follower.text()).toContain("event: end");
     const late = await Promise.all(Array.from({ length: 21 }, follow));

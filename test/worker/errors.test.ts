@@ -91,7 +91,7 @@ describe("the log of an unknown error", () => {
       waitUntil: (one: Promise<unknown>) => void work.push(one.catch(String)),
     } as unknown as ExecutionContext);
     expect(await Promise.all(work)).toContainEqual(expect.stringMatching(/task "\w+" failed/));
-    await vi.waitFor(() => expect(said.length).toBeGreaterThanOrEqual(8));
+    await vi.waitFor(() => expect(said.length).toBeGreaterThanOrEqual(8), 10_000);
     for (const line of said) expect(line).toContain("D1_ERROR: gone");
     expect(said.join("")).toContain('"task":"keys"');
   });

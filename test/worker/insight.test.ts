@@ -236,7 +236,11 @@ describe("a statement", () => {
       [{ statement: "DELETE FROM kept2", confirm }, key, databaseId],
       [{ statement, confirm }, key, other.id],
       [{ statement, confirm }, owner, theirs.id],
-      [{ statement, confirm: `${confirm.slice(0, -2)}AA` }, key, databaseId],
+      [
+        { statement, confirm: `${confirm.slice(0, -2)}${confirm.endsWith("AA") ? "BA" : "AA"}` },
+        key,
+        databaseId,
+      ],
       [{ statement, confirm: `${confirm}=` }, key, databaseId],
       [{ statement, confirm: "cfm_" }, key, databaseId],
     ] as const)

@@ -124,7 +124,7 @@ describe("a host's link", () => {
     one.send({ type: "ready", free: 1 });
     one.send({ type: "ready", free: 2 });
     await one.next("job");
-    await vi.waitFor(() => expect(one.waiting()).toEqual([expect.objectContaining({ type: "job" })]));
+    await vi.waitFor(() => expect(one.waiting()).toEqual([expect.objectContaining({ type: "job" })]), 10_000);
     one.close();
   });
 });

@@ -120,7 +120,7 @@ describe("a key's last use", () => {
           .first<{ at: number | null }>()
       )?.at;
     await api(key, "GET", "/sites");
-    await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(0));
+    await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(0), 10_000);
     await bindings.DB.prepare("UPDATE api_keys SET last_used_at = 1 WHERE hash = ?").bind(hash).run();
     for (let sleep = 0; sleep < 3; sleep++) {
       await evictDurableObject(guard);
@@ -134,7 +134,7 @@ describe("a key's last use", () => {
       state.storage.kv.put("uses", { ...uses, touchedAtMs: Date.now() - 5 * 60_000 });
     });
     await api(key, "GET", "/sites");
-    await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(1));
+    await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(1), 10_000);
   });
 });
 

@@ -297,5 +297,5 @@ async function diskUse(databaseId: string, usedMb: number): Promise<void> {
   await vi.waitUntil(async () => {
     const [row] = await rows<{ disk_mb: number }>("SELECT disk_mb FROM databases WHERE id = ?", databaseId);
     return row?.disk_mb === Math.ceil(usedMb);
-  });
+  }, 10_000);
 }

@@ -311,6 +311,7 @@ describe("public access", () => {
     on.close();
     await vi.waitUntil(
       async () => (await api(admin, "DELETE", `/hosts/${on.hostId}?force=1&loseVolumes=1`)).status === 200,
+      10_000,
     );
     expect((await read(key, id)).publicAccess).toMatchObject({ enabled: false, host: null, port: null });
   });

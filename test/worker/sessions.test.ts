@@ -207,7 +207,7 @@ describe("an account", () => {
       expect(await (await post("/forgot-password", { email: to })).text()).toContain(
         "If there is an account",
       );
-    await vi.waitFor(() => expect(mails.map(({ to }) => to)).toEqual([[email]]));
+    await vi.waitFor(() => expect(mails.map(({ to }) => to)).toEqual([[email]]), 10_000);
     const token = /reset-password\?token=(\S+)/.exec(mails[0]?.text ?? "")?.[1] ?? "";
     expect(JSON.stringify(await bindings.DB.prepare("SELECT * FROM verifications").all())).not.toContain(
       token,
@@ -292,7 +292,7 @@ describe("an account", () => {
         at: number;
       }>();
       expect(row?.at).toBeGreaterThan(Date.now() + 29 * 86_400_000);
-    });
+    }, 10_000);
   });
 });
 
