@@ -24,6 +24,8 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { maxLostSites } from "../protocol/agent/messages.ts";
+import type { Id } from "../protocol/ids.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
@@ -55,7 +57,10 @@ const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...conf
 await isolation.refresh();
 await untilAnswers(engine);
 
-const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
+const ours = await engine.listContainers({ "berth.managed": "true", "berth.agent": config.agentId });
+const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort, [
+  ...new Set(ours.flatMap(({ labels }) => labels["berth.site"] || [])),
+]);
 const records = openRecords(join(config.stateDirectory, "running.db"));
 const databases = openRunningDatabases(engine, config.agentId);
 const diskUse = new DiskUse({
@@ -192,6 +197,7 @@ const endLink = startLink({
   runner,
   desk,
   agentVersion,
+  lostSites: () => ingress.lost().slice(0, maxLostSites) as Id<"site">[],
   onWelcome:
     config.autoUpdate && import.meta.filename.endsWith(".mjs")
       ? updater({

@@ -35,7 +35,7 @@ async function sweepContainer(
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
   await reviveDatabase(host, container, out);
   const siteId = labels["berth.site"];
-  if (!siteId) return;
+  if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
   // A stopped site keeps its containers for the next start.
   if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) return;

@@ -36,9 +36,10 @@ function load(): void {
     const read = RouteTable.parse(JSON.parse(readFileSync(file, "utf8")));
     loaded = now;
     if (read.version === table.version) return;
-    table = read;
-    names = byHostname(read);
-    notices = noticesByHostname(read);
+    const kept = Object.entries(table.sites).filter(([siteId]) => read.lost?.includes(siteId));
+    table = { ...read, sites: { ...Object.fromEntries(kept), ...read.sites } };
+    names = byHostname(table);
+    notices = noticesByHostname(table);
     reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
   } catch (error) {
     // Not there yet, or not ours to judge: the last good table goes on answering.

@@ -24,6 +24,8 @@ export const RouteTable = z.object({
       notice: StopNotice.optional(),
     }),
   ),
+  /** Sites of which the agent lost where they lead: what was answered before is true until it is told anew. */
+  lost: z.array(z.string()).optional(),
 });
 export type RouteTable = z.infer<typeof RouteTable>;
 

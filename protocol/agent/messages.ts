@@ -27,6 +27,9 @@ export const closeCodes = {
   linkDead: 4004,
 } as const;
 
+/** So many of them are told at once; the others at the next hello. */
+export const maxLostSites = 1000;
+
 const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
 
 const RequestId = z.string().min(1).max(64);
@@ -58,6 +61,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     running: z.array(z.object(Lease)).max(1000),
     /** Results not yet acknowledged: they follow as `done`/`failed` frames, so they are not offered anew either. */
     finished: z.array(z.object(Lease)).max(1000),
+    /** The host has containers of these sites, and lost which of them serve: each is to be told anew. */
+    lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
   }),
   /**
    * The agent has room for `free` more jobs, and beside them for `freeCommands` commands; left out by an agent that knows

@@ -67,6 +67,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     isolation: { demand: () => Promise.resolve() },
     ingress: {
       current: () => null,
+      lost: () => [],
       route: (_: string, _names: string[], targets: Target[]) => Promise.resolve(void (served = targets)),
     },
     retire: () => undefined,

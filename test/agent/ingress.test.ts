@@ -128,6 +128,37 @@ describe("the responder", () => {
     expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.55:3000");
   });
 
+  it.each(["damaged", "lost"])(
+    "goes on serving what an agent that finds the file %s does not know, until that is told anew",
+    async (how) => {
+      await routes.route("site_6", ["six.localhost"], [target("10.0.0.6")]);
+      await routes.route("site_7", ["seven.localhost"], [target("10.0.0.7")]);
+      if (how === "lost") rmSync(responder.file);
+      else writeFileSync(responder.file, '{"version":2,"sites":{"site_6":{"hostnam');
+      const next = responder.openRoutes(["site_6", "site_7", "site_8"]);
+      expect([next.sites(), next.lost()]).toEqual([[], ["site_6", "site_7", "site_8"]]);
+      if (how === "damaged") expect(readFileSync(`${responder.file}.damaged`, "utf8")).toContain('"hostnam');
+
+      // One site is told; what was known of the other one is still so, for the agent after it as well.
+      await next.route("site_6", ["six.localhost"], [target("10.0.0.66")]);
+      await next.rename("site_7", ["other.localhost"]);
+      expect(await responder.leadsTo("six.localhost")).toBe("10.0.0.66:3000");
+      expect(await responder.leadsTo("seven.localhost")).toBe("10.0.0.7:3000");
+      expect(responder.openRoutes(["site_7"]).lost()).toEqual(["site_7", "site_8"]);
+
+      await next.park("site_7", ["seven.localhost"]);
+      expect(await responder.leadsTo("seven.localhost")).toBe(responder.statusPage);
+      await next.unroute("site_8");
+      expect(next.lost()).toEqual([]);
+    },
+  );
+
+  it("a host without sites begins with an empty table, whatever the file was", async () => {
+    writeFileSync(responder.file, "{");
+    const next = responder.openRoutes();
+    expect([next.sites(), next.lost()]).toEqual([[], []]);
+  });
+
   it("tells its version to this host's agent only, never to a visitor", async () => {
     const ask = (headers = {}) =>
       get(responder.statusPort, "127.0.0.1", { path: "/.berth/version", headers });

@@ -42,8 +42,8 @@ export class TestResponder {
   }
 
   /** The agent's side of it; opened anew it is an agent that has restarted. */
-  openRoutes(): Ingress {
-    return openRoutes(this.file, this.statusPort);
+  openRoutes(found: readonly string[] = []): Ingress {
+    return openRoutes(this.file, this.statusPort, found);
   }
 
   async run(): Promise<void> {
