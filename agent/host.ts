@@ -61,6 +61,8 @@ export type Target = {
   port: number;
   /** Nobody is sent there while another answers. */
   down?: boolean | undefined;
+  /** What it runs, for when it is gone and cannot be asked. */
+  deploymentId?: string | undefined;
 };
 
 /** A host's means, handed to every handler. */

@@ -30,7 +30,8 @@ import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
-import { openRecords } from "./running/records.ts";
+import { Keeper } from "./running/keeper.ts";
+import { openRecords, type Crash } from "./running/records.ts";
 import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
@@ -141,6 +142,9 @@ async function reviveAll(): Promise<void> {
     log("error", "What ended with the engine may not run again", { error });
   }
 }
+const out = new Set<string>();
+const onCrash = (crash: Crash) => desk.crashed(crash);
+const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash });
 let isBack = false;
 let readdressed = Promise.resolve();
 const readdressNext = (siteId: string, containerId: string): void => {
@@ -154,6 +158,7 @@ watchSites(
     ingress,
     records,
     agentId: config.agentId,
+    out,
     onStart(siteId, containerId) {
       databases.changed();
       starts.emit(siteId, containerId);
@@ -165,20 +170,23 @@ watchSites(
       databases.changed();
       // Requests go to the other replicas meanwhile.
       readdressNext(siteId, containerId);
+      keeper.doubt(containerId);
     },
     onConnect() {
       databases.changed();
       // An engine that was restarted has written its own rules anew.
       const isSafe = isolation.refresh();
       if (isBack) void isSafe.then(reviveAll);
+      keeper.doubtAll();
       isBack = true;
     },
-    onCrash: (crash) => desk.crashed(crash),
+    onCrash,
     onDatabaseOut: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
 const diskLookMs = 2000;
+const keeperLookMs = 5000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
 startSampling(
@@ -187,6 +195,7 @@ startSampling(
 );
 diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 diskGuard.watch(diskLookMs, stopping.signal);
+keeper.watch(keeperLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });

@@ -131,7 +131,8 @@ async function healthyTarget(
   const state = await engine.inspectContainer(id);
   const address = state?.addresses[networkName(run.accountId)];
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
-  const target: Target = { containerId: id, address, port: run.port };
+  const deploymentId = state.labels["berth.deployment"];
+  const target: Target = { containerId: id, address, port: run.port, deploymentId };
   const probe = { ...target, path: run.healthCheckPath };
   await waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal);
   return target;

@@ -7,6 +7,7 @@ const Target = z.object({
   port: z.number().int().min(1).max(65535),
   /** It does not run now. */
   down: z.boolean().optional(),
+  deploymentId: z.string().optional(),
 });
 
 /** What the responder answers from: one file, replaced as a whole. */

@@ -101,7 +101,7 @@ export const FromAgent = z.discriminatedUnion("type", [
   }),
   /** To one question: one answer, or batches of them until `last`. */
   z.object({ type: z.literal("answer"), requestId: RequestId, answer: Answer, last: z.boolean() }),
-  /** The version in service kept exiting and was stopped. Sent again after every reconnect until `crashAck`. */
+  /** The version in service kept exiting and was stopped, or cannot be started again. Sent again after every reconnect until `crashAck`. */
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
   /** A database's server kept exiting and was stopped at this time. Sent again until `databaseCrashAck`. */
   z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),

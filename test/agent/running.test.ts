@@ -340,6 +340,7 @@ function watch(
       ...on,
       records,
       agentId: "a",
+      out: new Set(),
       onStart: nothing,
       onEnd: nothing,
       onConnect: nothing,
