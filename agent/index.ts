@@ -6,11 +6,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ensureImage } from "./build/ensure-image.ts";
 import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
-import { readConfig } from "./config.ts";
+import { defaultDockerSocket, readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
 import { openPublicAccess } from "./databases/public-access.ts";
 import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
+import { nftablesLimit, unfitReason } from "./docker/unfit.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
@@ -37,6 +38,9 @@ import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
 
+// What the install script ends with: it has no settings to parse yet.
+if (process.argv[2] === "check") await check(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket);
+
 const config = readConfig(process.env);
 // What berth-firewall.service runs before the engine, which starts the sites by itself.
 if (process.argv[2] === "firewall") {
@@ -57,6 +61,7 @@ const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...conf
 // Before the engine is up, as it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
+await untilFit(engine);
 
 const ours = await engine.listContainers({ "berth.managed": "true", "berth.agent": config.agentId });
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort, [
@@ -250,6 +255,31 @@ async function untilAnswers(engine: Engine): Promise<void> {
       await delay(1000);
     }
   }
+}
+
+/** What is wrong with the engine may be mended without this process: it looks again. */
+async function untilFit(engine: Engine): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const facts = await engine.facts();
+    const reason = unfitReason(facts);
+    if (reason === null) return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
+    if (attempt % 30 === 0) log("error", reason);
+    await delay(10_000);
+  }
+}
+
+/** Says whether the engine is one that Berth works with, and ends. */
+async function check(socketPath: string): Promise<never> {
+  const facts = await createEngine({ socketPath })
+    .facts()
+    .catch((error: unknown) => {
+      console.error(`Docker does not answer at ${socketPath}: ${String(error)}`);
+      return process.exit(1);
+    });
+  const reason = unfitReason(facts);
+  if (reason !== null) console.error(reason);
+  else if (facts.usesNftables) console.log(nftablesLimit);
+  return process.exit(reason === null ? 0 : 1);
 }
 
 /** Caddy runs, with this configuration; one that does is left alone. */

@@ -54,15 +54,16 @@ export class Keeper {
   }
 
   async look(): Promise<void> {
-    const { engine, ingress } = this.means;
+    const { engine, ingress, agentId } = this.means;
     for (const [containerId, { sinceMs }] of this.doubts)
       if (performance.now() - sinceMs > forgetMs) this.doubts.delete(containerId);
     if (this.doubts.size === 0) return;
-    const answers = await engine.ping().then(
-      () => true,
+    // With its data elsewhere, as after a wrong setting, the engine lacks all of them: none is gone for that.
+    const isOurs = await engine.listContainers({ "berth.ingress": agentId }).then(
+      (found) => found.length > 0,
       () => false,
     );
-    if (!answers) return;
+    if (!isOurs) return;
     for (const siteId of ingress.sites())
       for (const target of servingOf(ingress, siteId))
         await this.lookAt(siteId, target).catch((error) =>

@@ -33,6 +33,7 @@ let responder: TestResponder;
 let host: Host;
 let folder: string;
 let records: Records;
+let ingressId: string;
 let means: Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out">;
 let keeper: Keeper;
 const made: string[] = [];
@@ -43,6 +44,9 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-keeper-"));
   records = openRecords(join(folder, "running.db"));
   responder = await TestResponder.start();
+  const ingressLike = { Image: "node:24-bookworm-slim", Cmd: ["true"], Labels: { "berth.ingress": agentId } };
+  ingressId = await engine.createContainer({ ...ingressLike, name: `berth-ingress-${agentId}` });
+  made.push(ingressId);
   host = { agentId, engine, ingress: responder.openRoutes() } as unknown as Host;
   const { ingress } = host;
   await engine.ensureNetwork(network, bridgeName(agentId, network), networkLabels(accountId));
@@ -160,6 +164,24 @@ it("one that the engine cannot start again ends the service with the engine's re
     /^The app does not run.*the engine says ".*OCI runtime.*no such file.*".*Its last lines: up$/s,
   );
   expect(host.ingress.current(siteId)).toBe("parked");
+});
+
+it("an engine that has none of this host's containers is waited for: nothing is said to be gone", async () => {
+  const { siteId, id } = await inService();
+  await engine.removeContainer(ingressId);
+  await docker("rm", "--force", id);
+  await vi.waitUntil(() => kindsOf(siteId).includes("stop"), within);
+  for (let look = 0; look < 10; look++) await keeper.look();
+  expect([crashes, host.ingress.current(siteId)]).toMatchObject([[], [{ containerId: id, down: true }]]);
+  const labels = { "berth.ingress": agentId };
+  made.push(
+    await engine.createContainer({
+      Image: "node:24-bookworm-slim",
+      Labels: labels,
+      name: `berth-ingress-${agentId}`,
+    }),
+  );
+  await vi.waitUntil(() => crashes.length > 0, within);
 });
 
 it("of several replicas the others serve on when one is gone; all that are gone end the service", async () => {

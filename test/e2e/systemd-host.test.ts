@@ -147,6 +147,23 @@ it("the command run again brings back what is missing, and no request is lost", 
   expect(await machine.run("git --version && systemctl is-enabled berth-agent")).toMatch(/^git .*\nenabled$/);
 });
 
+it("an engine that Berth cannot work with is refused with what to do, and when it is mended the same site answers", async () => {
+  await machine.run(
+    `echo '{"userns-remap":"default"}' > /etc/docker/daemon.json && systemctl restart docker`,
+  );
+  const refused = machine.run(`${host.installCommand} 2>&1 || { echo refused; exit 0; }`);
+  expect(await refused).toMatch(/Take "userns-remap" out of .*\nberth: .*nothing was started.*\nrefused$/);
+  await machine.run("systemctl restart berth-agent");
+  await until(
+    () => machine.run("journalctl --boot --unit berth-agent --since -1min --output cat"),
+    (said) => said.includes("Docker remaps users here"),
+  );
+  await machine.run("rm /etc/docker/daemon.json && systemctl restart docker");
+  await connected();
+  await untilItAnswers();
+  expect(await containers()).toBe(container);
+});
+
 it("a responder that ends again and again is started again and again", async () => {
   await machine.run(
     "for time in 1 2 3 4 5 6; do systemctl kill --signal=KILL berth-responder; sleep 1.2; done",
