@@ -32,6 +32,7 @@ export const maxLostSites = 1000;
 
 const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
 
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const RequestId = z.string().min(1).max(64);
 /** What a site runs. */
 const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
@@ -126,8 +127,10 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
     epoch: z.number().int().positive(),
-    /** The agent that hosts are to run, served at /install/agent.mjs; left out where none is. */
-    agent: z.object({ version: z.string().max(50), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+    /** The programs that hosts are to run, served at /install/agent.mjs and responder.mjs; left out where none are. */
+    agent: z
+      .object({ version: z.string().max(50), sha256: Sha256, responderSha256: Sha256.optional() })
+      .optional(),
   }),
   z.object({
     type: z.literal("job"),

@@ -1,12 +1,15 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
+import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { get, TestResponder } from "../support/ingress.ts";
 
 const target = (address: string, port = 3000): Target => ({ containerId: `c-${address}`, address, port });
@@ -210,6 +213,76 @@ const cutUp = (packet: Buffer) =>
       for (const [at, byte] of changes) copy[at] = byte;
       return copy.subarray(0, length);
     });
+
+describe("a responder whose file is replaced", () => {
+  let folder: string;
+  let program: string;
+  let text: string;
+  let responder: TestResponder;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "berth-responder-"));
+    program = join(folder, "responder.mjs");
+    await bundleNode("agent/ingress/responder.ts", program);
+    text = readFileSync(program, "utf8");
+    responder = await TestResponder.start(program);
+  });
+  afterAll(async () => {
+    await responder.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const title = async () =>
+    /<title>(.*)<\/title>/.exec((await get(responder.statusPort, "nobody.localhost")).text)?.[1];
+  function replaceBy(next: string): void {
+    writeFileSync(`${program}.new`, next);
+    renameSync(`${program}.new`, program);
+  }
+  const version = (name: string) => text.replace("There is no site here", name);
+
+  it("goes on as the next version, in the same process, without leaving a question unanswered", async () => {
+    const routes = responder.openRoutes();
+    await routes.route("site_1", ["held.localhost"], [target("10.0.0.1")]);
+    // What the next one cannot read, it has of the one before.
+    rmSync(responder.file);
+    const { processId } = responder;
+    let asking = true;
+    const slowest = { ms: 0, asked: 0 };
+    const load = (async () => {
+      while (asking) {
+        const before = performance.now();
+        expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.1:3000");
+        expect((await get(responder.statusPort, "nobody.localhost")).status).toBe(404);
+        slowest.asked++;
+        slowest.ms = Math.max(slowest.ms, performance.now() - before);
+      }
+    })();
+    for (const name of ["The second version", "The third version"]) {
+      replaceBy(version(name));
+      await vi.waitUntil(async () => (await title()) === name, { timeout: 10_000 });
+    }
+    asking = false;
+    await load;
+    // A question that is lost is asked again after a second.
+    expect(slowest.asked).toBeGreaterThan(20);
+    expect(slowest.ms).toBeLessThan(900);
+    expect(responder.processId).toBe(processId);
+    await routes.route("site_1", ["held.localhost"], [target("10.0.0.2")]);
+    expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.2:3000");
+  });
+
+  it("stays the version it is where the next one does not run", async () => {
+    const before = await title();
+    const marker = join(folder, "tried");
+    const tries = `import { writeFileSync as note } from "node:fs"; note(${JSON.stringify(marker)}, "");`;
+    replaceBy(`${tries} throw new Error("It needs another Node"); ${version("Never")}`);
+    await vi.waitUntil(() => existsSync(marker), { timeout: 10_000 });
+    expect(await title()).toBe(before);
+    expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.2:3000");
+    replaceBy(version("The one after"));
+    await vi.waitUntil(async () => (await title()) === "The one after", { timeout: 10_000 });
+  });
+});
 
 it("a query is read whole or not at all", () => {
   fc.assert(
