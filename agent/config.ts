@@ -41,13 +41,15 @@ function contents(file: string | undefined, context: z.RefinementCtx): string | 
 
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
+export const defaultDockerSocket = "/var/run/docker.sock";
+
 const Environment = z
   .object({
     /** The control plane. */
     BERTH_URL: z.url({ protocol: /^https?$/ }),
     BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
     BERTH_STATE_DIR: z.string().min(1),
-    BERTH_DOCKER_SOCKET: z.string().default("/var/run/docker.sock"),
+    BERTH_DOCKER_SOCKET: z.string().default(defaultDockerSocket),
     BERTH_INGRESS_ADDRESS: z.ipv4().default("0.0.0.0"),
     BERTH_INGRESS_PORT: port(80),
     /** Where sites are served by https; without it, or empty, they are served by http only. */

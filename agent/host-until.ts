@@ -1,7 +1,7 @@
 import type { Host } from "./host.ts";
 
 /** What only reads, or follows a signal of its own. */
-const harmless = new Set<PropertyKey>(["current", "sites", "followLog", "watchContainers"]);
+const harmless = new Set<PropertyKey>(["current", "sites", "lost", "followLog", "watchContainers"]);
 
 /**
  * The host as one run of a job has it: from the signal on, nothing that the run still does has an effect on containers,

@@ -41,6 +41,8 @@ export type Ingress = {
   current(siteId: string): readonly Target[] | "parked" | null;
   /** All sites the ingress knows. */
   sites(): string[];
+  /** Sites that have containers here, of which it was lost which serve: any of them may, until a job has said it. */
+  lost(): readonly string[];
 };
 
 /** The containers in service: none of a site that is stopped, or not known. */
@@ -59,6 +61,8 @@ export type Target = {
   port: number;
   /** Nobody is sent there while another answers. */
   down?: boolean | undefined;
+  /** What it runs, for when it is gone and cannot be asked. */
+  deploymentId?: string | undefined;
 };
 
 /** A host's means, handed to every handler. */

@@ -6,11 +6,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ensureImage } from "./build/ensure-image.ts";
 import { openImageProvider } from "./build/image-provider.ts";
 import { createStore } from "./backups/store.ts";
-import { readConfig } from "./config.ts";
+import { defaultDockerSocket, readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
 import { openPublicAccess } from "./databases/public-access.ts";
 import { openRunningDatabases } from "./databases/running.ts";
 import { createEngine, type Engine } from "./docker/engine.ts";
+import { nftablesLimit, unfitReason } from "./docker/unfit.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
@@ -24,15 +25,21 @@ import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
+import { maxLostSites } from "../protocol/agent/messages.ts";
+import type { Id } from "../protocol/ids.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
-import { openRecords } from "./running/records.ts";
+import { Keeper } from "./running/keeper.ts";
+import { openRecords, type Crash } from "./running/records.ts";
 import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
+
+// What the install script ends with: it has no settings to parse yet.
+if (process.argv[2] === "check") await check(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket);
 
 const config = readConfig(process.env);
 // What berth-firewall.service runs before the engine, which starts the sites by itself.
@@ -54,8 +61,12 @@ const isolation = openIsolation({ agentId: config.agentId, engine, ways, ...conf
 // Before the engine is up, as it starts the sites by itself.
 await isolation.refresh();
 await untilAnswers(engine);
+await untilFit(engine);
 
-const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort);
+const ours = await engine.listContainers({ "berth.managed": "true", "berth.agent": config.agentId });
+const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort, [
+  ...new Set(ours.flatMap(({ labels }) => labels["berth.site"] || [])),
+]);
 const records = openRecords(join(config.stateDirectory, "running.db"));
 const databases = openRunningDatabases(engine, config.agentId);
 const diskUse = new DiskUse({
@@ -136,6 +147,9 @@ async function reviveAll(): Promise<void> {
     log("error", "What ended with the engine may not run again", { error });
   }
 }
+const out = new Set<string>();
+const onCrash = (crash: Crash) => desk.crashed(crash);
+const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash });
 let isBack = false;
 let readdressed = Promise.resolve();
 const readdressNext = (siteId: string, containerId: string): void => {
@@ -149,6 +163,7 @@ watchSites(
     ingress,
     records,
     agentId: config.agentId,
+    out,
     onStart(siteId, containerId) {
       databases.changed();
       starts.emit(siteId, containerId);
@@ -160,20 +175,23 @@ watchSites(
       databases.changed();
       // Requests go to the other replicas meanwhile.
       readdressNext(siteId, containerId);
+      keeper.doubt(containerId);
     },
     onConnect() {
       databases.changed();
       // An engine that was restarted has written its own rules anew.
       const isSafe = isolation.refresh();
       if (isBack) void isSafe.then(reviveAll);
+      keeper.doubtAll();
       isBack = true;
     },
-    onCrash: (crash) => desk.crashed(crash),
+    onCrash,
     onDatabaseOut: (crash) => desk.crashed(crash),
   },
   stopping.signal,
 );
 const diskLookMs = 2000;
+const keeperLookMs = 5000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
 startSampling(
@@ -182,6 +200,7 @@ startSampling(
 );
 diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 diskGuard.watch(diskLookMs, stopping.signal);
+keeper.watch(keeperLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
@@ -192,6 +211,7 @@ const endLink = startLink({
   runner,
   desk,
   agentVersion,
+  lostSites: () => ingress.lost().slice(0, maxLostSites) as Id<"site">[],
   onWelcome:
     config.autoUpdate && import.meta.filename.endsWith(".mjs")
       ? updater({
@@ -235,6 +255,31 @@ async function untilAnswers(engine: Engine): Promise<void> {
       await delay(1000);
     }
   }
+}
+
+/** What is wrong with the engine may be mended without this process: it looks again. */
+async function untilFit(engine: Engine): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const facts = await engine.facts();
+    const reason = unfitReason(facts);
+    if (reason === null) return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
+    if (attempt % 30 === 0) log("error", reason);
+    await delay(10_000);
+  }
+}
+
+/** Says whether the engine is one that Berth works with, and ends. */
+async function check(socketPath: string): Promise<never> {
+  const facts = await createEngine({ socketPath })
+    .facts()
+    .catch((error: unknown) => {
+      console.error(`Docker does not answer at ${socketPath}: ${String(error)}`);
+      return process.exit(1);
+    });
+  const reason = unfitReason(facts);
+  if (reason !== null) console.error(reason);
+  else if (facts.usesNftables) console.log(nftablesLimit);
+  return process.exit(reason === null ? 0 : 1);
 }
 
 /** Caddy runs, with this configuration; one that does is left alone. */

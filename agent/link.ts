@@ -4,6 +4,7 @@ import type { Runner } from "./runner.ts";
 import { isAboutRunning, type Desk } from "./running/desk.ts";
 import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
 
+type Hello = Extract<FromAgent, { type: "hello" }>;
 export type LinkOptions = {
   /** The control plane's address, http or https. */
   url: string;
@@ -11,7 +12,9 @@ export type LinkOptions = {
   runner: Runner;
   desk: Desk;
   agentVersion: string;
-  facts: () => Extract<FromAgent, { type: "hello" }>["facts"];
+  facts: () => Hello["facts"];
+  /** Of which it is not known here what serves. */
+  lostSites: () => NonNullable<Hello["lostSites"]>;
   /** The control plane has said which agent it serves. */
   onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
   /** In [0, 1). */
@@ -39,6 +42,7 @@ export function startLink({
   desk,
   agentVersion,
   facts,
+  lostSites,
   onWelcome,
   random,
 }: LinkOptions): () => void {
@@ -61,6 +65,7 @@ export function startLink({
           protocol: protocolVersion,
           agentVersion,
           facts: facts(),
+          lostSites: lostSites(),
           ...runner.leases(),
         });
       },

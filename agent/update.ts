@@ -1,28 +1,33 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
-/** What the control plane says of the agent that it serves. */
-export type Served = { version: string; sha256: string };
+/** What the control plane says of the programs that it serves. */
+export type Served = { version: string; sha256: string; responderSha256?: string | undefined };
 
 const maxBytes = 64 * 1024 * 1024;
 
 const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-export const isCurrent = (file: string, { sha256 }: Served): boolean =>
-  sha256Of(readFileSync(file)) === sha256;
+const isCurrent = (file: string, sha256: string): boolean => sha256Of(readFileSync(file)) === sha256;
 
-/** Replaces the agent's file by the one that is served, as a whole. @throws when it is not what was announced */
-export async function replaceAgent(siteUrl: string, file: string, { sha256 }: Served): Promise<void> {
-  const response = await fetch(new URL("/install/agent.mjs", siteUrl), {
+/** Replaces a program's file by the one that is served, as a whole. @throws when it is not what was announced */
+async function replace(
+  siteUrl: string,
+  name: "agent" | "responder",
+  file: string,
+  sha256: string,
+): Promise<void> {
+  const response = await fetch(new URL(`/install/${name}.mjs`, siteUrl), {
     signal: AbortSignal.timeout(5 * 60_000),
   });
-  if (!response.ok) throw new Error(`The new agent could not be fetched: ${response.status}`);
+  if (!response.ok) throw new Error(`The new ${name} could not be fetched: ${response.status}`);
   if (Number(response.headers.get("Content-Length") ?? 0) > maxBytes)
-    throw new Error("The new agent is too large to be one");
+    throw new Error(`The new ${name} is too large to be one`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   if (sha256Of(bytes) !== sha256)
-    throw new Error("The new agent is not what was announced (SHA-256 differs)");
+    throw new Error(`The new ${name} is not what was announced (SHA-256 differs)`);
   const temporary = `${file}.new`;
   try {
     const handle = await open(temporary, "w", 0o644);
@@ -38,23 +43,33 @@ export async function replaceAgent(siteUrl: string, file: string, { sha256 }: Se
   }
 }
 
-/** Called at each welcome. An agent of another version is replaced once, then `restart` lets running jobs end. */
+/**
+ * Called at each welcome. A responder of another version is replaced, and sees it by itself; an agent is, once, then `restart`
+ * lets running jobs end.
+ */
 export function updater(options: {
   siteUrl: string;
   file: string;
   restart: (version: string) => Promise<void>;
   onError: (error: unknown) => void;
 }): (served: Served | undefined) => void {
+  const { siteUrl, file } = options;
+  const responder = join(dirname(file), "responder.mjs");
   let updating = false;
+  async function update({ version, sha256, responderSha256 }: Served): Promise<void> {
+    // First, as what the next agent writes is for the next responder.
+    if (responderSha256 !== undefined && existsSync(responder) && !isCurrent(responder, responderSha256))
+      await replace(siteUrl, "responder", responder, responderSha256);
+    if (isCurrent(file, sha256)) return;
+    await replace(siteUrl, "agent", file, sha256);
+    await options.restart(version);
+  }
   return (served) => {
-    if (!served || updating || isCurrent(options.file, served)) return;
+    if (!served || updating) return;
     updating = true;
-    replaceAgent(options.siteUrl, options.file, served)
-      .then(() => options.restart(served.version))
-      .catch((error: unknown) => {
-        // The next welcome tries again.
-        updating = false;
-        options.onError(error);
-      });
+    update(served)
+      .catch(options.onError)
+      // The next welcome tries again.
+      .finally(() => (updating = false));
   };
 }

@@ -145,6 +145,12 @@ write_settings() {
   mv -f "$file.new" "$file"
 }
 
+# The agent knows which engines it works with, and why not with others.
+check_engine() {
+  BERTH_DOCKER_SOCKET="$(sed -n 's/^BERTH_DOCKER_SOCKET=//p' "$ETC/agent.env")" "$NODE" "$LIB/agent.mjs" check ||
+    fail "this machine's Docker cannot be used as it is: nothing was started. Mend what the line above says, then run this again."
+}
+
 node_flags='--max-semi-space-size=1 --optimize-for-size --v8-pool-size=1'
 
 # Containers are Docker's children, not the agent's: ending or updating it ends no site. At boot Docker starts them, so the
@@ -222,6 +228,7 @@ install_host() {
   fetch_bundle responder.mjs "$RESPONDER_SHA256"
   write_settings
   if [ "$service" = no ]; then run_by_hand; return; fi
+  check_engine
   write_units
   systemctl daemon-reload
   systemctl --quiet enable berth-firewall berth-responder berth-agent

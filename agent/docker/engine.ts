@@ -54,6 +54,10 @@ export type EngineFacts = {
   rootDirectory: string;
   imageDirectory: string;
   cgroupDriver: string;
+  isRootless: boolean;
+  remapsUsers: boolean;
+  /** Its rules for containers are nftables' own, beside iptables'. */
+  usesNftables: boolean;
 };
 /** `kill`: somebody asked it to end. */
 export const watchedActions = ["start", "kill", "oom", "die"] as const;
@@ -158,6 +162,9 @@ type Info = {
   CgroupDriver: string;
   DriverStatus?: [name: string, value: string][] | null;
   Containerd?: { Address?: string };
+  SecurityOptions?: string[] | null;
+  /** From Docker 29 on. */
+  FirewallBackend?: { Driver?: string } | null;
 };
 
 type PullMessage = { errorDetail?: { message?: string }; error?: string };
@@ -167,6 +174,10 @@ type ImageOrigin = {
   Descriptor?: object | undefined;
   Identity?: { Pull?: object[] };
 };
+
+/** `name=seccomp,profile=builtin` */
+const hasOption = ({ SecurityOptions }: Info, name: string): boolean =>
+  SecurityOptions?.some((option) => option.split(",").includes(`name=${name}`)) ?? false;
 
 /** With containerd's image store, Docker 29's own, they are containerd's: the host's, or one that the engine itself started. */
 function imageDirectoryOf({ DockerRootDir, DriverStatus, Containerd }: Info): string {
@@ -636,6 +647,9 @@ export function createEngine({
         rootDirectory: info.DockerRootDir,
         imageDirectory: imageDirectoryOf(info),
         cgroupDriver: info.CgroupDriver,
+        isRootless: hasOption(info, "rootless"),
+        remapsUsers: hasOption(info, "userns"),
+        usesNftables: info.FirewallBackend?.Driver?.startsWith("nftables") ?? false,
       };
     },
   };

@@ -17,6 +17,18 @@ const refusals: [said: RegExp, told: (...found: string[]) => string][] = [
   ],
 ];
 
+/** The same for what only the operator can mend: the engine's words, without folders of the host. */
+export function engineSaid(error: unknown): string {
+  const refusal = refusalOf(error);
+  if (refusal instanceof JobError) return refusal.message;
+  const words = (error instanceof Error ? error.message : String(error))
+    .replace(/^\(HTTP code \d+\)[^-]*- /, "")
+    .replace(/(?<![\w.])\/[^\s"':,]+/g, "…")
+    .replace(/\s+/g, " ")
+    .trim();
+  return `the engine says "${words.slice(0, 500)}".`;
+}
+
 /** An engine's error as the site's owner is to read it. Its own words stay in the agent's log: they name folders of the host. */
 export function refusalOf(error: unknown): unknown {
   const text = String(error);

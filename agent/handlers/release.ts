@@ -42,12 +42,13 @@ async function swapTo(
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   job.signal.throwIfAborted();
   const made: string[] = [];
+  let serving: readonly string[] = [];
   let stopped: string[] = [];
   const failing = new AbortController();
   const signal = AbortSignal.any([job.signal, failing.signal]);
   try {
     await ensureVolumes(host, run);
-    const serving = servingIds(host.ingress, run.siteId);
+    serving = await mayServe(host, run.siteId);
     for (let replica = 1; replica <= run.replicas; replica++) {
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
       // What an attempt before this one put into service may have other settings by now, and serves on.
@@ -77,7 +78,8 @@ async function swapTo(
     return { startMs: Math.round(healthy - started), swapMs: Math.round(swapped - healthy) };
   } catch (error) {
     failing.abort(error);
-    await restore(host, run.siteId, made, stopped).catch((left: unknown) =>
+    const before = host.ingress.lost().includes(run.siteId) ? serving : servingIds(host.ingress, run.siteId);
+    await restore(host, run.siteId, { before, made, stopped }).catch((left: unknown) =>
       log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
     );
     throw refusalOf(error);
@@ -91,8 +93,7 @@ async function swapTo(
 async function restore(
   host: Host,
   siteId: string,
-  made: readonly string[],
-  stopped: readonly string[],
+  { before, made, stopped }: Record<"before" | "made" | "stopped", readonly string[]>,
 ): Promise<void> {
   const began = performance.now();
   const patiently = async (work: () => Promise<void>): Promise<void> => {
@@ -104,14 +105,19 @@ async function restore(
         await delay(restoreAgainMs);
       }
   };
-  const routed = servingIds(host.ingress, siteId);
-  for (const id of made.filter((one) => !routed.includes(one)))
+  for (const id of made.filter((one) => !before.includes(one)))
     await patiently(() => host.engine.removeContainer(id));
-  for (const id of stopped.filter((one) => routed.includes(one)))
+  for (const id of stopped.filter((one) => before.includes(one)))
     await patiently(async () => {
       await host.engine.startContainer(id);
       await readdress(host, siteId, id);
     });
+}
+
+/** What is in service; where that was lost, all there is. */
+async function mayServe(host: Host, siteId: string): Promise<string[]> {
+  if (!host.ingress.lost().includes(siteId)) return servingIds(host.ingress, siteId);
+  return (await containersOf(host, siteId)).map(({ id }) => id);
 }
 
 /** @throws JobError with the reason why the container does not answer */
@@ -125,7 +131,8 @@ async function healthyTarget(
   const state = await engine.inspectContainer(id);
   const address = state?.addresses[networkName(run.accountId)];
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
-  const target: Target = { containerId: id, address, port: run.port };
+  const deploymentId = state.labels["berth.deployment"];
+  const target: Target = { containerId: id, address, port: run.port, deploymentId };
   const probe = { ...target, path: run.healthCheckPath };
   await waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal);
   return target;

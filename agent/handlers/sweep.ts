@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
-import { servingOf, type Host } from "../host.ts";
+import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
 
@@ -35,7 +35,7 @@ async function sweepContainer(
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
   await reviveDatabase(host, container, out);
   const siteId = labels["berth.site"];
-  if (!siteId) return;
+  if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
   // A stopped site keeps its containers for the next start.
   if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) return;
@@ -87,11 +87,15 @@ async function revive(host: Host, siteId: string, containerId: string): Promise<
 /** What the ingress knows of a container in service is so: whether it runs, and at which address. */
 export async function readdress(host: Host, siteId: string, containerId: string): Promise<void> {
   const found = await host.engine.inspectContainer(containerId);
-  const accountId = found?.labels["berth.account"];
+  const { "berth.account": accountId = "", "berth.deployment": deploymentId } = found?.labels ?? {};
   const routed = servingOf(host.ingress, siteId).find((target) => target.containerId === containerId);
-  if (!found || accountId === undefined || !routed) return;
-  const address = found.addresses[networkName(accountId)] || routed.address;
-  const down = found.running ? undefined : true;
-  if (address !== routed.address || down !== routed.down)
-    await host.ingress.readdress(siteId, { ...routed, address, down });
+  if (!routed) return;
+  const now: Target = {
+    ...routed,
+    address: found?.addresses[networkName(accountId)] || routed.address,
+    down: found?.running ? undefined : true,
+    deploymentId: deploymentId || routed.deploymentId,
+  };
+  if (now.address !== routed.address || now.down !== routed.down || now.deploymentId !== routed.deploymentId)
+    await host.ingress.readdress(siteId, now);
 }

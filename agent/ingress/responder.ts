@@ -1,17 +1,24 @@
-import { createSocket } from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
 import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
 import { byHostname, emptyTable, noticesByHostname, RouteTable, type Answer } from "./table.ts";
 
 /**
  * Its own small process, which outlives the agent: tells Caddy which container serves a name, and shows a plain page for
- * names that lead nowhere. Answers from a file that the agent replaces as a whole.
+ * names that lead nowhere. Answers from a file that the agent replaces as a whole. When its own file is replaced, the next
+ * version of it takes over within this process: no port is closed for a moment, and one that cannot begin changes nothing.
  * Arguments: <routes file> <DNS port> <status port>; both ports on the loopback address only.
  */
 const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
+
+/** What a version leaves to the next one: also that of a later release knows these three. */
+type Estate = { dns: Socket; status: http.Server; table: RouteTable };
+const shared = globalThis as typeof globalThis & { berthResponder?: () => Estate };
+const estate = shared.berthResponder?.();
 
 const reachable = new Reachable();
 let table = emptyTable;
@@ -20,10 +27,10 @@ let notices: ReturnType<typeof noticesByHostname> = new Map();
 
 let loaded = "";
 
-/** Tells one file from the next: the agent replaces it as a whole. */
-function found(): string {
+/** Tells one file from the next: each is replaced as a whole. Empty where there is none. */
+function found(name = file): string {
   try {
-    const { ino, mtimeNs, size } = statSync(file, { bigint: true });
+    const { ino, mtimeNs, size } = statSync(name, { bigint: true });
     return [ino, mtimeNs, size].join();
   } catch {
     return "";
@@ -36,22 +43,54 @@ function load(): void {
     const read = RouteTable.parse(JSON.parse(readFileSync(file, "utf8")));
     loaded = now;
     if (read.version === table.version) return;
-    table = read;
-    names = byHostname(read);
-    notices = noticesByHostname(read);
-    reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
+    const kept = Object.entries(table.sites).filter(([siteId]) => read.lost?.includes(siteId));
+    answerFrom({ ...read, sites: { ...Object.fromEntries(kept), ...read.sites } });
   } catch (error) {
     // Not there yet, or not ours to judge: the last good table goes on answering.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") console.error(`${file}: ${String(error)}`);
   }
 }
+
+function answerFrom(next: RouteTable): void {
+  table = next;
+  names = byHostname(table);
+  notices = noticesByHostname(table);
+  reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
+}
+if (estate) answerFrom(estate.table);
 mkdirSync(dirname(file), { recursive: true });
 load();
-watch(dirname(file), load);
+const watching = watch(dirname(file), load);
 // In case a notification is lost.
-setInterval(() => {
+const looking = setInterval(() => {
   if (found() !== loaded) load();
+  takeTurns();
 }, 1000).unref();
+
+const program = import.meta.filename;
+let begun = new URL(import.meta.url).search.slice(1) || found(program);
+
+/** The file of this program is another one by now: that one goes on. */
+function takeTurns(): void {
+  const now = found(program);
+  if (now === "" || now === begun || !program.endsWith(".mjs")) return;
+  begun = now;
+  shared.berthResponder = leave;
+  import(`${pathToFileURL(program).href}?${now}`).catch((error: unknown) => {
+    console.error(`The next version of the responder does not run: ${String(error)}`);
+    // It had begun: whoever supervises this starts it by itself.
+    if (shared.berthResponder !== leave) process.exit(1);
+  });
+}
+
+function leave(): Estate {
+  delete shared.berthResponder;
+  watching.close();
+  clearInterval(looking);
+  dns.removeAllListeners();
+  for (const event of ["request", "error"]) status.removeAllListeners(event);
+  return { dns, status, table };
+}
 
 const suffix = ".up.internal";
 const statusName = `h127-0-0-1${suffix}`;
@@ -62,7 +101,7 @@ function addressIn(name: string): string | null {
   return match && match.slice(1).every((part) => Number(part) < 256) ? match.slice(1).join(".") : null;
 }
 
-const dns = createSocket("udp4");
+const dns = estate?.dns ?? createSocket("udp4");
 dns.on("message", (query, from) => {
   const question = readQuestion(query);
   if (!question) return;
@@ -91,7 +130,7 @@ dns.on("error", (error) => {
   console.error(`The responder cannot answer: ${error.message}`);
   process.exit(1);
 });
-dns.bind(Number(dnsPort), "127.0.0.1");
+if (!estate) dns.bind(Number(dnsPort), "127.0.0.1");
 
 const page = (
   title: string,
@@ -113,7 +152,8 @@ function parkedPage(hostname: string): string {
   return page("This site is suspended", `Its term is over and has not been renewed. Its data is kept.${pay}`);
 }
 
-const status = http.createServer((request, response) => {
+const status = estate?.status ?? http.createServer();
+status.on("request", (request, response) => {
   // What comes through Caddy carries X-Forwarded-For: only the agent may ask, and it hears of what is in the file now.
   if (request.url === "/.berth/version" && request.headers["x-forwarded-for"] === undefined) {
     load();
@@ -143,7 +183,8 @@ status.on("error", (error) => {
   console.error(`The status page cannot be served: ${error.message}`);
   process.exit(1);
 });
-status.listen(Number(statusPort), "127.0.0.1");
+if (!estate) status.listen(Number(statusPort), "127.0.0.1");
 
 // Started by a supervisor over a pipe: when that is gone, so is the reason to run.
-if (process.env["BERTH_EXIT_WITH_PARENT"] === "1") process.stdin.on("end", () => process.exit(0)).resume();
+if (!estate && process.env["BERTH_EXIT_WITH_PARENT"] === "1")
+  process.stdin.on("end", () => process.exit(0)).resume();

@@ -1,20 +1,35 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Ingress, Target } from "../host.ts";
+import { log } from "../log.ts";
 import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";
 
-/** The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state. */
-export function openRoutes(file: string, statusPort: number): Ingress {
+/**
+ * The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state.
+ * @param found sites that have containers here. Where the file is damaged or gone, any of these may serve
+ */
+export function openRoutes(file: string, statusPort: number, found: readonly string[] = []): Ingress {
   mkdirSync(dirname(file), { recursive: true });
-  let table = read(file);
+  let table = read(file) ?? beginAnew(file, found);
 
-  async function change(edit: (sites: RouteTable["sites"]) => void): Promise<void> {
+  /** @param told which site this says all of */
+  async function change(edit: (sites: RouteTable["sites"]) => void, told?: string): Promise<void> {
     const next = structuredClone(table);
     edit(next.sites);
-    if (JSON.stringify(next.sites) !== JSON.stringify(table.sites)) {
+    if (next.lost) next.lost = next.lost.filter((siteId) => siteId !== told);
+    if (JSON.stringify(next) !== JSON.stringify(table)) {
       // Never an earlier number, also when the file was lost and the responder still knows one.
       next.version = Math.max(table.version + 1, Date.now());
       writeAtomically(file, JSON.stringify(next));
@@ -27,11 +42,11 @@ export function openRoutes(file: string, statusPort: number): Ingress {
     route: (siteId, hostnames, [target = null, ...others]) =>
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target, others };
-      }),
+      }, siteId),
     park: (siteId, hostnames, notice) =>
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target: null, others: [], ...(notice && { notice }) };
-      }),
+      }, siteId),
     rename: (siteId, hostnames) =>
       change((sites) => {
         const site = sites[siteId];
@@ -55,24 +70,38 @@ export function openRoutes(file: string, statusPort: number): Ingress {
     unroute: (siteId) =>
       change((sites) => {
         delete sites[siteId];
-      }),
+      }, siteId),
     current(siteId) {
       const site = table.sites[siteId];
       return site ? (site.target ? targetsOf(site) : "parked") : null;
     },
     sites: () => Object.keys(table.sites),
+    lost: () => table.lost ?? [],
   };
 }
 
 const targetsOf = ({ target, others }: RouteTable["sites"][string]): Target[] =>
   target ? [target, ...others] : [];
 
-function read(file: string): RouteTable {
+function read(file: string): RouteTable | null {
   try {
     return RouteTable.parse(JSON.parse(readFileSync(file, "utf8")));
-  } catch {
-    return emptyTable;
+  } catch (error) {
+    // Not there on a new host either.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+      log("error", "What the ingress leads to cannot be read; it is kept aside", { file, error });
+    return null;
   }
+}
+
+/** Written down at once, as the next agent is to know it too. */
+function beginAnew(file: string, found: readonly string[]): RouteTable {
+  if (existsSync(file)) renameSync(file, `${file}.damaged`);
+  if (found.length === 0) return emptyTable;
+  log("error", "It is not known which containers serve: all stay until each site is told anew", { found });
+  const table: RouteTable = { version: Date.now(), sites: {}, lost: [...found] };
+  writeAtomically(file, JSON.stringify(table));
+  return table;
 }
 
 function writeAtomically(file: string, text: string): void {

@@ -7,6 +7,7 @@ const Target = z.object({
   port: z.number().int().min(1).max(65535),
   /** It does not run now. */
   down: z.boolean().optional(),
+  deploymentId: z.string().optional(),
 });
 
 /** What the responder answers from: one file, replaced as a whole. */
@@ -24,6 +25,8 @@ export const RouteTable = z.object({
       notice: StopNotice.optional(),
     }),
   ),
+  /** Sites of which the agent lost where they lead: what was answered before is true until it is told anew. */
+  lost: z.array(z.string()).optional(),
 });
 export type RouteTable = z.infer<typeof RouteTable>;
 

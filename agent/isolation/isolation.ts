@@ -82,6 +82,10 @@ export function openIsolation(options: {
           "This host does not keep its own firewall, so nothing on it can be reached from outside: ask its operator to run the agent as root, without BERTH_FIREWALL=off.",
         );
       if (mode !== "on") return;
+      if (any && (await engine.facts()).usesNftables)
+        throw new JobError(
+          "Docker on this host keeps its rules with nftables, which drop what comes to databases from outside: ask its operator to set Docker's firewall-backend to iptables.",
+        );
       await refresh();
       if (failure !== null)
         throw new JobError(

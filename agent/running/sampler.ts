@@ -35,7 +35,7 @@ export function startSampling(means: Means, signal: AbortSignal): void {
       await delay(intervalMs - (Date.now() % intervalMs), undefined, { signal, ref: false });
       try {
         const containers = await databases();
-        records.keepOnly([...ingress.sites(), ...containers.keys()], new Date());
+        records.keepOnly([...ingress.sites(), ...ingress.lost(), ...containers.keys()], new Date());
         before = await sampleAll(means, containers, before);
       } catch (error) {
         log("error", "No samples were taken", { error });

@@ -15,6 +15,8 @@ export type Watched = {
   ingress: Ingress;
   records: Records;
   agentId: string;
+  /** Replicas that are left stopped, while others serve. */
+  out: Set<string>;
   onStart: (siteId: string, containerId: string) => void;
   onEnd: (siteId: string, containerId: string) => void;
   /** The engine is there, for the first time or again. */
@@ -71,8 +73,6 @@ class SiteHistory {
   private readonly exits = new Map<string, number[]>();
   private readonly ooms = new Map<string, number>();
   private readonly oomsTold = new Map<string, number>();
-  /** Replicas that were stopped because they kept exiting, while others served. */
-  private readonly out = new Set<string>();
 
   constructor(watched: Watched) {
     this.watched = watched;
@@ -96,7 +96,7 @@ class SiteHistory {
         return;
       case "start": {
         this.asked.delete(containerId);
-        this.out.delete(containerId);
+        this.watched.out.delete(containerId);
         const last = records.lastKind(containerId);
         if (last === "exit" || last === "oom")
           add("restart", `${version} was started again after it exited.`);
@@ -130,7 +130,7 @@ class SiteHistory {
     siteId: string,
     { containerId, labels, exitCode, time }: ContainerEvent,
   ): Promise<void> {
-    const { engine, ingress, records } = this.watched;
+    const { engine, ingress, records, out } = this.watched;
     const at = millisecondsOf(time);
     const recent = [...(this.exits.get(containerId) ?? []), at].filter((one) => one > at - loopMs);
     this.exits.set(containerId, recent);
@@ -151,7 +151,7 @@ class SiteHistory {
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
     }
-    const others = replicasBeside(ingress, siteId, containerId).filter((one) => !this.out.has(one));
+    const others = replicasBeside(ingress, siteId, containerId).filter((one) => !out.has(one));
     const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} ${exits} ${
       lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
     }`;
@@ -159,7 +159,7 @@ class SiteHistory {
       records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
     if (others.length > 0) {
       addEvent(`${reason} The site's other replicas serve on; a restart starts all of them again.`);
-      this.out.add(containerId);
+      out.add(containerId);
       return engine.stopContainer(containerId, stopGraceSeconds);
     }
     const error = await lastWords(engine, container, reason);

@@ -27,8 +27,12 @@ export const closeCodes = {
   linkDead: 4004,
 } as const;
 
+/** So many of them are told at once; the others at the next hello. */
+export const maxLostSites = 1000;
+
 const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
 
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const RequestId = z.string().min(1).max(64);
 /** What a site runs. */
 const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
@@ -58,6 +62,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     running: z.array(z.object(Lease)).max(1000),
     /** Results not yet acknowledged: they follow as `done`/`failed` frames, so they are not offered anew either. */
     finished: z.array(z.object(Lease)).max(1000),
+    /** The host has containers of these sites, and lost which of them serve: each is to be told anew. */
+    lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
   }),
   /**
    * The agent has room for `free` more jobs, and beside them for `freeCommands` commands; left out by an agent that knows
@@ -96,7 +102,7 @@ export const FromAgent = z.discriminatedUnion("type", [
   }),
   /** To one question: one answer, or batches of them until `last`. */
   z.object({ type: z.literal("answer"), requestId: RequestId, answer: Answer, last: z.boolean() }),
-  /** The version in service kept exiting and was stopped. Sent again after every reconnect until `crashAck`. */
+  /** The version in service kept exiting and was stopped, or cannot be started again. Sent again after every reconnect until `crashAck`. */
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
   /** A database's server kept exiting and was stopped at this time. Sent again until `databaseCrashAck`. */
   z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),
@@ -121,8 +127,10 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
     epoch: z.number().int().positive(),
-    /** The agent that hosts are to run, served at /install/agent.mjs; left out where none is. */
-    agent: z.object({ version: z.string().max(50), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+    /** The programs that hosts are to run, served at /install/agent.mjs and responder.mjs; left out where none are. */
+    agent: z
+      .object({ version: z.string().max(50), sha256: Sha256, responderSha256: Sha256.optional() })
+      .optional(),
   }),
   z.object({
     type: z.literal("job"),

@@ -386,7 +386,7 @@ describe("of its site", () => {
     await sweep({
       ...host,
       workDirectory: work,
-      ingress: { ...host.ingress, sites: () => [], current },
+      ingress: { ...host.ingress, sites: () => [], lost: () => [], current },
     } as unknown as Host);
     rmSync(work, { recursive: true });
     await adoptCommands(host, journal, runner);

@@ -194,7 +194,7 @@ const fill = (place: string) =>
 beforeAll(async () => {
   await ensureImages(databaseImages);
   const nothing = () => undefined;
-  const watched = { engine, ingress, records, agentId };
+  const watched = { engine, ingress, records, agentId, out: new Set<string>() };
   watchSites(
     {
       ...watched,

@@ -55,7 +55,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     startContainer: () => Promise.resolve(),
     listContainers: () => Promise.resolve([]),
     inspectContainer: () =>
-      Promise.resolve({ id: "c1", addresses: { [networkName(id("account"))]: "127.0.0.1" } }),
+      Promise.resolve({ id: "c1", labels: {}, addresses: { [networkName(id("account"))]: "127.0.0.1" } }),
     firstExit: () => new Promise(() => undefined),
     imageTags: () => Promise.reject(new Error("engine down")),
     removeImage: (reference: string) => Promise.resolve(void removed.push(reference)),
@@ -67,6 +67,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     isolation: { demand: () => Promise.resolve() },
     ingress: {
       current: () => null,
+      lost: () => [],
       route: (_: string, _names: string[], targets: Target[]) => Promise.resolve(void (served = targets)),
     },
     retire: () => undefined,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+import { unfitReason } from "../../agent/docker/unfit.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { buildImage } from "../../agent/handlers/build-image.ts";
 import type { Host } from "../../agent/host.ts";
@@ -213,5 +214,31 @@ describe("where images and what containers write are kept", () => {
     expect(await kept({ ...snapshotter, ...own })).toEqual(["/var/lib/docker", "/var/lib/docker"]);
     const overlay2 = { DriverStatus: [["Backing Filesystem", "extfs"]] };
     expect(await kept({ ...overlay2, ...hosts })).toEqual(["/var/lib/docker", "/var/lib/docker"]);
+  });
+});
+
+describe("an engine that Berth does not work with", () => {
+  const rights = ["name=seccomp,profile=builtin", "name=cgroupns"];
+  const facts = (changes: object) => {
+    answers["/info"] = { NCPU: 1, MemTotal: 0, DockerRootDir: "/", SecurityOptions: rights, ...changes };
+    return engine.facts();
+  };
+
+  it.each([
+    ["rootless", /^Docker runs rootless here.*Install Docker as root/],
+    ["userns", /^Docker remaps users here.*Take "userns-remap" out/],
+  ])("says so by its option name=%s, and the reason says what to do", async (name, told) => {
+    expect(unfitReason(await facts({}))).toBeNull();
+    expect(unfitReason(await facts({ SecurityOptions: null }))).toBeNull();
+    expect(unfitReason(await facts({ SecurityOptions: [...rights, `name=${name}`] }))).toMatch(told);
+  });
+
+  it("for databases that are reached from outside is one whose rules are nftables'", async () => {
+    const uses = async (Driver?: string) =>
+      (await facts(Driver === undefined ? {} : { FirewallBackend: { Driver } })).usesNftables;
+    const drivers = [undefined, "iptables", "iptables+firewalld", "nftables", "nftables+firewalld"];
+    const found = [];
+    for (const driver of drivers) found.push(await uses(driver));
+    expect(found).toEqual([false, false, false, true, true]);
   });
 });

@@ -1,8 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -11,6 +14,7 @@ import { routeSite } from "../../agent/handlers/route-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host, Ingress, JobRun, Target } from "../../agent/host.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
+import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { freePort, get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
@@ -18,6 +22,8 @@ const agentId = `test${randomBytes(6).toString("hex")}`;
 const host = "shop.localhost";
 
 let port: number;
+let folder: string;
+let program: string;
 let responder: TestResponder;
 let routes: Ingress;
 let containerId: string;
@@ -124,7 +130,10 @@ function post(body: string, headers: Record<string, string> = {}): Promise<{ sta
 }
 
 beforeAll(async () => {
-  responder = await TestResponder.start();
+  folder = mkdtempSync(join(tmpdir(), "berth-responder-"));
+  program = join(folder, "responder.mjs");
+  await bundleNode("agent/ingress/responder.ts", program);
+  responder = await TestResponder.start(program);
   routes = responder.openRoutes();
   port = await freePort();
   const config = { address: "127.0.0.1", port, responderPort: responder.dnsPort, tls: null };
@@ -143,6 +152,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await engine.removeContainer(containerId);
   await responder.stop();
+  rmSync(folder, { recursive: true });
 });
 
 describe("the ingress", () => {
@@ -180,6 +190,30 @@ describe("the ingress", () => {
     await responder.run();
     const before = running.seen.get("steady") ?? 0;
     await vi.waitUntil(() => (running.seen.get("steady") ?? 0) > before + 50, { timeout: 20_000 });
+    expect(await running.stop()).toEqual([]);
+    version.stop();
+    await routes.unroute("site_1");
+  });
+
+  it("loses no request, with or without a body, while the responder is replaced by another version", async () => {
+    const version = await startVersion("steady");
+    await routes.route("site_1", [host], [version.target]);
+    const running = load(4, ["GET", "POST"]);
+    const seen = () => running.seen.get("steady") ?? 0;
+    await vi.waitUntil(() => seen() > 50, 10_000);
+    const [page, second] = ["There is no site here", "The second version"];
+    for (const [before, name] of [
+      [page, second],
+      [second, page],
+    ] as const) {
+      const text = readFileSync(program, "utf8").replace(before, name);
+      writeFileSync(`${program}.new`, text);
+      renameSync(`${program}.new`, program);
+      const shown = async () => (await get(responder.statusPort, "nobody.localhost")).text;
+      await vi.waitUntil(async () => (await shown()).includes(name), 10_000);
+    }
+    const before = seen();
+    await vi.waitUntil(() => seen() > before + 50, 10_000);
     expect(await running.stop()).toEqual([]);
     version.stop();
     await routes.unroute("site_1");

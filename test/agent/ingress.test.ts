@@ -1,12 +1,16 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
+import { Resolver } from "node:dns/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
+import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { get, TestResponder } from "../support/ingress.ts";
 
 const target = (address: string, port = 3000): Target => ({ containerId: `c-${address}`, address, port });
@@ -128,6 +132,37 @@ describe("the responder", () => {
     expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.55:3000");
   });
 
+  it.each(["damaged", "lost"])(
+    "goes on serving what an agent that finds the file %s does not know, until that is told anew",
+    async (how) => {
+      await routes.route("site_6", ["six.localhost"], [target("10.0.0.6")]);
+      await routes.route("site_7", ["seven.localhost"], [target("10.0.0.7")]);
+      if (how === "lost") rmSync(responder.file);
+      else writeFileSync(responder.file, '{"version":2,"sites":{"site_6":{"hostnam');
+      const next = responder.openRoutes(["site_6", "site_7", "site_8"]);
+      expect([next.sites(), next.lost()]).toEqual([[], ["site_6", "site_7", "site_8"]]);
+      if (how === "damaged") expect(readFileSync(`${responder.file}.damaged`, "utf8")).toContain('"hostnam');
+
+      // One site is told; what was known of the other one is still so, for the agent after it as well.
+      await next.route("site_6", ["six.localhost"], [target("10.0.0.66")]);
+      await next.rename("site_7", ["other.localhost"]);
+      expect(await responder.leadsTo("six.localhost")).toBe("10.0.0.66:3000");
+      expect(await responder.leadsTo("seven.localhost")).toBe("10.0.0.7:3000");
+      expect(responder.openRoutes(["site_7"]).lost()).toEqual(["site_7", "site_8"]);
+
+      await next.park("site_7", ["seven.localhost"]);
+      expect(await responder.leadsTo("seven.localhost")).toBe(responder.statusPage);
+      await next.unroute("site_8");
+      expect(next.lost()).toEqual([]);
+    },
+  );
+
+  it("a host without sites begins with an empty table, whatever the file was", async () => {
+    writeFileSync(responder.file, "{");
+    const next = responder.openRoutes();
+    expect([next.sites(), next.lost()]).toEqual([[], []]);
+  });
+
   it("tells its version to this host's agent only, never to a visitor", async () => {
     const ask = (headers = {}) =>
       get(responder.statusPort, "127.0.0.1", { path: "/.berth/version", headers });
@@ -179,6 +214,75 @@ const cutUp = (packet: Buffer) =>
       for (const [at, byte] of changes) copy[at] = byte;
       return copy.subarray(0, length);
     });
+
+describe("a responder whose file is replaced", () => {
+  let folder: string;
+  let program: string;
+  let text: string;
+  let responder: TestResponder;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "berth-responder-"));
+    program = join(folder, "responder.mjs");
+    await bundleNode("agent/ingress/responder.ts", program);
+    text = readFileSync(program, "utf8");
+    responder = await TestResponder.start(program);
+  });
+  afterAll(async () => {
+    await responder.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const title = async () =>
+    /<title>(.*)<\/title>/.exec((await get(responder.statusPort, "nobody.localhost")).text)?.[1];
+  function replaceBy(next: string): void {
+    writeFileSync(`${program}.new`, next);
+    renameSync(`${program}.new`, program);
+  }
+  const version = (name: string) => text.replace("There is no site here", name);
+
+  it("goes on as the next version, in the same process, without leaving a question unanswered", async () => {
+    const routes = responder.openRoutes();
+    await routes.route("site_1", ["held.localhost"], [target("10.0.0.1")]);
+    // What the next one cannot read, it has of the one before.
+    rmSync(responder.file);
+    const { processId } = responder;
+    const over = new AbortController();
+    let asked = 0;
+    // A question that is lost is not asked again.
+    const resolver = new Resolver({ timeout: 10_000, tries: 1 });
+    resolver.setServers([`127.0.0.1:${responder.dnsPort}`]);
+    const load = (async () => {
+      for (; !over.signal.aborted; asked++) {
+        const [service] = await resolver.resolveSrv("held.localhost.up.internal");
+        expect(service).toMatchObject({ name: "h10-0-0-1.up.internal", port: 3000 });
+        expect((await get(responder.statusPort, "nobody.localhost")).status).toBe(404);
+      }
+    })();
+    for (const name of ["The second version", "The third version"]) {
+      replaceBy(version(name));
+      await vi.waitUntil(async () => (await title()) === name, { timeout: 10_000 });
+    }
+    over.abort();
+    await load;
+    expect(asked).toBeGreaterThan(20);
+    expect(responder.processId).toBe(processId);
+    await routes.route("site_1", ["held.localhost"], [target("10.0.0.2")]);
+    expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.2:3000");
+  });
+
+  it("stays the version it is where the next one does not run", async () => {
+    const before = await title();
+    const marker = join(folder, "tried");
+    const tries = `import { writeFileSync as note } from "node:fs"; note(${JSON.stringify(marker)}, "");`;
+    replaceBy(`${tries} throw new Error("It needs another Node"); ${version("Never")}`);
+    await vi.waitUntil(() => existsSync(marker), { timeout: 10_000 });
+    expect(await title()).toBe(before);
+    expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.2:3000");
+    replaceBy(version("The one after"));
+    await vi.waitUntil(async () => (await title()) === "The one after", { timeout: 10_000 });
+  });
+});
 
 it("a query is read whole or not at all", () => {
   fc.assert(

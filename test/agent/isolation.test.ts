@@ -209,6 +209,7 @@ it("the operator's list is read with the configuration, and a wrong entry is nam
 describe("while the rules cannot be set", () => {
   const engine = {
     bridges: async () => ({ defaultBridge: "docker0", managed: ["br-old", "bth999900000000"] }),
+    facts: async () => ({ usesNftables: false }),
   } as unknown as Engine;
   const open = (mode: FirewallMode, ensure: () => Promise<void>) =>
     openIsolation({ agentId, engine, mode, allowed: [], ensure });
@@ -229,6 +230,22 @@ describe("while the rules cannot be set", () => {
       await isolation.refresh();
       await isolation.demand();
     }
+  });
+
+  it("a database is not opened where Docker's own rules would drop what comes to it", async () => {
+    let usesNftables = true;
+    const isolation = openIsolation({
+      agentId,
+      engine: { ...engine, facts: () => Promise.resolve({ usesNftables }) } as Engine,
+      mode: "on",
+      allowed: [],
+      ensure: () => Promise.resolve(),
+    });
+    await expect(isolation.demandWays(true)).rejects.toThrow(/nftables.*firewall-backend to iptables/);
+    await isolation.demandWays(false);
+    await isolation.demand();
+    usesNftables = false;
+    await isolation.demandWays(true);
   });
 
   it("a database is not opened, and where the agent keeps no firewall, never", async () => {

@@ -76,6 +76,7 @@ function start(slots = 2): void {
     desk: idleDesk,
     agentVersion: "test",
     facts,
+    lostSites: () => [],
     random: () => 0,
   });
   stop = async () => {

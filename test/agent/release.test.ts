@@ -24,11 +24,14 @@ let records: Records;
 let app: net.Server;
 let containers: Container[];
 let serving: readonly Target[] | "parked" | null;
+/** Sites of which it is not known what serves. */
+let lost: string[];
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-release-"));
   records = openRecords(join(folder, "running.db"));
   containers = [];
   serving = null;
+  lost = [];
   await new Promise<void>((resolve) => void (app = net.createServer().listen(0, "127.0.0.1", resolve)));
 });
 afterEach(() => {
@@ -83,6 +86,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
     isolation: { demand: () => Promise.resolve() },
     ingress: {
       current: () => serving,
+      lost: () => lost,
       route: (_id, _names, targets) => Promise.resolve(void (serving = targets)),
       readdress: () => Promise.resolve(),
       park: () => Promise.resolve(void (serving = "parked")),
@@ -151,6 +155,31 @@ it("a volume's old writer runs again though the engine was away when the new ver
   expect(servingContainers()).toMatchObject([{ running: true }]);
   expect(containers).toHaveLength(1);
 });
+
+it.each(["restart", "start with other settings"])(
+  "a %s that fails where it was lost what serves leaves all containers running",
+  async (how) => {
+    const withVolume = () => ({ ...run(), volumes: [{ name: "data", mountPath: "/data" }] });
+    const host = hostOf({ ensureVolume: () => Promise.resolve(), readFiles: () => Promise.resolve(null) });
+    await startSite(host, { run: withVolume(), deploymentId }, jobRun());
+    const before = structuredClone(containers);
+    serving = null;
+    lost = [run().siteId];
+    const { engine } = host;
+    const there = { ...engine };
+    engine.startContainer = (id) =>
+      before.some((one) => one.id === id)
+        ? there.startContainer(id)
+        : Promise.reject(new Error("no such user"));
+    const env = [{ key: "A", value: "new", scope: "runtime", secret: false } as const];
+    const failing =
+      how === "restart"
+        ? restartSite(host, { run: withVolume(), deploymentId }, jobRun({ jobId: "job_restarted" }))
+        : startSite(host, { run: { ...withVolume(), env }, deploymentId }, jobRun());
+    await expect(failing).rejects.toThrow(/user/);
+    expect(containers).toEqual(before);
+  },
+);
 
 it("what serves since an attempt that could not say so serves on while the next one has other settings", async () => {
   const host = hostOf();

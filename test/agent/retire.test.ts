@@ -56,7 +56,11 @@ function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {})
     agentId: "agent",
     engine,
     workDirectory: join(folder, "work"),
-    ingress: { sites: () => [], current: () => [{ containerId: "new", address: "10.0.0.2", port: 1 }] },
+    ingress: {
+      sites: () => [],
+      lost: () => [],
+      current: () => [{ containerId: "new", address: "10.0.0.2", port: 1 }],
+    },
     ...openRetirement({
       engine,
       agentId: "agent",

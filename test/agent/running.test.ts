@@ -248,8 +248,10 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
   } as unknown as Engine;
   const ingress = {
     sites: () => ids,
+    lost: () => [siteId],
     current: (id: string) => [{ containerId: id, address: "10.0.0.2", port: 3000 }],
   } as unknown as Ingress;
+  records.addSamples(new Date(), 60_000, [[siteId, sample]]);
   const usage = { cpuNanoseconds: 1, memoryBytes: 1, receivedBytes: 1, sentBytes: 1 };
   const databases = openRunningDatabases(engine, "a");
   const over = new AbortController();
@@ -268,6 +270,8 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
   const sampled = (count: number) =>
     vi.waitUntil(() => [...ids, "db"].every((id) => records.samples(id).length >= count), 10_000);
   await sampled(3);
+  // Of a site whose place was lost, what is known stays.
+  expect(records.samples(siteId)).toHaveLength(1);
   expect(asked.toSorted()).toEqual([...ids, "d", "databases"].toSorted());
   databases.changed();
   await vi.waitUntil(() => asked.length > 102, 10_000);
@@ -340,6 +344,7 @@ function watch(
       ...on,
       records,
       agentId: "a",
+      out: new Set(),
       onStart: nothing,
       onEnd: nothing,
       onConnect: nothing,

@@ -39,6 +39,7 @@ async function swept(
   serving: string | null = null,
   refused: string[] = [],
   work: (host: Host) => Promise<void> = sweep,
+  lost: string[] = [],
 ) {
   const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
   const note = (list: string[]) => (id: string) =>
@@ -52,6 +53,7 @@ async function swept(
     ingress: {
       sites: () => (serving === null ? [] : [siteId]),
       current: () => (serving === null ? null : [target]),
+      lost: () => lost,
       readdress: () => Promise.resolve(),
     },
     engine: {
@@ -98,6 +100,16 @@ describe("an agent that starts", () => {
       ["site", "left"],
     );
     expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
+  });
+
+  it("that lost what serves a site leaves all of its containers as they are", async () => {
+    const containers = [
+      { id: "serves", labels: ofSite(), running: true },
+      { id: "stopped", labels: ofSite(), running: false },
+    ];
+    const done = await swept(containers, null, [], sweep, [siteId]);
+    expect(done).toEqual({ executed: [], removed: [], started: [] });
+    expect((await swept(containers)).removed).toEqual(["serves", "stopped"]);
   });
 });
 

@@ -24,7 +24,8 @@ beforeEach(async () => {
   [asked, restarts.length, errors.length] = [0, 0, 0];
   server = http.createServer((request, response) => {
     asked++;
-    response.writeHead(request.url === "/install/agent.mjs" ? 200 : 404).end(next);
+    const isServed = /^\/install\/(agent|responder)\.mjs$/.test(request.url ?? "");
+    response.writeHead(isServed ? 200 : 404).end(next);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   siteUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -52,6 +53,33 @@ it("an agent of another version replaces its file as a whole and restarts, once"
   expect([asked, restarts]).toEqual([1, ["2.0.0"]]);
   update()(served);
   expect(asked).toBe(1);
+});
+
+it("a responder of another version is replaced without a restart of the agent; a host without one beside it is left so", async () => {
+  const both = { ...served, responderSha256: served.sha256 };
+  const responder = join(folder, "responder.mjs");
+  writeFileSync(file, next);
+  update()(both);
+  expect(asked).toBe(0);
+  writeFileSync(responder, "console.log('this');\n");
+  update()(served);
+  expect(asked).toBe(0);
+  const welcomed = update();
+  welcomed(both);
+  welcomed(both);
+  await vi.waitUntil(() => readFileSync(responder, "utf8") === next, 10_000);
+  expect([asked, restarts, errors]).toEqual([1, [], []]);
+});
+
+it("a responder that is not what was announced is refused, and the agent stays with it", async () => {
+  const responder = join(folder, "responder.mjs");
+  writeFileSync(responder, "console.log('this');\n");
+  update()({ ...served, responderSha256: "0".repeat(64) });
+  await vi.waitUntil(() => errors.length > 0, 10_000);
+  expect(String(errors[0])).toContain("The new responder is not what was announced");
+  expect([readFileSync(responder, "utf8"), readFileSync(file, "utf8")]).toEqual(
+    Array(2).fill("console.log('this');\n"),
+  );
 });
 
 it("what is not the bundle that was announced is refused, and tried again at the next welcome", async () => {

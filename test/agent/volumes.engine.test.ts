@@ -99,6 +99,7 @@ beforeAll(async () => {
       ingress,
       records,
       agentId,
+      out: new Set(),
       onStart: follow,
       onEnd: follow,
       onConnect: nothing,

@@ -224,3 +224,28 @@ require("node:http").createServer((q, s) => {
   expect(mended.latestDeployment?.error).toBeNull();
   expect((await request(broken.url)).text).toBe("fine");
 });
+
+it("a site whose container somebody stops runs again; one whose container is removed is FAILED and says so, until it is started", async () => {
+  const kept = await launch({ githubUrl: new Repository(plainServer("by hand")).address });
+  ids.push(kept.id);
+  const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
+  const container = () => docker("ps", "--quiet", "--filter", `label=berth.site=${kept.id}`);
+  const first = container();
+  docker("stop", "--time", "1", first);
+  await until(container, (id) => id === first, 60_000);
+  expect((await request(kept.url)).text).toBe("version by hand");
+  docker("rm", "--force", first);
+  const failed = await until(
+    () => site(kept.id),
+    ({ status }) => status === "FAILED",
+    60_000,
+  );
+  expect(failed.latestDeployment?.error).toMatch(/container was removed from the host by somebody/);
+  expect((await request(kept.url)).status).toBe(503);
+  await api("PATCH", `/sites/${kept.id}`, { action: "start" });
+  await until(
+    () => site(kept.id),
+    ({ status }) => status === "RUNNING",
+  );
+  expect((await request(kept.url)).text).toBe("version by hand");
+});

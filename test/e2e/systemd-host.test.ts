@@ -137,6 +137,24 @@ it("an agent of another version replaces itself and is started again, and no req
   });
 });
 
+it("a responder of another version is replaced by the agent and goes on in its process, and no request is lost", async () => {
+  const file = "/usr/local/lib/berth/responder.mjs";
+  const page = "There is no site here";
+  await machine.run(`sed -i 's/${page}/An earlier version/' ${file} && systemctl restart berth-responder`);
+  const unknown = () =>
+    machine.run("curl -sS -H 'Host: nobody.localhost' http://127.0.0.1:5301/").catch(String);
+  await until(unknown, (text) => text.includes("An earlier version"));
+  await untilItAnswers();
+  const pid = () => machine.run("systemctl show --property MainPID,NRestarts berth-responder");
+  const before = await pid();
+  await whileAsked(async () => {
+    await machine.run("systemctl restart berth-agent");
+    await until(unknown, (text) => text.includes(page));
+    await connected();
+  });
+  expect(await pid()).toBe(before);
+});
+
 it("the command run again brings back what is missing, and no request is lost", async () => {
   await machine.run("dpkg --force-depends --remove git && systemctl disable berth-agent");
   await whileAsked(async () => {
@@ -145,6 +163,38 @@ it("the command run again brings back what is missing, and no request is lost", 
     await connected(before);
   });
   expect(await machine.run("git --version && systemctl is-enabled berth-agent")).toMatch(/^git .*\nenabled$/);
+});
+
+it("a damaged table of the ingress ends no site: it is restarted from what the control plane knows", async () => {
+  const table = "/var/lib/berth/ingress/routes.json";
+  await machine.run(`printf '{"version":1' > ${table} && systemctl restart berth-agent`);
+  await until(
+    () => machine.run(`cat ${table}`),
+    (text) => text.includes('"lost":[]'),
+    30_000,
+  );
+  await untilItAnswers();
+  await until(containers, (ids) => ids !== container && !ids.includes("\n"), 60_000);
+  container = await containers();
+  expect((await site(made.id)).status).toBe("RUNNING");
+  expect(await machine.run(`cat ${table}.damaged`)).toBe('{"version":1');
+});
+
+it("an engine that Berth cannot work with is refused with what to do, and when it is mended the same site answers", async () => {
+  await machine.run(
+    `echo '{"userns-remap":"default"}' > /etc/docker/daemon.json && systemctl restart docker`,
+  );
+  const refused = machine.run(`${host.installCommand} 2>&1 || { echo refused; exit 0; }`);
+  expect(await refused).toMatch(/Take "userns-remap" out of .*\nberth: .*nothing was started.*\nrefused$/);
+  await machine.run("systemctl restart berth-agent");
+  await until(
+    () => machine.run("journalctl --boot --unit berth-agent --since -1min --output cat"),
+    (said) => said.includes("Docker remaps users here"),
+  );
+  await machine.run("rm /etc/docker/daemon.json && systemctl restart docker");
+  await connected();
+  await untilItAnswers();
+  expect(await containers()).toBe(container);
 });
 
 it("a responder that ends again and again is started again and again", async () => {

@@ -19,15 +19,19 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+const source = join(import.meta.dirname, "../../agent/ingress/responder.ts");
+
 /** The responder as it runs on a host, in its own process, with the routes file it answers from. */
 export class TestResponder {
   readonly file: string;
   readonly dnsPort: number;
   readonly statusPort: number;
   private readonly folder: string;
+  private readonly program: string;
   private child: ChildProcess | undefined;
 
-  private constructor(dnsPort: number, statusPort: number) {
+  private constructor(program: string, dnsPort: number, statusPort: number) {
+    this.program = program;
     this.folder = mkdtempSync(join(tmpdir(), "berth-ingress-"));
     this.file = join(this.folder, "ingress", "routes.json");
     mkdirSync(join(this.folder, "ingress"));
@@ -35,22 +39,21 @@ export class TestResponder {
     this.statusPort = statusPort;
   }
 
-  static async start(): Promise<TestResponder> {
-    const responder = new TestResponder(await freePort(), await freePort());
+  static async start(program = source): Promise<TestResponder> {
+    const responder = new TestResponder(program, await freePort(), await freePort());
     await responder.run();
     return responder;
   }
 
   /** The agent's side of it; opened anew it is an agent that has restarted. */
-  openRoutes(): Ingress {
-    return openRoutes(this.file, this.statusPort);
+  openRoutes(found: readonly string[] = []): Ingress {
+    return openRoutes(this.file, this.statusPort, found);
   }
 
   async run(): Promise<void> {
-    const program = join(import.meta.dirname, "../../agent/ingress/responder.ts");
     this.child = spawn(
       process.execPath,
-      [program, this.file, String(this.dnsPort), String(this.statusPort)],
+      [this.program, this.file, String(this.dnsPort), String(this.statusPort)],
       { stdio: ["ignore", "ignore", "ignore"] },
     );
     await vi.waitUntil(

@@ -179,6 +179,45 @@ describe("a job", () => {
     after.close();
   });
 
+  it("tells a host that lost what serves: what is to run is restarted, what is stopped is stopped, once", async () => {
+    const key = await account();
+    const other = await readyAgent();
+    const elsewhere = await runningSite(key, other);
+    const before = await readyAgent();
+    const running = await runningSite(key, before);
+    const stopped = await runningSite(key, before);
+    await api(key, "PATCH", `/sites/${stopped.siteId}`, { action: "stop" });
+    const stop = await before.next("job");
+    await finish(before, stop.job, stop.attempt);
+    const lostSites = [running, stopped, elsewhere].map(({ siteId }) => siteId);
+    let token = before.token;
+    for (const time of ["first", "again"]) {
+      const after = await agent(token);
+      after.send(hello({ lostSites }));
+      await after.next("welcome");
+      if (time === "again") {
+        after.send({ type: "ready", free: 10 });
+        const jobs = [await after.next("job"), await after.next("job")];
+        expect(jobs.map(({ job }) => [job.kind, "run" in job.args ? job.args.run.siteId : job.args])).toEqual(
+          [
+            ["site.restart", running.siteId],
+            ["site.stop", expect.objectContaining({ siteId: stopped.siteId })],
+          ],
+        );
+        for (const { job, attempt } of jobs) await finish(after, job, attempt);
+      }
+      expect(after.waiting()).toEqual([]);
+      token = after.token;
+      after.close();
+    }
+    expect([await site(key, running.siteId), await site(key, stopped.siteId)]).toMatchObject([
+      { status: "RUNNING" },
+      { status: "STOPPED" },
+    ]);
+    expect(other.waiting()).toEqual([]);
+    for (const one of [before, other]) one.close();
+  });
+
   it("that is no longer the agent's own is dropped at its hello", async () => {
     const connected = await agent();
     const jobId = `job_0${"0".repeat(26)}`;

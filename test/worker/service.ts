@@ -128,7 +128,7 @@ export async function agent(token?: {
 }
 
 export const hello = (
-  lists: { running?: object[]; finished?: object[]; facts?: object } = {},
+  lists: { running?: object[]; finished?: object[]; facts?: object; lostSites?: string[] } = {},
 ): Record<string, unknown> => ({
   type: "hello",
   protocol: 1,

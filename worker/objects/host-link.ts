@@ -213,10 +213,12 @@ export class HostLink extends DurableObject<Env> {
     if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
   }
 
-  /** Which agent hosts are to run. */
-  private async servedAgent(): Promise<{ agent?: { version: string; sha256: string } }> {
+  /** Which agent and responder hosts are to run. */
+  private async servedAgent(): Promise<Pick<Extract<ToAgent, { type: "welcome" }>, "agent">> {
     const programs = await hostPrograms(this.env.ASSETS).catch(() => null);
-    return programs ? { agent: { version: programs.agentVersion, sha256: programs.agentSha256 } } : {};
+    if (!programs) return {};
+    const { agentVersion: version, agentSha256: sha256, responderSha256 } = programs;
+    return { agent: { version, sha256, responderSha256 } };
   }
 
   private offer(socket: WebSocket): Promise<void> {

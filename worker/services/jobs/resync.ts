@@ -4,6 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { hosts, jobs } from "../../db/schema.ts";
 import { attemptsReason, interruptedReason, maxAttempts } from "../../domain/job-rules.ts";
 import { endAsFailed } from "./finish.ts";
+import { tellAnew } from "./tell-anew.ts";
 import { leaseAgain, logIdOf, type LogId, type Offer } from "./lease.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
@@ -12,6 +13,7 @@ export type Hello = {
   facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
   running: Lease[];
   finished: Lease[];
+  lostSites?: Id<"site">[] | undefined;
 };
 
 /**
@@ -67,6 +69,7 @@ export async function resyncHost(
       if (offer) offers.push(offer);
     }
   }
+  await tellAnew(ctx, hostId, hello.lostSites ?? []);
   const drop = hello.running.filter(
     (lease) => !leased.some((job) => job.id === lease.jobId && job.attempt === lease.attempt),
   );

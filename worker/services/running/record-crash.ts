@@ -10,7 +10,7 @@ import { masksOfSite } from "./masks.ts";
 type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string };
 
 /**
- * The version in service kept exiting, and its host has stopped it. Said twice it counts once, and a report on what is
+ * The version in service kept exiting, and its host has stopped it, or cannot start it again. Said twice it counts once, and a report on what is
  * no longer in service changes nothing. While a deployment is under way, its outcome decides the status.
  */
 export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): Promise<void> {
