@@ -26,7 +26,7 @@ const manifest = new RegExp(
     "go\\.mod",
     "composer\\.json",
     "Gemfile(?:\\.lock)?",
-    "(?:astro|next|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
+    "(?:astro|next|react-router|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
   ].join("|")})$`,

@@ -121,6 +121,18 @@ describe("a Node app", () => {
     }),
   );
 
+  it("of Angular that renders on the server is started by the script that says so", () =>
+    expect(
+      node({
+        scripts: {
+          start: "ng serve",
+          build: "ng build",
+          "serve:ssr:shop": "node dist/shop/server/server.mjs",
+        },
+        dependencies: { "@angular/core": "20", "@angular/ssr": "20" },
+      }),
+    ).toMatchObject({ kind: "node", startCommand: "node dist/shop/server/server.mjs" }));
+
   it("of pnpm or Yarn needs no network when it starts", () => {
     const text = dockerfile({ "package.json": JSON.stringify(start), "pnpm-lock.yaml": "" });
     const last = text.slice(text.lastIndexOf("FROM "));
@@ -223,6 +235,14 @@ describe("a site that a framework builds", () => {
     ["react-scripts", { scripts: { start: "react-scripts start", build: "react-scripts build" } }, ["build"]],
     ["@vue/cli-service", { scripts: { build: "vue-cli-service build" } }, ["dist"]],
     ["gatsby", { scripts: { start: "gatsby develop", build: "gatsby build" } }, ["public"]],
+    [
+      "gatsby",
+      { scripts: { start: "npm run develop", develop: "gatsby develop", build: "gatsby build" } },
+      ["public"],
+    ],
+    ["vite", { scripts: { start: "yarn dev", dev: "vite", build: "vite build" } }, ["dist"]],
+    ["react-scripts", { scripts: { start: "PORT=80 npx craco start", build: "craco build" } }, ["build"]],
+    ["@react-router/dev", { scripts: { build: "react-router build" } }, ["build/client"]],
     ["@docusaurus/core", { scripts: { start: "docusaurus start", build: "docusaurus build" } }, ["build"]],
     ["@11ty/eleventy", { scripts: { start: "eleventy --serve", build: "eleventy" } }, ["_site"]],
     ["@11ty/eleventy", { scripts: { build: "eleventy --output=www" } }, ["www", "_site"]],
@@ -252,6 +272,29 @@ describe("a site that a framework builds", () => {
       kind: "site",
       outputs: ["out"],
     });
+  });
+
+  it("is React Router's, too, when it renders nothing on the server", () => {
+    const router = {
+      scripts: { build: "react-router build", start: "react-router-serve ./build/server/index.js" },
+      devDependencies: { "@react-router/dev": "7", vite: "7" },
+    };
+    expect(node(router, { "react-router.config.ts": "export default {\n  ssr: true,\n}" })).toMatchObject({
+      kind: "node",
+    });
+    expect(node(router, { "react-router.config.ts": "export default {\n  ssr: false,\n}" })).toMatchObject({
+      kind: "site",
+      outputs: ["build/client"],
+      singlePage: true,
+    });
+  });
+
+  it("that no build would make is refused before it is built", () => {
+    const kit = { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "6", vite: "7" };
+    expect(() => node({ ...vite, devDependencies: kit })).toThrow(/adapter-node/);
+    const vitepress = { scripts: { "docs:build": "vitepress build" }, devDependencies: { vitepress: "1" } };
+    expect(() => node(vitepress)).toThrow(/set buildCommand/);
+    expect(node(vitepress, {}, { buildCommand: "npm run docs:build" })).toMatchObject({ kind: "site" });
   });
 
   it("is Nuxt's, too, when it is generated", () =>

@@ -46,6 +46,6 @@ export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images
 
 /** The first of the folders that holds an index.html becomes the site. */
 function takeOutput(outputs: readonly string[]): string {
-  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, or set startCommand.`;
+  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, set rootDir to the folder of the app that does, or set startCommand.`;
   return `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; fi; done; echo '${problem}' >&2; exit 1`;
 }
