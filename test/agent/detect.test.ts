@@ -602,6 +602,30 @@ describe("an app of any language", () => {
   });
 });
 
+describe("a repository that is none of these is refused with what to do", () => {
+  it.each<[string, Files, RegExp]>([
+    ["Java", { "pom.xml": "", "src/main/java/A.java": "" }, /^Found pom\.xml: Java .*Dockerfile. Add one/],
+    ["Rust", { "Cargo.toml": "", "web/index.html": "" }, /Rust/],
+    [".NET", { "Shop.csproj": "" }, /\.NET/],
+    ["Deno", { "deno.json": "" }, /Deno/],
+    ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo/],
+    ["folders of apps", { "web/package.json": "", "api/go.mod": "", "api/x/index.html": "" }, /in web, api: set rootDir/],
+    ["files to be served", { "public/index.html": "" }, /in public: set rootDir/],
+    ["Dockerfiles elsewhere", { "docker/Dockerfile.prod": "" }, /docker\/Dockerfile\.prod: .*dockerfilePath/],
+    ["Compose", { "compose.yaml": "" }, /Found compose\.yaml.* each of its services/],
+    ["nothing", { "README.md": "" }, /^Found neither a Dockerfile/],
+    ["no path that rootDir takes", { "a b/index.html": "", ".devcontainer/Dockerfile": "" }, /neither/],
+  ])("%s", (_, files, message) => {
+    expect(() => plan(files)).toThrow(JobError);
+    expect(() => plan(files)).toThrow(message);
+  });
+
+  it("names no more than a few of many folders", () => {
+    const files = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`app${at}/go.mod`, ""]));
+    expect(() => plan(files)).toThrow(/app4 and others: set rootDir/);
+  });
+});
+
 describe("no text of a repository keeps the agent busy", () => {
   const long = 400_000;
   const texts: [string, string][] = [
