@@ -130,9 +130,16 @@ async function openSession(
   };
 }
 
-/** A name that a build step knows, and by which the engine tells it from the same step of another namespace. */
-const ownHost = (cacheNamespace: string): string =>
-  `cache-${createHash("sha256").update(cacheNamespace).digest("hex").slice(0, 32)}.invalid`;
+/**
+ * A name that a build step knows, and by which the engine tells it from the same step of another namespace, or with other
+ * secrets: their values are no part of how it tells steps apart.
+ */
+function ownHost({ cacheNamespace, secrets }: BuildRequest): string {
+  const hash = createHash("sha256").update(cacheNamespace);
+  for (const [id, value] of [...secrets].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(`\0${id}\0${value.length}\0`).update(value);
+  return `cache-${hash.digest("hex").slice(0, 32)}.invalid`;
+}
 
 /** Builds with BuildKit (`/build?version=2`); aborting ends the build in the engine. */
 export async function buildImage(modem: Modem, request: BuildRequest): Promise<void> {
@@ -155,7 +162,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
           ...request.buildArgs,
           BUILDKIT_CACHE_MOUNT_NS: request.cacheNamespace,
         }),
-        ...(request.isPrivate && { extrahosts: `${ownHost(request.cacheNamespace)}:127.0.0.1` }),
+        ...(request.isPrivate && { extrahosts: `${ownHost(request)}:127.0.0.1` }),
         rm: true,
         forcerm: true,
       },

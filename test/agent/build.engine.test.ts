@@ -39,7 +39,7 @@ async function build(
     env,
   };
   const prepared = await prepareBuild(folder, input, null);
-  const tag = `berth-test/build:${folders.length}`;
+  const tag = `berth-test/build:${tags.length}`;
   tags.push(tag);
   const lines: string[] = [];
   await engine.build({
@@ -47,7 +47,7 @@ async function build(
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace: "test",
-    isPrivate: false,
+    isPrivate: env.some(({ secret }) => secret),
     signal,
     onLine: (text) => {
       lines.push(text);
@@ -79,6 +79,21 @@ it("a secret build variable reaches the build step, and neither the image nor it
   expect(docker("run", "--rm", tag, "cat", "built.txt")).toBe("18 plain-value");
   expect(docker("run", "--rm", tag, "env")).not.toContain("TOKEN");
   expect(docker("history", "--no-trunc", tag)).not.toContain("s3cret-build-value");
+});
+
+it("a secret that has changed is built with, though nothing else has; one that has not is not", async () => {
+  const folder = repository({
+    "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "node build.js" } }),
+    "build.js": 'require("fs").writeFileSync("built.txt", process.env.TOKEN + " " + Date.now());',
+  });
+  const built = async (token: string) => {
+    const { tag } = await build(folder, [entry("TOKEN", token, true)]);
+    return docker("run", "--rm", tag, "cat", "built.txt");
+  };
+  const first = await built(`one-${Date.now()}`);
+  const token = first.split(" ")[0] ?? "";
+  expect(await built(token)).toBe(first);
+  expect(await built("another-value")).toContain("another-value ");
 });
 
 it("a build goes on past the engine's health check of the session", async () => {
