@@ -18,6 +18,8 @@ export type BuildRequest = {
   cacheNamespace: string;
   /** Steps that others have run alike are run anew: what they made may hold a secret, which is no part of how they are told apart. */
   isPrivate: boolean;
+  /** All steps are run anew; what package managers keep between builds stays. */
+  isFresh?: boolean;
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
   secrets: ReadonlyMap<string, Buffer>;
   signal: AbortSignal;
@@ -163,6 +165,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
           BUILDKIT_CACHE_MOUNT_NS: request.cacheNamespace,
         }),
         ...(request.isPrivate && { extrahosts: `${ownHost(request)}:127.0.0.1` }),
+        ...(request.isFresh && { nocache: "1" }),
         rm: true,
         forcerm: true,
       },

@@ -29,6 +29,7 @@ async function build(
   env: EnvEntry[],
   signal = new AbortController().signal,
   onLine: (text: string) => void = () => undefined,
+  isFresh = false,
 ) {
   const input = {
     siteId: "site_test",
@@ -48,6 +49,7 @@ async function build(
     labels: { "berth.test": "true" },
     cacheNamespace: "test",
     isPrivate: env.some(({ secret }) => secret),
+    isFresh,
     signal,
     onLine: (text) => {
       lines.push(text);
@@ -94,6 +96,19 @@ it("a secret that has changed is built with, though nothing else has; one that h
   const token = first.split(" ")[0] ?? "";
   expect(await built(token)).toBe(first);
   expect(await built("another-value")).toContain("another-value ");
+});
+
+it("what a build fetches is fetched anew where a build is asked for though nothing has changed", async () => {
+  const folder = repository({
+    "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "date +%s%N > built.txt" } }),
+  });
+  const built = async (isFresh: boolean) => {
+    const { tag } = await build(folder, [], undefined, undefined, isFresh);
+    return docker("run", "--rm", tag, "cat", "built.txt");
+  };
+  const first = await built(true);
+  expect(await built(false)).toBe(first);
+  expect(await built(true)).not.toBe(first);
 });
 
 it("a build goes on past the engine's health check of the session", async () => {
