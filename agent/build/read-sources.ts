@@ -31,7 +31,7 @@ const manifest = new RegExp(
     "manage\\.py",
   ].join("|")})$`,
 );
-const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:\w+\/)?\w+\.py)$/;
+const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {
@@ -72,7 +72,10 @@ async function readStart(path: string, bytes: number): Promise<string> {
   const file = await open(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
-    return buffer.toString("utf8", 0, bytesRead);
+    const text = buffer.subarray(0, bytesRead);
+    // As PowerShell writes what is sent into a file. A mark at the start is left out.
+    const isWide = text[0] === 0xff && text[1] === 0xfe;
+    return new TextDecoder(isWide ? "utf-16le" : "utf-8").decode(text);
   } finally {
     await file.close();
   }

@@ -357,6 +357,39 @@ describe("a Python app", () => {
       { "pyproject.toml": "[tool.poetry.dependencies]\ngunicorn = '*'", "web.py": "site = Flask(__name__)" },
       "gunicorn web:site --bind 0.0.0.0:$PORT",
     ],
+    [
+      "FastAPI that a function makes",
+      {
+        "requirements.txt": "fastapi\nuvicorn\n",
+        "main.py": "from shop import create_app\napp = create_app()\n",
+        "shop/__init__.py": "def create_app():\n    app = FastAPI()\n",
+      },
+      "uvicorn main:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "FastAPI below src/",
+      { "requirements.txt": "fastapi[standard]", "src/shop/main.py": "app = FastAPI()" },
+      "uvicorn shop.main:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "Django in a folder",
+      {
+        "requirements.txt": "Django\ngunicorn\n",
+        "site/manage.py": django["manage.py"],
+        "site/shop/wsgi.py": "",
+      },
+      "gunicorn --chdir site shop.wsgi --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Streamlit",
+      { "requirements.txt": "streamlit\n", "app.py": "import streamlit as st" },
+      "streamlit run app.py --server.address 0.0.0.0 --server.port $PORT --server.headless true",
+    ],
+    [
+      "Gradio",
+      { "requirements.txt": "gradio\n", "app.py": "demo.launch()" },
+      "env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python app.py",
+    ],
     ["one file", { "main.py": "" }, "python main.py"],
   ])("of %s is started as such ones are", (_, files, startCommand) =>
     expect(plan(files)).toMatchObject({ kind: "python", startCommand }),
@@ -387,6 +420,8 @@ describe("a Python app", () => {
     [">=3.9", null],
     [">=3.9,<4.0", null],
     ["^3.11", null],
+    [">=3.14", "3.14"],
+    [">=3.14,<4.0", "3.14"],
     [">=3.9, <3.13", "3.12"],
     [">=3.9,<=3.12", "3.12"],
     ["<3.13.0,>=3.10", "3.12"],
@@ -398,6 +433,18 @@ describe("a Python app", () => {
     expect(plan(project)).toMatchObject({ version });
     const poetry = { "main.py": "", "pyproject.toml": `[tool.poetry.dependencies]\npython = "${range}"\n` };
     expect(plan(poetry)).toMatchObject({ version });
+  });
+
+  it("that asks for none is not built with Python's newest version, for which packages may not be made yet", () =>
+    expect(dockerfile({ "main.py": "" })).toContain("FROM python:3.13-slim-bookworm\n"));
+
+  it("whose pyproject.toml or Pipfile names folders of the repository has them when they are installed", () => {
+    const uv = (text: string) => plan({ "main.py": "", "uv.lock": "", "pyproject.toml": `[project]\n${text}` });
+    expect(uv('[tool.uv.sources]\nshared = { workspace = true }')).toMatchObject({ needsSource: true });
+    expect(uv('[tool.uv.sources]\nshared = { path = "shared" }')).toMatchObject({ needsSource: true });
+    expect(uv('dependencies = ["flask"]')).toMatchObject({ needsSource: false });
+    const pipfile = '[packages]\nshared = {path = "./shared", editable = true}\n';
+    expect(plan({ "main.py": "", Pipfile: pipfile })).toMatchObject({ needsSource: true });
   });
 
   it("whose requirements name files of the repository has them when they are installed", () => {
@@ -698,6 +745,19 @@ it("no number of files hides what is at the root of a repository", async () => {
     for (let number = 0; number < 500; number++) writeFileSync(join(folder, `a${number}.py`), "");
     writeFileSync(join(folder, "requirements.txt"), "flask");
     expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it("what Windows wrote is read as package managers read it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
+  try {
+    writeFileSync(join(folder, "requirements.txt"), Buffer.from("\ufeffflask\r\ngunicorn\r\n", "utf16le"));
+    writeFileSync(join(folder, "app.py"), "\ufeffapp = Flask(__name__)\r\n");
+    writeFileSync(join(folder, "package.json"), "\ufeff{}");
+    const sources = await readSources(folder);
+    expect(detect(sources, none)).toMatchObject({ startCommand: "gunicorn app:app --bind 0.0.0.0:$PORT" });
   } finally {
     rmSync(folder, { recursive: true });
   }

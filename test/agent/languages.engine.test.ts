@@ -24,7 +24,7 @@ beforeAll(
       "node:24-bookworm-slim",
       "caddy:2",
       "debian:bookworm-slim",
-      "python:3-slim-bookworm",
+      "python:3.13-slim-bookworm",
       "golang:1-bookworm",
       "php:8-cli",
       "composer:2",

@@ -5,7 +5,7 @@ import { startLine } from "../start-line.ts";
 export const baseImages = {
   node: "node:24-bookworm-slim",
   caddy: "caddy:2",
-  python: "python:3-slim-bookworm",
+  python: "python:3.13-slim-bookworm",
   go: "golang:1-bookworm",
   debian: "debian:bookworm-slim",
   php: "php:8-cli",
