@@ -179,6 +179,18 @@ describe("a Node app", () => {
     expect(dockerfile(files).includes("npm prune")).toBe(isPruned);
   });
 
+  it("of Next.js still has TypeScript when it starts, where its configuration is TypeScript", () => {
+    const next = {
+      scripts: { build: "next build", start: "next start" },
+      dependencies: { next: "16" },
+      devDependencies: { typescript: "5" },
+    };
+    const isPruned = (files: Files) =>
+      dockerfile({ "package.json": JSON.stringify(next), ...files }).includes("npm prune");
+    expect(isPruned({ "next.config.ts": "" })).toBe(false);
+    expect(isPruned({ "next.config.mjs": "" })).toBe(true);
+  });
+
   it("that Bun starts is refused with what to do", () =>
     expect(() => node({ scripts: { start: "bun run index.ts" } }, { "bun.lock": "" })).toThrow(
       /let it run Node, or add a Dockerfile/,

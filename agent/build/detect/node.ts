@@ -56,9 +56,13 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     kind: "node",
     ...build,
     startCommand,
-    startsByDevelopment: needsDevelopment(manifest, startCommand),
+    startsByDevelopment: needsDevelopment(manifest, startCommand) || readsTypeScript(sources, manifest),
   };
 }
+
+/** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
+const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
+  dependsOn(manifest, "next") && present(sources, ["next.config.ts", "next.config.mts"]).length > 0;
 
 /** Where `start` is for development, as in Nest's template, `start:prod` is what starts the app. */
 function scriptCommand(manifest: PackageJson, program: string): string | null {
