@@ -512,7 +512,7 @@ describe("a PHP app", () => {
     const composer = JSON.stringify({ require: { php: "^8", "ext-json": "*" } });
     expect(dockerfile({ "index.php": "", "composer.json": composer })).not.toContain("composer install");
     expect(dockerfile(laravel)).toMatch(
-      /COPY source\/composer\.json source\/composer\.lock \.\/\nRUN .*composer install/,
+      /COPY source\/composer\.json source\/composer\.lock \.\/\nARG API_URL\nRUN .*composer install/,
     );
   });
 
@@ -627,6 +627,19 @@ describe("an app of any language", () => {
       const last = text.slice(text.lastIndexOf("FROM "));
       expect(last).not.toContain("TOKEN");
       expect(text).not.toMatch(/(ARG|ENV) TOKEN/);
+    },
+  );
+
+  it.each(samples.filter(([name]) => name !== "static" && name !== "Node"))(
+    "of %s is installed with the build variables, such as a token of a private registry",
+    (_, files) => {
+      const install = /npm ci|pip install|go mod download|composer install|bundle install/;
+      const variables = { plain: ["API_URL", "NODE_ENV"], secret: ["TOKEN"], cacheId: "x" };
+      const lines = generateDockerfile(plan(files), variables).split("\n");
+      const at = lines.findIndex((line) => line.startsWith("RUN") && install.test(line));
+      expect(lines[at]).toMatch(/--mount=type=secret,id=env_TOKEN.*export TOKEN=/);
+      expect(lines.slice(0, at)).toContain("ARG API_URL");
+      expect(lines.slice(0, at)).not.toContain("ARG NODE_ENV");
     },
   );
 

@@ -6,7 +6,7 @@ import {
   cache,
   copySource,
   installAndCopy,
-  runs,
+  installStep,
   starts,
   type BaseImages,
   type BuildVariables,
@@ -19,7 +19,7 @@ export function goDockerfile(
 ): string[] {
   const modules = cache(variables, "go-modules", "/go/pkg/mod");
   const caches = [modules, cache(variables, "go-build", "/root/.cache/go-build")];
-  const download = plan.downloads ? [runs("go mod download", [modules])] : [];
+  const download = plan.downloads ? installStep("go mod download", variables, [modules]) : [];
   const compile = `go build -trimpath -ldflags='-s -w' -o ${goProgram} ${plan.main}`;
   return [
     `FROM ${images.go} AS build`,

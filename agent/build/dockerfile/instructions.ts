@@ -56,6 +56,19 @@ export function buildStep(
   return [...plain.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
 }
 
+/**
+ * An install, with the build variables: a token of a private registry is one, and scripts of packages read others. Not with
+ * NODE_ENV, by which Node's would leave out what builds.
+ */
+export const installStep = (
+  command: string,
+  { plain, secret, ...variables }: BuildVariables,
+  caches: readonly string[],
+): string[] => {
+  const others = (names: readonly string[]) => names.filter((name) => name !== "NODE_ENV");
+  return buildStep(command, { ...variables, plain: others(plain), secret: others(secret) }, caches);
+};
+
 /** The install before the source is copied, so that it stays cached while the manifests do; after it where it reads more. */
 export function installAndCopy(
   { manifests, needsSource }: { manifests: readonly string[]; needsSource: boolean },

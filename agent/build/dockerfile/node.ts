@@ -4,6 +4,7 @@ import {
   cache,
   installAndCopy,
   installDebian,
+  installStep,
   runs,
   sourceFolder,
   starts,
@@ -72,21 +73,16 @@ export function nodeBuildStage(
   const usesCorepack = plan.packageManager !== "npm";
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
-  const install = [plan.locked ? tool.locked : tool.loose];
+  const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
   // Without an install, the package manager itself is still to be fetched.
-  const fetch = usesCorepack ? [`${programOf(plan.packageManager)} --version`] : [];
-  const first = plan.hasDependencies ? install : fetch;
+  const fetch = usesCorepack ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
     `FROM ${images.node} AS ${stage}`,
     ...installDebian(plan.libraries),
     "WORKDIR /app",
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
-    ...installAndCopy(
-      plan,
-      first.map((command) => runs(command, mounts)),
-      `COPY ${sourceFolder}/ ./`,
-    ),
+    ...installAndCopy(plan, plan.hasDependencies ? install : fetch, `COPY ${sourceFolder}/ ./`),
     ...buildStep(plan.buildCommand, variables),
   ];
 }

@@ -7,6 +7,7 @@ import {
   copyManifests,
   copySource,
   installDebian,
+  installStep,
   runs,
   starts,
   type BaseImages,
@@ -32,7 +33,7 @@ export function phpDockerfile(
     ...(plan.composer === "install"
       ? [
           ...copyManifests(["composer.json", ...(plan.locked ? ["composer.lock"] : [])]),
-          runs(install, composerCache),
+          ...installStep(install, variables, composerCache),
         ]
       : []),
     copySource(plan),

@@ -7,6 +7,7 @@ import {
   copySource,
   installAndCopy,
   installDebian,
+  installStep,
   runs,
   starts,
   type BaseImages,
@@ -42,7 +43,7 @@ export function pythonDockerfile(
   const { installer } = plan;
   const caches = [cache(variables, "python", "/root/.cache")];
   const ownTool = installer === "uv" || installer === "poetry" || installer === "pipenv";
-  const install = installer === null ? [] : [runs(dependencies[installer](plan), caches)];
+  const install = installer === null ? [] : installStep(dependencies[installer](plan), variables, caches);
   const package_ = plan.isPackage && installer !== null ? itself[installer] : undefined;
   const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
   return [
@@ -54,7 +55,7 @@ export function pythonDockerfile(
     ...(ownTool ? [runs(`python3 -m venv ${tools} && ${tools}/bin/pip install ${installer}`, caches)] : []),
     `ENV ${paths}`,
     ...installAndCopy(plan, install, copySource(plan)),
-    ...(package_ === undefined ? [] : [runs(package_, caches)]),
+    ...(package_ === undefined ? [] : installStep(package_, variables, caches)),
     ...buildStep(plan.buildCommand, variables),
     `FROM ${images.python}`,
     ...installDebian(plan.packages.run),
