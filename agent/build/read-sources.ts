@@ -16,6 +16,7 @@ const manifest = new RegExp(
     "package\\.json",
     "yarn\\.lock",
     "pnpm-lock\\.yaml",
+    "pnpm-workspace\\.yaml",
     "\\.yarnrc\\.yml",
     "Procfile",
     "\\.(?:nvmrc|node-version|python-version|ruby-version)",

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/build/base-image.ts";
 import { detect } from "../../agent/build/detect/index.ts";
 import type { Overrides } from "../../agent/build/detect/sources.ts";
+import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
 import { readSources } from "../../agent/build/read-sources.ts";
@@ -240,6 +241,77 @@ describe("a Node app", () => {
   });
 });
 
+describe("an app below the root of a repository", () => {
+  const web = {
+    "package.json": JSON.stringify({
+      scripts: { build: "next build", start: "next start" },
+      dependencies: { "@shop/ui": "workspace:*" },
+    }),
+  };
+  const turborepo = {
+    "package.json": JSON.stringify({ packageManager: "pnpm@9.0.0", devDependencies: { turbo: "2" } }),
+    "pnpm-lock.yaml": "lockfileVersion: '9.0'\n",
+    "pnpm-workspace.yaml": 'packages:\n  - "apps/*"\n  - packages/**\n  - "!**/test/**"\n',
+    "turbo.json": "{}",
+    ".nvmrc": "22",
+  };
+  const below = (app: Files, root: Files, folder = "apps/web") => {
+    const sources = sourcesOf(app);
+    return detect({ ...sources, workspace: workspaceOf(sources, sourcesOf(root), folder) }, none);
+  };
+
+  it("is installed by the workspace that it is a package of, and built and started in its own folder", () => {
+    const app = below(web, turborepo);
+    expect(app).toMatchObject({
+      kind: "node",
+      folder: "apps/web",
+      packageManager: "pnpm",
+      release: null,
+      major: 22,
+      buildCommand: "/app/node_modules/.bin/turbo run build --env-mode=loose",
+      startCommand: "pnpm start",
+    });
+    const text = generateDockerfile(app, variables);
+    expect(text).toMatch(
+      /WORKDIR \/app\n[^]*COPY source\/ [^]*pnpm install[^]*WORKDIR \/app\/apps\/web\nRUN .*turbo run/,
+    );
+    // `pnpm prune` would leave the packages of the workspace without any of theirs.
+    expect(text).not.toContain("pnpm prune");
+    expect(text).toMatch(
+      /WORKDIR \/app\nRUN .*pnpm install --prod [^]*FROM [^]*WORKDIR \/app\/apps\/web\nUSER node/,
+    );
+  });
+
+  it("is built by itself without Turborepo", () => {
+    const npm = { "package.json": '{"workspaces":{"packages":["apps/*"]}}', "package-lock.json": "{}" };
+    expect(below(web, npm)).toMatchObject({
+      folder: "apps/web",
+      buildCommand: "npm run build",
+      locked: true,
+    });
+  });
+
+  it.each<[string, Files, Files, string]>([
+    ["with a lock file of its own", { ...web, "package-lock.json": "" }, turborepo, "apps/web"],
+    ["that the workspace does not name", web, turborepo, "examples/web"],
+    ["that the workspace leaves out", web, turborepo, "packages/test/web"],
+    [
+      "of a repository without a workspace",
+      web,
+      { "package.json": "{}", "package-lock.json": "" },
+      "apps/web",
+    ],
+  ])("%s is installed by itself", (_, app, root, folder) =>
+    expect(below(app, root, folder)).toMatchObject({ folder: null }),
+  );
+
+  it("in another language has nothing to do with the workspace", () => {
+    const python = { "requirements.txt": "flask", "app.py": "app = Flask(__name__)", ...web };
+    const built = { ...python, "package.json": JSON.stringify({ scripts: { build: "vite build" } }) };
+    expect(below(built, turborepo)).toMatchObject({ kind: "python", assets: { folder: null } });
+  });
+});
+
 describe("a site that a framework builds", () => {
   it.each<[string, object, string[]]>([
     ["vite", { scripts: { build: "vite build" } }, ["dist"]],
@@ -451,8 +523,9 @@ describe("a Python app", () => {
     expect(dockerfile({ "main.py": "" })).toContain("FROM python:3.13-slim-bookworm\n"));
 
   it("whose pyproject.toml or Pipfile names folders of the repository has them when they are installed", () => {
-    const uv = (text: string) => plan({ "main.py": "", "uv.lock": "", "pyproject.toml": `[project]\n${text}` });
-    expect(uv('[tool.uv.sources]\nshared = { workspace = true }')).toMatchObject({ needsSource: true });
+    const uv = (text: string) =>
+      plan({ "main.py": "", "uv.lock": "", "pyproject.toml": `[project]\n${text}` });
+    expect(uv("[tool.uv.sources]\nshared = { workspace = true }")).toMatchObject({ needsSource: true });
     expect(uv('[tool.uv.sources]\nshared = { path = "shared" }')).toMatchObject({ needsSource: true });
     expect(uv('dependencies = ["flask"]')).toMatchObject({ needsSource: false });
     const pipfile = '[packages]\nshared = {path = "./shared", editable = true}\n';
@@ -681,7 +754,11 @@ describe("a repository that is none of these is refused with what to do", () => 
     [".NET", { "Shop.csproj": "" }, /\.NET/],
     ["Deno", { "deno.json": "" }, /Deno/],
     ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo/],
-    ["folders of apps", { "web/package.json": "", "api/go.mod": "", "api/x/index.html": "" }, /in web, api: set rootDir/],
+    [
+      "folders of apps",
+      { "web/package.json": "", "api/go.mod": "", "api/x/index.html": "" },
+      /in web, api: set rootDir/,
+    ],
     ["files to be served", { "public/index.html": "" }, /in public: set rootDir/],
     ["Dockerfiles elsewhere", { "docker/Dockerfile.prod": "" }, /docker\/Dockerfile\.prod: .*dockerfilePath/],
     ["Compose", { "compose.yaml": "" }, /Found compose\.yaml.* each of its services/],

@@ -39,7 +39,10 @@ afterAll(async () => {
 });
 
 /** Builds a sample and starts it with the rights that a site has; answers the address it listens on. */
-async function deploy(sample: string): Promise<{ address: string; container: string }> {
+async function deploy(
+  sample: string,
+  rootDir: string | null = null,
+): Promise<{ address: string; container: string }> {
   const folder = mkdtempSync(join(tmpdir(), "berth-languages-"));
   folders.push(folder);
   cpSync(join(samples, sample), folder, { recursive: true });
@@ -47,7 +50,7 @@ async function deploy(sample: string): Promise<{ address: string; container: str
   writeFileSync(join(folder, "run.txt"), `${run} ${Date.now()}`);
   const input = {
     siteId: "site_languages_test",
-    rootDir: null,
+    rootDir,
     dockerfilePath: null,
     buildCommand: null,
     startCommand: null,
@@ -105,6 +108,15 @@ it.each([
     docker("exec", container, "touch", "/app/written");
   },
 );
+
+it("an app below the root of a workspace is installed with the packages that it shares", async () => {
+  const { address, container } = await deploy("workspace", "apps/web");
+  expect(await get(address, container)).toEqual({
+    status: 200,
+    text: "hello from a workspace, built as hello from a workspace",
+  });
+  expect(docker("exec", container, "pwd").trim()).toBe("/app/apps/web");
+});
 
 it("a site that a framework builds is served from its output folder, each route by its one page", async () => {
   const { address, container } = await deploy("site");

@@ -20,7 +20,7 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
   const manifest = readPackageJson(sources);
   if (manifest !== null && isServer(manifest) && !isStaticExport(sources, manifest))
     return detectNode(sources, manifest, overrides);
-  const backend = detectBackend(sources, manifest, overrides);
+  const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null) return detectFrontend(sources, manifest, overrides);
   if (sources.files.has("index.html")) return { kind: "static" };

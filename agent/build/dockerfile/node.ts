@@ -46,11 +46,14 @@ const tools: Record<PackageManager, Tool> = {
     env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
   },
 };
+const pnpmWorkspacePrune = "pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
 /** The cache is part of the app. */
 const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
 
 const toolOf = (plan: NodeBuild): Tool => ({
   ...tools[plan.packageManager],
+  // Pruning the root of a workspace empties the other packages.
+  ...(plan.packageManager === "pnpm" && plan.isWorkspace && { prune: pnpmWorkspacePrune }),
   ...(plan.plugAndPlay && { env: plugAndPlay }),
 });
 
@@ -61,6 +64,8 @@ const toolOf = (plan: NodeBuild): Tool => ({
 const enableCorepack =
   "case $(node --version) in v1[679].*) npm install --global --force corepack@0.20.0 ;; esac; " +
   "corepack enable || { npm install --global --force corepack && corepack enable; }";
+
+const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
@@ -83,6 +88,7 @@ export function nodeBuildStage(
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
     ...installAndCopy(plan, plan.hasDependencies ? install : fetch, `COPY ${sourceFolder}/ ./`),
+    ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables),
   ];
 }
@@ -93,7 +99,10 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   return [
     ...nodeBuildStage(plan, "build", variables, images),
     ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment
-      ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
+      ? [
+          ...(plan.folder === null ? [] : ["WORKDIR /app"]),
+          runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)]),
+        ]
       : []),
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
@@ -102,7 +111,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
     // Before WORKDIR, which would make the folder root's.
     "COPY --from=build --chown=node:node /app /app",
-    "WORKDIR /app",
+    `WORKDIR ${appFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
   ];
