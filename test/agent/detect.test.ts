@@ -180,6 +180,22 @@ describe("a Node app", () => {
     expect(dockerfile(files).includes("npm prune")).toBe(isPruned);
   });
 
+  it.each([
+    ["2 and 3, which cannot leave it out", "[ $1 != workspaces ]", ""],
+    ["4", "true", "workspaces focus --all --production"],
+  ])("of Yarn %s, keeps or leaves out what is for development", (_, knows, asked) => {
+    const manifest = JSON.stringify({ ...start, devDependencies: { typescript: "5" } });
+    const files = { "package.json": manifest, "yarn.lock": "__metadata:\n  version: 6\n" };
+    const line = instructions(dockerfile(files)).find(({ text }) => text.includes("--production"));
+    const folder = mkdtempSync(join(tmpdir(), "yarn-"));
+    const yarn = `#!/bin/sh\n[ "$3" = --help ] && { ${knows}; exit $?; }\necho "$@"\n`;
+    writeFileSync(join(folder, "yarn"), yarn, { mode: 0o755 });
+    const [program = "", ...args] = JSON.parse(line?.text.replace(/^RUN.*? (?=\[)/, "") ?? "[]") as string[];
+    const env = { PATH: `${folder}:${process.env["PATH"]}` };
+    expect(execFileSync(program, args, { env, encoding: "utf8" }).trim()).toBe(asked);
+    rmSync(folder, { recursive: true });
+  });
+
   it("of Next.js still has TypeScript when it starts, where its configuration is TypeScript", () => {
     const next = {
       scripts: { build: "next build", start: "next start" },

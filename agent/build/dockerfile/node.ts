@@ -41,7 +41,9 @@ const tools: Record<PackageManager, Tool> = {
   berry: {
     locked: "yarn install --immutable",
     loose: "yarn install",
-    prune: "yarn workspaces focus --all --production",
+    // Yarn 2 and 3 have it by a plug-in only.
+    prune:
+      "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production; fi",
     cache: "/root/.yarn/berry/cache",
     env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
   },
