@@ -294,7 +294,7 @@ describe("an app below the root of a repository", () => {
     // `pnpm prune` would leave the packages of the workspace without any of theirs.
     expect(text).not.toContain("pnpm prune");
     expect(text).toMatch(
-      /WORKDIR \/app\nRUN .*pnpm install --prod [^]*FROM [^]*WORKDIR \/app\/apps\/web\nUSER node/,
+      /WORKDIR \/app\nRUN .*CI=true pnpm install --prod [^]*FROM [^]*WORKDIR \/app\/apps\/web\nUSER node/,
     );
   });
 

@@ -48,7 +48,7 @@ const tools: Record<PackageManager, Tool> = {
     env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
   },
 };
-const pnpmWorkspacePrune = "pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
+const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
 /** The cache is part of the app. */
 const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
 
