@@ -196,6 +196,19 @@ describe("a Node app", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it.each([
+    ["npm", "package-lock.json", /npm prune --omit=dev --ignore-scripts/],
+    ["pnpm", "pnpm-lock.yaml", /NPM_CONFIG_IGNORE_SCRIPTS=true pnpm prune/],
+    ["Yarn", "yarn.lock", /yarn install --production --ignore-scripts/],
+  ])(
+    "of %s runs no script of its own, such as husky's, when what is for development is gone",
+    (_, lock, prune) => {
+      const scripts = { start: "node .", prepare: "husky" };
+      const manifest = JSON.stringify({ scripts, devDependencies: { husky: "9" } });
+      expect(dockerfile({ "package.json": manifest, [lock]: "" })).toMatch(prune);
+    },
+  );
+
   it("of Next.js still has TypeScript when it starts, where its configuration is TypeScript", () => {
     const next = {
       scripts: { build: "next build", start: "next start" },

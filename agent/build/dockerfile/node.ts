@@ -16,18 +16,23 @@ type Tool = { locked: string; loose: string; prune: string; cache: string; env: 
 const corepackHome = "/opt/corepack";
 const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0`;
 
+/** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
+const berryPrune =
+  "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production || echo 'Scripts of the app itself were not run again.'; fi";
+
+/** `prune` leaves out what is for development, and runs no script, such as husky's, that needs it. */
 const tools: Record<PackageManager, Tool> = {
   npm: {
     locked: "npm ci",
     loose: "npm install",
-    prune: "npm prune --omit=dev",
+    prune: "npm prune --omit=dev --ignore-scripts",
     cache: "/root/.npm",
     env: "NPM_CONFIG_UPDATE_NOTIFIER=false NPM_CONFIG_FUND=false NPM_CONFIG_AUDIT=false",
   },
   pnpm: {
     locked: "pnpm install --frozen-lockfile",
     loose: "pnpm install",
-    prune: "pnpm prune --prod",
+    prune: "NPM_CONFIG_IGNORE_SCRIPTS=true pnpm prune --prod",
     cache: "/root/.local/share/pnpm/store",
     env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false`,
   },
@@ -41,9 +46,7 @@ const tools: Record<PackageManager, Tool> = {
   berry: {
     locked: "yarn install --immutable",
     loose: "yarn install",
-    // Yarn 2 and 3 have it by a plug-in only.
-    prune:
-      "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production; fi",
+    prune: berryPrune,
     cache: "/root/.yarn/berry/cache",
     env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
   },
