@@ -5,7 +5,7 @@ import type { Sources } from "./detect/sources.ts";
 const mostFolders = 500;
 const mostBelow = 5000;
 const mostCode = 200;
-const manifestBytes = 512 * 1024;
+const manifestBytes = 900 * 1024;
 const codeBytes = 64 * 1024;
 const deepest = 3;
 const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
@@ -25,7 +25,7 @@ const manifest = new RegExp(
     "pyproject\\.toml",
     "Pipfile",
     "go\\.mod",
-    "composer\\.json",
+    "composer\\.(?:json|lock)",
     "Gemfile(?:\\.lock)?",
     "(?:astro|next|react-router|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",

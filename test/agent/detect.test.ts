@@ -601,11 +601,11 @@ describe("a Go app", () => {
 describe("a PHP app", () => {
   it("is served from public/ where its page lies there", () => {
     expect(plan(laravel)).toMatchObject({
-      startCommand: "php -S 0.0.0.0:$PORT -t public",
+      startCommand: "php -S 0.0.0.0:$PORT -t public /usr/local/etc/app/router.php",
       composer: "install",
     });
     expect(plan({ "index.php": "" })).toMatchObject({
-      startCommand: "php -S 0.0.0.0:$PORT -t .",
+      startCommand: "php -S 0.0.0.0:$PORT -t . /usr/local/etc/app/router.php",
       composer: null,
     });
   });
@@ -618,12 +618,49 @@ describe("a PHP app", () => {
     );
   });
 
-  it("has the extensions that composer.json requires and the image lacks", () => {
-    const require = { "ext-pdo_pgsql": "*", "ext-json": "*", "ext-$(id)": "*" };
-    const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
-    expect(text).toMatch(/libpq-dev[^]*docker-php-ext-install pdo_pgsql"/);
+  it("speaks to the databases of a host, though no framework requires the drivers", () =>
+    expect(dockerfile({ "index.php": "" })).toMatch(
+      /libpq-dev[^]*docker-php-ext-install mysqli pdo_mysql pdo_pgsql"/,
+    ));
+
+  it("has the extensions that composer.json or its packages require and the image lacks", () => {
+    const require = { "ext-soap": "*", "ext-json": "*", "ext-$(id)": "*", "filament/filament": "4" };
+    const packages = [
+      { name: "filament/support", require: { "ext-intl": "*" }, suggest: { "ext-bcmath": "" } },
+    ];
+    const text = dockerfile({
+      "index.php": "",
+      "composer.json": JSON.stringify({ require }),
+      "composer.lock": JSON.stringify({ packages, "packages-dev": [{ require: { "ext-gmp": "*" } }] }),
+    });
+    expect(text).toMatch(/docker-php-ext-install intl mysqli pdo_mysql pdo_pgsql soap"/);
     expect(text).not.toContain("$(id)");
-    expect(dockerfile({ "index.php": "" })).not.toContain("docker-php-ext-install");
+  });
+
+  it("says in its Dockerfile which extension it requires and does not get", () => {
+    const require = { "ext-redis": "*", "ext-json": "*", "ext-PDO": "*", "ext-constructor": "*" };
+    const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
+    expect(text).toContain("\n# composer.json requires ext-redis, which is not installed here.\n");
+    expect(text).toContain("ext-constructor");
+    expect(text).not.toMatch(/ext-(json|pdo)\b/);
+  });
+
+  it("of Symfony is in production, whatever its .env says, and has its assets where it maps them", () => {
+    const require = { "symfony/framework-bundle": "7.3.*", "symfony/asset-mapper": "7.3.*" };
+    const files = { "public/index.php": "", "composer.json": JSON.stringify({ require }) };
+    expect(dockerfile(files)).toMatch(/ENV PHP_INI_SCAN_DIR=\S+ APP_ENV=prod\n/);
+    expect(plan(files)).toMatchObject({
+      buildCommand: "php bin/console importmap:install && php bin/console asset-map:compile",
+    });
+    expect(plan(files, { buildCommand: "make" })).toMatchObject({ buildCommand: "make" });
+    expect(dockerfile(laravel)).not.toContain("APP_ENV");
+  });
+
+  it("has its assets made of what Composer installed, too", () => {
+    const assets = { "package.json": JSON.stringify(vite), "package-lock.json": "" };
+    expect(dockerfile({ ...laravel, ...assets })).toMatch(
+      /AS packages\n[^]*composer install[^]*AS assets\n[^]*COPY --from=packages \/app\/ \.\/\n[^]*npm run build[^]*COPY --from=assets \/app\/ \.\//,
+    );
   });
 
   it.each([
@@ -649,13 +686,13 @@ describe("a PHP app", () => {
   it("with gd reads more than PNG, as it was compiled for", () => {
     const require = { "ext-gd": "*", "ext-zip": "*" };
     expect(dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) })).toMatch(
-      /libjpeg62-turbo-dev[^]*docker-php-ext-configure gd --with-freetype --with-jpeg[^]*docker-php-ext-install gd zip"/,
+      /libjpeg62-turbo-dev[^]*docker-php-ext-configure gd --with-freetype --with-jpeg[^]*docker-php-ext-install gd [^"]*zip"/,
     );
   });
 
   it("logs its errors and shows visitors none, also where the image has no php.ini", () =>
     expect(dockerfile(laravel)).toMatch(
-      /FROM php:8-cli AS php\n.*display_errors=0 log_errors=1 > (\S+)\/errors\.ini"[^]*PHP_INI_SCAN_DIR=:\1\n/,
+      /FROM php:8-cli AS php\n.*'display_errors=0' 'log_errors=1' > (\S+)\/errors\.ini [^]*PHP_INI_SCAN_DIR=:\1\n/,
     ));
 
   it("says in its Dockerfile that PHP's own server serves it", () =>

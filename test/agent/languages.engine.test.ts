@@ -109,6 +109,14 @@ it.each([
   },
 );
 
+it("a PHP app answers for what is no file, also where that has a dot in its name", async () => {
+  const { address, container } = await deploy("php");
+  const page = { status: 200, text: "hello from php" };
+  for (const path of ["/", "/about", "/sitemap.xml", "/livewire/livewire.js?id=1", "/%2e%2e/x.y"])
+    expect(await get(`${address}${path}`, container)).toEqual(page);
+  expect((await get(`${address}/robots.txt`, container)).text).toBe("User-agent: *\n");
+});
+
 it("an app below the root of a workspace is installed with the packages that it shares", async () => {
   const { address, container } = await deploy("workspace", "apps/web");
   expect(await get(address, container)).toEqual({

@@ -14,7 +14,10 @@ export function generateDockerfile(
   images: BaseImages = baseImages,
   notes: readonly string[] = [],
 ): string {
-  const assets = "assets" in plan && plan.assets !== null ? assetsStage(plan.assets, variables, images) : [];
+  const assets =
+    "assets" in plan && plan.assets !== null && plan.kind !== "php"
+      ? assetsStage(plan.assets, variables, images)
+      : [];
   const lines = [...notes.map((note) => `# ${note}`), ...assets, ...stages(plan, variables, images)];
   return [...withoutRepeated(lines), ""].join("\n");
 }

@@ -78,6 +78,7 @@ export function nodeBuildStage(
   stage: string,
   variables: BuildVariables,
   images: BaseImages,
+  copySource = `COPY ${sourceFolder}/ ./`,
 ): string[] {
   const tool = toolOf(plan);
   const usesCorepack = plan.packageManager !== "npm";
@@ -92,7 +93,7 @@ export function nodeBuildStage(
     "WORKDIR /app",
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
-    ...installAndCopy(plan, plan.hasDependencies ? install : fetch, `COPY ${sourceFolder}/ ./`),
+    ...installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables),
   ];
@@ -123,7 +124,12 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
 }
 
 /** Assets for an app of another language: what only Node needs stays behind. */
-export const assetsStage = (plan: NodeBuild, variables: BuildVariables, images: BaseImages): string[] => [
-  ...nodeBuildStage(plan, "assets", variables, images),
+export const assetsStage = (
+  plan: NodeBuild,
+  variables: BuildVariables,
+  images: BaseImages,
+  copySource?: string,
+): string[] => [
+  ...nodeBuildStage(plan, "assets", variables, images, copySource),
   runs("rm -rf node_modules"),
 ];
