@@ -32,7 +32,8 @@ const manifest = new RegExp(
     "manage\\.py",
   ].join("|")})$`,
 );
-const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
+const code =
+  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {

@@ -580,9 +580,24 @@ describe("a Go app", () => {
     ).toMatchObject({ main: "./cmd/web" });
   });
 
+  it("may lie in cmd/ itself or in the only folder with a main.go", () => {
+    const main = "package main\n";
+    expect(plan({ "go.mod": "", "cmd/main.go": main })).toMatchObject({ main: "./cmd" });
+    expect(plan({ "go.mod": "", "server/main.go": main })).toMatchObject({ main: "./server" });
+    const tools = { "tools/main.go": main, "cmd/web/main.go": main };
+    expect(plan({ "go.mod": "", ...tools })).toMatchObject({ main: "./cmd/web" });
+  });
+
+  it("with a module that is made of C is built with C, as it would fail when it starts", () => {
+    const sqlite = "module a\nrequire github.com/mattn/go-sqlite3 v1.14.24 // indirect\n";
+    expect(dockerfile({ ...gin, "go.mod": sqlite })).toContain("CGO_ENABLED=1");
+  });
+
   it("with several programs, or none, says what to set", () => {
     const cmd = { "cmd/a/main.go": "package main\n", "cmd/b/main.go": "package main\n" };
-    expect(() => plan({ "go.mod": "", ...cmd })).toThrow(/more than one program.*buildCommand/);
+    expect(() => plan({ "go.mod": "", ...cmd })).toThrow(
+      /more than one program \(\.\/cmd\/a, \.\/cmd\/b\).*go build -o app \.\/cmd\/a/,
+    );
     expect(() => plan({ "go.mod": "", "lib.go": "package lib\n" })).toThrow(/no program/);
     expect(() => plan({ "go.mod": "", ...cmd }, { buildCommand: "go build" })).toThrow(/startCommand/);
   });

@@ -25,7 +25,7 @@ export function goDockerfile(
     `FROM ${images.go} AS build`,
     "WORKDIR /app",
     // The image allows its own toolchain only, and may be older than what go.mod asks for.
-    `ENV GOTOOLCHAIN=auto CGO_ENABLED=0${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
+    `ENV GOTOOLCHAIN=auto CGO_ENABLED=${plan.needsC ? 1 : 0}${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
     ...installAndCopy({ ...plan, needsSource: false }, download, copySource(plan)),
     ...buildStep(plan.buildCommand ?? compile, variables, caches),
     `FROM ${images.debian}`,
