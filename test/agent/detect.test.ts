@@ -221,10 +221,21 @@ describe("a Node app", () => {
     expect(isPruned({ "next.config.mjs": "" })).toBe(true);
   });
 
-  it("that Bun starts is refused with what to do", () =>
-    expect(() => node({ scripts: { start: "bun run index.ts" } }, { "bun.lock": "" })).toThrow(
-      /let it run Node, or add a Dockerfile/,
-    ));
+  it("that Bun starts is refused with what to do", () => {
+    for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
+      expect(() => node({ scripts: { start } }, { "bun.lock": "" })).toThrow(
+        /let it run Node, or add a Dockerfile/,
+      );
+    expect(() => node({ module: "index.ts" }, { "bun.lock": "", "index.ts": "" })).toThrow(
+      /Found bun\.lock.* Dockerfile/,
+    );
+  });
+
+  it("of Bun's lock file that Node starts says that the lock file is not read", () => {
+    const files = { "package.json": JSON.stringify(start), "bun.lock": "" };
+    expect(dockerfile(files)).toMatch(/^# npm installs .* does not read bun\.lock/);
+    expect(dockerfile({ ...files, "package-lock.json": "" })).not.toContain("bun.lock");
+  });
 
   it("of vite-node is no development server of Vite's", () =>
     expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));

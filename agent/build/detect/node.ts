@@ -29,6 +29,8 @@ export type NodeBuild = {
   /** Dependencies are loaded from Yarn's cache, without node_modules. */
   plugAndPlay: boolean;
   locked: boolean;
+  /** Bun's, which no other package manager reads; null where another's is there. */
+  bunLock: string | null;
   hasDependencies: boolean;
   hasDevDependencies: boolean;
   /** Packages of the repository are installed together. */
@@ -61,7 +63,9 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     entryCommand(sources, manifest);
   if (startCommand === null)
     throw new JobError(
-      'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.',
+      build.bunLock === null
+        ? 'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.'
+        : `Found ${build.bunLock}, and nothing that Node could start; Bun is not installed: add a "start" script that runs Node, or a Dockerfile.`,
     );
   return {
     kind: "node",
@@ -79,7 +83,7 @@ const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
 function scriptCommand(manifest: PackageJson, program: string): string | null {
   const script = startScript(manifest);
   if (script === null) return null;
-  if (/^\s*(?:bun|bunx|deno)\s/.test(script))
+  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*(?:bun|bunx|deno)\s/.test(script))
     throw new JobError(
       'The "start" script runs Bun or Deno, which is not installed: let it run Node, or add a Dockerfile.',
     );
@@ -112,6 +116,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     needsSource: isWorkspace || installNeedsSource(root, installed),
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
+    bunLock: locks.length > 0 ? null : (present(root, ["bun.lock", "bun.lockb"])[0] ?? null),
     hasDependencies: isWorkspace || isFilled(manifest.dependencies) || isFilled(manifest.devDependencies),
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,

@@ -88,6 +88,11 @@ export function nodeBuildStage(
   // Without an install, the package manager itself is still to be fetched.
   const fetch = usesCorepack ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
+    ...(plan.bunLock === null
+      ? []
+      : [
+          `# npm installs what package.json allows: it does not read ${plan.bunLock}. For Bun, add a Dockerfile.`,
+        ]),
     `FROM ${images.node} AS ${stage}`,
     ...installDebian(plan.libraries),
     "WORKDIR /app",
