@@ -763,6 +763,31 @@ describe("a Ruby app", () => {
   });
 });
 
+describe("a site that Python or Ruby builds", () => {
+  it.each<[string, Files, string, string]>([
+    ["MkDocs", { "mkdocs.yml": "", "requirements.txt": "mkdocs-material" }, "mkdocs build", "site"],
+    [
+      "Jekyll",
+      { "_config.yml": "", Gemfile: 'gem "jekyll", "~> 4.4"' },
+      "JEKYLL_ENV=production bundle exec jekyll build",
+      "_site",
+    ],
+  ])("with %s is files, which are served from where it is built", (_, files, command, output) => {
+    const text = dockerfile(files);
+    const last = text.slice(text.lastIndexOf("FROM "));
+    expect(text).toContain(`${command}"`);
+    expect(text).toContain(`for folder in ${output}; do`);
+    expect(last).toMatch(/^FROM caddy:2\n[^]*COPY --from=build \/output\/ \/srv\/\n[^]*USER 1000:1000\n/);
+    expect(plan(files, { startCommand: "./serve" })).toMatchObject({ startCommand: "./serve" });
+    expect(plan(files, { buildCommand: "make" })).toMatchObject({ buildCommand: "make", startCommand: null });
+  });
+
+  it("is none where there is an app, whose documentation it is", () =>
+    expect(plan({ "mkdocs.yml": "", "requirements.txt": "", "main.py": "" })).toMatchObject({
+      startCommand: "python main.py",
+    }));
+});
+
 describe("an app of any language", () => {
   const samples: [string, Files][] = [
     ["Node", { "package.json": JSON.stringify(start) }],

@@ -22,7 +22,9 @@ export type PythonPlan = {
   sourceFolder: boolean;
   packages: SystemPackages;
   buildCommand: string | null;
-  startCommand: string;
+  /** null: the build makes a folder of files, which is served. */
+  startCommand: string | null;
+  output: string;
 };
 
 const manifests: Record<PythonInstaller, string[]> = {
@@ -42,9 +44,10 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
   const alone = !files.has("package.json") && !files.has("index.html");
   if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
   const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources);
-  if (startCommand === null)
+  const mkdocs = startCommand === null && files.has("mkdocs.yml");
+  if (startCommand === null && !mkdocs)
     throw new JobError(
-      "Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py. Add one, or set startCommand.",
+      "Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py, and no mkdocs.yml. Add one, or set startCommand.",
     );
   const installer = installerOf(sources);
   return {
@@ -58,8 +61,9 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
       /^\[build-system\]/m.test(textOf(sources, "pyproject.toml")),
     sourceFolder: files.has("src/"),
     packages: systemPackages(sources),
-    buildCommand: overrides.buildCommand ?? collectStatic(sources),
+    buildCommand: overrides.buildCommand ?? (mkdocs ? "mkdocs build" : collectStatic(sources)),
     startCommand,
+    output: "site",
   };
 }
 

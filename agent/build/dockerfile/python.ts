@@ -13,6 +13,7 @@ import {
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
+import { servedFiles } from "./static.ts";
 
 const environment = "/opt/venv";
 const tools = "/opt/tools";
@@ -46,7 +47,7 @@ export function pythonDockerfile(
   const install = installer === null ? [] : installStep(dependencies[installer](plan), variables, caches);
   const package_ = plan.isPackage && installer !== null ? itself[installer] : undefined;
   const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
-  return [
+  const build = [
     `FROM ${images.python} AS build`,
     "WORKDIR /app",
     "ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never POETRY_VIRTUALENVS_CREATE=false PIPENV_VERBOSITY=-1",
@@ -57,6 +58,11 @@ export function pythonDockerfile(
     ...installAndCopy(plan, install, copySource(plan)),
     ...(package_ === undefined ? [] : installStep(package_, variables, caches)),
     ...buildStep(plan.buildCommand, variables),
+  ];
+  if (plan.startCommand === null)
+    return [...build, ...servedFiles({ outputs: [plan.output], singlePage: false }, images)];
+  return [
+    ...build,
     `FROM ${images.python}`,
     ...installDebian(plan.packages.run),
     `ENV PORT=3000 HOME=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1${plan.sourceFolder ? " PYTHONPATH=/app/src" : ""} VIRTUAL_ENV=${environment} PATH=${environment}/bin:$PATH`,

@@ -31,6 +31,11 @@ const caddyfile = (singlePage: boolean): string[] => [
 
 export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
   ...nodeBuildStage(plan, "build", variables, images),
+  ...servedFiles(plan, images),
+];
+
+/** The files that a stage `build` has made, served. */
+export const servedFiles = (plan: Pick<SitePlan, "outputs" | "singlePage">, images: BaseImages): string[] => [
   runs(takeOutput(plan.outputs)),
   `FROM ${images.caddy}`,
   runs(
