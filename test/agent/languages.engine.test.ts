@@ -126,6 +126,14 @@ it("an app below the root of a workspace is installed with the packages that it 
   expect(docker("exec", container, "pwd").trim()).toBe("/app/apps/web");
 });
 
+it("files as they are are served with or without .html, and with their own page for what is not there", async () => {
+  const { address, container } = await deploy("static");
+  expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from files</p>\n" });
+  for (const path of ["/about", "/about.html"])
+    expect((await get(`${address}${path}`, container)).text).toBe("<p>about files</p>\n");
+  expect(await get(`${address}/other`, container)).toEqual({ status: 404, text: "<p>no such file</p>\n" });
+});
+
 it("a site that a framework builds is served from its output folder, each route by its one page", async () => {
   const { address, container } = await deploy("site");
   const index = await get(address, container);

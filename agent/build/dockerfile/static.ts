@@ -4,13 +4,8 @@ import { nodeBuildStage } from "./node.ts";
 
 const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
 
-export const staticDockerfile = (images: BaseImages): string[] => [
-  `FROM ${images.caddy}`,
-  `COPY ${sourceFolder}/ /srv/`,
-  environment,
-  `USER ${appUser}`,
-  starts('caddy file-server --root /srv --listen ":$PORT"'),
-];
+export const staticDockerfile = (images: BaseImages): string[] =>
+  servedFrom(`COPY ${sourceFolder}/ /srv/`, false, images);
 
 /** /about is about.html where that is there; frameworks write their own page for what is not found. */
 const caddyfile = (singlePage: boolean): string[] => [
@@ -37,13 +32,17 @@ export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images
 /** The files that a stage `build` has made, served. */
 export const servedFiles = (plan: Pick<SitePlan, "outputs" | "singlePage">, images: BaseImages): string[] => [
   runs(takeOutput(plan.outputs)),
+  ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images),
+];
+
+const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): string[] => [
   `FROM ${images.caddy}`,
   runs(
-    `mkdir -p /etc/caddy && printf '%s\\n' ${caddyfile(plan.singlePage)
+    `mkdir -p /etc/caddy && printf '%s\\n' ${caddyfile(singlePage)
       .map((line) => `'${line}'`)
       .join(" ")} > /etc/caddy/Caddyfile`,
   ),
-  "COPY --from=build /output/ /srv/",
+  copy,
   environment,
   `USER ${appUser}`,
   starts("caddy run --config /etc/caddy/Caddyfile --adapter caddyfile"),
