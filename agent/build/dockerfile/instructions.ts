@@ -62,12 +62,16 @@ export function buildStep(
  */
 export const installStep = (
   command: string,
-  { plain, secret, ...variables }: BuildVariables,
+  { plain, secret, cacheId }: BuildVariables,
   caches: readonly string[],
-): string[] => {
-  const others = (names: readonly string[]) => names.filter((name) => name !== "NODE_ENV");
-  return buildStep(command, { ...variables, plain: others(plain), secret: others(secret) }, caches);
-};
+): string[] =>
+  buildStep(
+    command,
+    { plain: plain.filter(isOfInstall), secret: secret.filter(isOfInstall), cacheId },
+    caches,
+  );
+
+const isOfInstall = (name: string): boolean => name !== "NODE_ENV";
 
 /** The install before the source is copied, so that it stays cached while the manifests do; after it where it reads more. */
 export function installAndCopy(
