@@ -18,6 +18,7 @@ export default defineConfig({
           env: { BERTH_LOG: agentLog },
           include: ["test/{domain,protocol,agent}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
+          testTimeout: 20_000,
         },
       },
       {

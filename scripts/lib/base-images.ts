@@ -69,7 +69,8 @@ async function buildStandIn(image: string): Promise<void> {
 
 async function buildDebian(): Promise<void> {
   if (!(await succeeds("debootstrap", ["--version"]))) await installPackages(["debootstrap"]);
-  const folder = mkdtempSync(join(tmpdir(), "berth-debian-"));
+  // Not /tmp, which newer Debians keep in memory and without device files.
+  const folder = mkdtempSync("/var/tmp/berth-debian-");
   try {
     await step(`Building ${debian} (debootstrap, about a minute)`, async () => {
       await run("debootstrap", [

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ignoredBy } from "../../agent/build/ignored.ts";
+import { computedMs } from "../support/computed.ts";
 
 const left = (text: string, paths: readonly string[]): string[] => {
   const isIgnored = ignoredBy(text);
@@ -48,8 +49,8 @@ describe("a .dockerignore", () => {
     ["*a".repeat(60) + "b", "a".repeat(255)],
     ["**/".repeat(60) + "x", "a/".repeat(2000) + "b"],
   ])("is read in no time, whatever strangers wrote: %.20s", (pattern, path) => {
-    const before = performance.now();
+    const before = computedMs();
     expect(left(pattern, [path])).toEqual([path]);
-    expect(performance.now() - before).toBeLessThan(1000);
+    expect(computedMs() - before).toBeLessThan(1000);
   });
 });

@@ -179,7 +179,7 @@ describe("the ingress", () => {
     await responder.kill();
     await responder.run();
     const before = running.seen.get("steady") ?? 0;
-    await vi.waitUntil(() => (running.seen.get("steady") ?? 0) > before + 50, { timeout: 5000 });
+    await vi.waitUntil(() => (running.seen.get("steady") ?? 0) > before + 50, { timeout: 20_000 });
     expect(await running.stop()).toEqual([]);
     version.stop();
     await routes.unroute("site_1");
@@ -336,7 +336,8 @@ describe("the ingress", () => {
       "a_b",
     ])
       expect([name, (await get(port, name)).status]).toEqual([name, 400]);
-    expect(performance.now() - started).toBeLessThan(1500);
+    // Each would be asked for three seconds.
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 
   it("tells the app who asks, and lets nobody pretend", async () => {

@@ -229,7 +229,7 @@ describe("a postgresql database", () => {
   it("ends what takes too long, also what does not want to end, and nothing of it goes on", async () => {
     const beganAt = Date.now();
     expect(await refusal("SELECT pg_sleep(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
-    expect(Date.now() - beganAt).toBeLessThan(3500);
+    expect(Date.now() - beganAt).toBeLessThan(10_000);
     const stubborn =
       "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$";
     expect(await refusal(stubborn, { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
@@ -258,14 +258,14 @@ describe("a postgresql database", () => {
   });
 
   it("tells how it does, which statements run, and which took long", async () => {
-    const running = query("SELECT pg_sleep(3), 'running'", { timeoutMs: 5000 });
+    const running = query("SELECT pg_sleep(6), 'running'", { timeoutMs: 20_000 });
     const insight = await expect
       .poll(
         async () => {
           const answer = await ask({ kind: "insight", ...server });
           return answer.kind === "insight" ? answer.insight : answer;
         },
-        { timeout: 3000, interval: 100 },
+        { timeout: 5500, interval: 100 },
       )
       .toMatchObject({
         connections: { used: expect.any(Number), max: 32 },
@@ -414,7 +414,7 @@ describe("a mysql database", () => {
           rows(
             "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%seq_1_to_10000%' AND ID <> CONNECTION_ID()",
           ),
-        { timeout: 5000 },
+        { timeout: 20_000 },
       )
       .toEqual([[0]]);
     const exact = await result("SELECT seq FROM seq_1_to_40", { limit: 40 });
@@ -484,13 +484,13 @@ describe("a mysql database", () => {
     expect(
       await refusal("BEGIN NOT ATOMIC LOOP DO SLEEP(60); END LOOP; END", { timeoutMs: 1000, write: true }),
     ).toMatch(/took longer than 1 s/);
-    expect(Date.now() - beganAt).toBeLessThan(15_000);
+    expect(Date.now() - beganAt).toBeLessThan(30_000);
     expect(await refusal("SELECT SLEEP(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
     // It answers when it is ended, as if it had come to its end.
     const { durationMs } = await result("SELECT BENCHMARK(100000000000, SHA2('x', 512))", {
       timeoutMs: 1000,
     });
-    expect(durationMs).toBeLessThan(3000);
+    expect(durationMs).toBeLessThan(10_000);
     await expect
       .poll(
         () =>
@@ -506,9 +506,9 @@ describe("a mysql database", () => {
   });
 
   it("tells how it does, which statements run and which took long, and shows its tables", async () => {
-    const running = query("SELECT SLEEP(2), 'running'");
+    const running = query("SELECT SLEEP(5), 'running'", { timeoutMs: 20_000 });
     await expect
-      .poll(() => ask({ kind: "insight", ...server }), { timeout: 1900, interval: 100 })
+      .poll(() => ask({ kind: "insight", ...server }), { timeout: 4500, interval: 100 })
       .toMatchObject({
         insight: {
           connections: { max: 32 },

@@ -16,6 +16,7 @@ import { prepareBuild } from "../../agent/build/prepare.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
 import { JobError } from "../../agent/host.ts";
+import { computedMs } from "../support/computed.ts";
 
 let root: string;
 let folder: string;
@@ -98,15 +99,15 @@ describe("what is read of a repository holds up the agent for no longer than it 
     write(name, text);
     write("a".repeat(60));
     write("main.py");
-    const before = performance.now();
+    const before = computedMs();
     await read();
-    expect(performance.now() - before).toBeLessThan(2000);
+    expect(computedMs() - before).toBeLessThan(2000);
   });
 
   it("a Dockerfile of directives, where certificates of the operator's are trusted", () => {
-    const before = performance.now();
+    const before = computedMs();
     trustCa("#a=b\n".repeat(200_000));
-    expect(performance.now() - before).toBeLessThan(2000);
+    expect(computedMs() - before).toBeLessThan(2000);
   });
 });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { gitSecrets } from "../../protocol/git-token.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
+import { computedMs } from "../support/computed.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
   const secret = fc
@@ -79,11 +80,11 @@ it("takes no longer for secrets of thousands of lines, or for such as are alike 
   ]);
   expect(redact(`it says ${lines[10_000]}`)).toBe("it says •••");
   const log = Array.from({ length: 1000 }, (_, index) => `${index} GET /some/path 200 ${"word ".repeat(16)}`);
-  const began = performance.now();
+  const began = computedMs();
   for (const line of log) redact(line);
   redact("a".repeat(32_768));
   // A line took 17 ms where each form was looked for by itself.
-  expect(performance.now() - began).toBeLessThan(2000);
+  expect(computedMs() - began).toBeLessThan(2000);
 });
 
 it("masks beside secrets that are no whole characters", () => {
