@@ -8,6 +8,7 @@ import { hostUntil } from "./host-until.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
+import { gitSecrets } from "../protocol/git-token.ts";
 import { printable, redactor } from "../protocol/redact.ts";
 import type { AboutRunning } from "./running/desk.ts";
 
@@ -398,7 +399,7 @@ function secretsOf(job: Job): string[] {
   if (!("run" in job.args)) return [];
   const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
   if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)
-    values.push(job.args.source.token);
+    values.push(...gitSecrets(job.args.source.token));
   if (job.kind === "site.deploy" && job.args.source.type === "image" && job.args.source.login !== null)
     values.push(job.args.source.login.password);
   return values;

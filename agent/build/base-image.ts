@@ -1,5 +1,4 @@
 import type { Plan } from "./detect/index.ts";
-import { defaultNode } from "./detect/node-version.ts";
 import { baseImages, type BaseImages } from "./dockerfile/instructions.ts";
 
 /** The images of the versions that a plan asks for, where it asks for any; of a role's, the first that can be had. */
@@ -12,7 +11,7 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
     const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
     asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);
   }
-  if (node !== null && node.major !== defaultNode) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
+  if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
   return asked;
 }
 
@@ -24,6 +23,7 @@ export async function chooseBaseImages(
   const images = { ...baseImages };
   const notes: string[] = [];
   for (const [role, asked] of askedFor(plan)) {
+    if (images[role] === asked[0]) continue;
     for (const image of asked)
       if (await canHave(image)) {
         images[role] = image;

@@ -31,16 +31,46 @@ async function reach(source: GitSource, home: string, settings: HostSettings) {
   };
 }
 
+class Redirected extends JobError {}
+const redirects = /redirect|returned error: 30\d/i;
+
+/** Once more with `.git` at the end, where a host redirects: GitLab does so to an address without it. */
+async function atEither<T>(source: GitSource, work: (source: GitSource) => Promise<T>): Promise<T> {
+  try {
+    return await work(source);
+  } catch (error) {
+    if (!(error instanceof Redirected) || source.address.endsWith(".git")) throw error;
+    return work({ ...source, address: `${source.address}.git` });
+  }
+}
+
+type Where = { settings: HostSettings; workDirectory: string };
+
 /** The commit that the source's branch is at, without fetching anything; null where Git does not say. */
-export async function newestCommit(
-  { settings, workDirectory }: { settings: HostSettings; workDirectory: string },
+export const newestCommit = (
+  host: Where,
   source: GitSource,
   { signal }: { signal: AbortSignal },
+): Promise<string | null> =>
+  atEither(source, (one) => askForCommit(host, one, signal)).catch((error: unknown) => {
+    if (error instanceof Redirected) return null;
+    throw error;
+  });
+
+async function askForCommit(
+  { settings, workDirectory }: Where,
+  source: GitSource,
+  signal: AbortSignal,
 ): Promise<string | null> {
   const { url, env, options } = await reach(source, workDirectory, settings);
   const ref = source.branch === null ? "HEAD" : `refs/heads/${source.branch}`;
-  const { code, stdout } = await git([...options, "ls-remote", "--quiet", "--", url, ref], env, signal);
+  const { code, stdout, stderr } = await git(
+    [...options, "ls-remote", "--quiet", "--", url, ref],
+    env,
+    signal,
+  );
   signal.throwIfAborted();
+  if (code !== 0 && redirects.test(stderr.replaceAll(source.address, ""))) throw refusalOf(stderr, source);
   const line = stdout.split("\n").find((one) => one.endsWith(`\t${ref}`));
   const commit = line?.split("\t")[0] ?? "";
   return code === 0 && /^[0-9a-f]{40}$/.test(commit) ? commit : null;
@@ -50,12 +80,20 @@ export async function newestCommit(
  * The commit that is asked for, or the newest of the branch, checked out into `folder` (made by this call) without its history.
  * @throws JobError with a sentence for the owner
  */
-export async function fetchSource(
+export const fetchSource = (
   source: GitSource,
   folder: string,
   settings: HostSettings,
   signal: AbortSignal,
   limits: SourceLimits = sourceLimits,
+): Promise<void> => atEither(source, (one) => fetchFrom(one, folder, settings, signal, limits));
+
+async function fetchFrom(
+  source: GitSource,
+  folder: string,
+  settings: HostSettings,
+  signal: AbortSignal,
+  limits: SourceLimits,
 ): Promise<void> {
   const home = `${folder}.home`;
   const { url, env, options } = await reach(source, home, settings);
@@ -85,7 +123,7 @@ export async function fetchSource(
     env,
     signal,
   );
-  if (cloned.code !== 0) throw new JobError(refusalOf(cloned.stderr, source));
+  if (cloned.code !== 0) throw refusalOf(cloned.stderr, source);
   await checkOut(source, "HEAD", folder, options, limits, signal);
 }
 
@@ -114,9 +152,9 @@ async function checkOut(
   if (bytes > limits.megabytes * 1024 * 1024) throw tooLarge(limits.megabytes);
   // Nothing was pushed yet, which is told later.
   if (/Not a valid object name/.test(listed.stderr)) return;
-  if (listed.code !== 0) throw new JobError(refusalOf(listed.stderr, source));
+  if (listed.code !== 0) throw refusalOf(listed.stderr, source);
   const written = await git([...inFolder, "checkout", "--quiet", "--detach", commit], env, signal);
-  if (written.code !== 0) throw new JobError(refusalOf(written.stderr, source));
+  if (written.code !== 0) throw refusalOf(written.stderr, source);
 }
 
 async function fetchCommit(
@@ -149,7 +187,7 @@ async function fetchCommit(
       throw new JobError(
         `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site anew.`,
       );
-    if (done.code !== 0) throw new JobError(refusalOf(done.stderr, source));
+    if (done.code !== 0) throw refusalOf(done.stderr, source);
   }
 }
 
@@ -167,23 +205,27 @@ export async function describeSource(
   return { commit, commitMessage: subject.slice(0, 500) };
 }
 
-function refusalOf(printed: string, { address, branch }: GitSource): string {
+function refusalOf(printed: string, source: GitSource): JobError {
   // Git repeats the address, which may say anything: a port with 401 in it, a repository named after 404.
-  const stderr = printed.replaceAll(address, "");
+  const stderr = printed.replaceAll(source.address, "");
+  const Refusal = redirects.test(stderr) ? Redirected : JobError;
+  return new Refusal(saidOf(stderr, source));
+}
+
+function saidOf(stderr: string, { address, branch }: GitSource): string {
   if (/Remote branch .* not found/i.test(stderr))
     return `The branch ${branch} does not exist in ${address}: choose another branch, or push it.`;
   if (/not found|does not exist|\b404\b/i.test(stderr))
     return `The repository ${address} does not exist, or it is private: check the address, or set gitToken.`;
   if (/Authentication failed|could not read Username|\b40[13]\b/i.test(stderr))
-    return `The repository ${address} needs a token: set gitToken to one that may read it.`;
+    return `The repository ${address} needs a token: set gitToken to one that may read it, as name:token where its host wants a certain name.`;
   if (/Could not resolve|Connection refused|timed out|Failed to connect|SSL|certificate/i.test(stderr))
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;
   if (/File size limit|SIGXFSZ|too large/i.test(stderr))
     return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
   if (/out of memory|mmap failed|unable to create thread/i.test(stderr))
     return `The repository ${address} takes more than ${memoryMegabytes} MB of memory to fetch: make its files smaller.`;
-  if (/redirect|returned error: 30\d/i.test(stderr))
-    return `The Git host of ${address} redirects: use the address it redirects to.`;
+  if (redirects.test(stderr)) return `The Git host of ${address} redirects: use the address it redirects to.`;
   const last = stderr.trim().split("\n").at(-1) ?? "";
   return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;
 }

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { gitLogin } from "../../protocol/git-token.ts";
 import { JobError } from "../host.ts";
 
 /** Megabytes a repository's working tree and objects may take. */
@@ -40,7 +41,7 @@ export function gitEnvironment(home: string, scheme: string, token: string | nul
     ...(token !== null && {
       GIT_CONFIG_COUNT: "1",
       GIT_CONFIG_KEY_0: "http.extraHeader",
-      GIT_CONFIG_VALUE_0: `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`,
+      GIT_CONFIG_VALUE_0: `Authorization: Basic ${Buffer.from(gitLogin(token)).toString("base64")}`,
     }),
   };
 }

@@ -7,6 +7,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod";
+import { gitLogin } from "../../protocol/git-token.ts";
 import { JobError, type HostSettings } from "../host.ts";
 import { publicAddressOf } from "./address.ts";
 import type { Pointer } from "./check-source.ts";
@@ -124,9 +125,7 @@ function parsed(text: string): unknown {
 }
 
 const authorization = ({ token }: GitSource): Record<string, string> =>
-  token === null
-    ? {}
-    : { Authorization: `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}` };
+  token === null ? {} : { Authorization: `Basic ${Buffer.from(gitLogin(token)).toString("base64")}` };
 
 /** Set by the request itself, whatever a server names. */
 const ownHeaders = /^(host|connection|content-length|transfer-encoding|upgrade|expect|te|trailer)$/i;

@@ -1,11 +1,13 @@
 import { lstat, readFile, readdir, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join, posix, sep } from "node:path";
 import type { Readable } from "node:stream";
 import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
 import { JobError } from "../host.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
 import { detect } from "./detect/index.ts";
+import type { Sources } from "./detect/sources.ts";
+import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
 import { readOwn } from "./read-own.ts";
@@ -63,7 +65,7 @@ export async function prepareBuild(
       generated: null,
     };
   }
-  const plan = detect(await readSources(root), input);
+  const plan = detect(await sourcesOf(folder, root, input.rootDir), input);
   const { images, notes } = await chooseBaseImages(plan, canHave);
   const text = generateDockerfile(
     plan,
@@ -74,10 +76,23 @@ export async function prepareBuild(
   const dockerfile = { name: "Dockerfile", text: trusted(text) };
   return {
     ...variables,
-    context: await packContext(root, dockerfile, sourceFolder),
+    context: await packContext(
+      "folder" in plan && plan.folder !== null ? folder : root,
+      dockerfile,
+      sourceFolder,
+    ),
     dockerfile: "Dockerfile",
     generated: text,
   };
+}
+
+/** What detection looks at: the app, and the workspace that it is a package of. */
+async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
+  const app = await readSources(root);
+  const below = rootDir === null ? "" : posix.normalize(rootDir).replace(/\/$/, "");
+  // By way of a link it may lie anywhere.
+  if (below === "" || join(await realpath(folder), below) !== root) return app;
+  return { ...app, workspace: workspaceOf(app, await readSources(folder), below) };
 }
 
 /** A pasted Dockerfile: a context that holds nothing else. */

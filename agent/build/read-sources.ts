@@ -5,7 +5,7 @@ import type { Sources } from "./detect/sources.ts";
 const mostFolders = 500;
 const mostBelow = 5000;
 const mostCode = 200;
-const manifestBytes = 512 * 1024;
+const manifestBytes = 900 * 1024;
 const codeBytes = 64 * 1024;
 const deepest = 3;
 const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
@@ -16,6 +16,7 @@ const manifest = new RegExp(
     "package\\.json",
     "yarn\\.lock",
     "pnpm-lock\\.yaml",
+    "pnpm-workspace\\.yaml",
     "\\.yarnrc\\.yml",
     "Procfile",
     "\\.(?:nvmrc|node-version|python-version|ruby-version)",
@@ -24,14 +25,15 @@ const manifest = new RegExp(
     "pyproject\\.toml",
     "Pipfile",
     "go\\.mod",
-    "composer\\.json",
+    "composer\\.(?:json|lock)",
     "Gemfile(?:\\.lock)?",
-    "(?:astro|next|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
+    "(?:astro|next|react-router|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
   ].join("|")})$`,
 );
-const code = /^(?:[\w.-]+\.go|cmd\/[\w.-]+\/[\w.-]+\.go|(?!manage\.py$)(?:\w+\/)?\w+\.py)$/;
+const code =
+  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {
@@ -72,7 +74,10 @@ async function readStart(path: string, bytes: number): Promise<string> {
   const file = await open(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
-    return buffer.toString("utf8", 0, bytesRead);
+    const text = buffer.subarray(0, bytesRead);
+    // As PowerShell writes what is sent into a file. A mark at the start is left out.
+    const isWide = text[0] === 0xff && text[1] === 0xfe;
+    return new TextDecoder(isWide ? "utf-16le" : "utf-8").decode(text);
   } finally {
     await file.close();
   }

@@ -18,6 +18,8 @@ export type BuildRequest = {
   cacheNamespace: string;
   /** Steps that others have run alike are run anew: what they made may hold a secret, which is no part of how they are told apart. */
   isPrivate: boolean;
+  /** All steps are run anew; what package managers keep between builds stays. */
+  isFresh?: boolean;
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
   secrets: ReadonlyMap<string, Buffer>;
   signal: AbortSignal;
@@ -130,9 +132,16 @@ async function openSession(
   };
 }
 
-/** A name that a build step knows, and by which the engine tells it from the same step of another namespace. */
-const ownHost = (cacheNamespace: string): string =>
-  `cache-${createHash("sha256").update(cacheNamespace).digest("hex").slice(0, 32)}.invalid`;
+/**
+ * A name that a build step knows, and by which the engine tells it from the same step of another namespace, or with other
+ * secrets: their values are no part of how it tells steps apart.
+ */
+function ownHost({ cacheNamespace, secrets }: BuildRequest): string {
+  const hash = createHash("sha256").update(cacheNamespace);
+  for (const [id, value] of [...secrets].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(`\0${id}\0${value.length}\0`).update(value);
+  return `cache-${hash.digest("hex").slice(0, 32)}.invalid`;
+}
 
 /** Builds with BuildKit (`/build?version=2`); aborting ends the build in the engine. */
 export async function buildImage(modem: Modem, request: BuildRequest): Promise<void> {
@@ -155,7 +164,8 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
           ...request.buildArgs,
           BUILDKIT_CACHE_MOUNT_NS: request.cacheNamespace,
         }),
-        ...(request.isPrivate && { extrahosts: `${ownHost(request.cacheNamespace)}:127.0.0.1` }),
+        ...(request.isPrivate && { extrahosts: `${ownHost(request)}:127.0.0.1` }),
+        ...(request.isFresh && { nocache: "1" }),
         rm: true,
         forcerm: true,
       },

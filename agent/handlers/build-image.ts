@@ -105,6 +105,7 @@ async function buildWithin(
       buildArgs: prepared.buildArgs,
       cacheNamespace: host.imageRepository(args.run.siteId),
       isPrivate: args.run.env.some(({ scope, secret }) => secret && scope !== "runtime"),
+      isFresh: args.rebuild,
       secrets: prepared.secrets,
       signal: AbortSignal.any([job.signal, timeout, room.signal]),
       onLine: job.log,

@@ -23,7 +23,7 @@ const standIns: Record<string, () => Promise<unknown>> = {
   [debian]: buildDebian,
   "node:24-bookworm-slim": buildNode,
   "caddy:2": buildCaddy,
-  "python:3-slim-bookworm": buildPython,
+  "python:3.13-slim-bookworm": buildPython,
   "golang:1-bookworm": buildGo,
   "php:8-cli": buildPhp,
   "composer:2": buildComposer,
@@ -149,7 +149,7 @@ const buildFromPackages = (image: string, packages: string[], lines: string[], e
 
 function buildPython() {
   return buildFromPackages(
-    "python:3-slim-bookworm",
+    "python:3.13-slim-bookworm",
     ["python3", "python3-venv", "python3-pip"],
     ["RUN ln -s python3 /usr/bin/python", 'CMD ["python3"]'],
   );

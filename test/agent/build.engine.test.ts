@@ -29,6 +29,7 @@ async function build(
   env: EnvEntry[],
   signal = new AbortController().signal,
   onLine: (text: string) => void = () => undefined,
+  isFresh = false,
 ) {
   const input = {
     siteId: "site_test",
@@ -39,7 +40,7 @@ async function build(
     env,
   };
   const prepared = await prepareBuild(folder, input, null);
-  const tag = `berth-test/build:${folders.length}`;
+  const tag = `berth-test/build:${tags.length}`;
   tags.push(tag);
   const lines: string[] = [];
   await engine.build({
@@ -47,7 +48,8 @@ async function build(
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace: "test",
-    isPrivate: false,
+    isPrivate: env.some(({ secret }) => secret),
+    isFresh,
     signal,
     onLine: (text) => {
       lines.push(text);
@@ -79,6 +81,34 @@ it("a secret build variable reaches the build step, and neither the image nor it
   expect(docker("run", "--rm", tag, "cat", "built.txt")).toBe("18 plain-value");
   expect(docker("run", "--rm", tag, "env")).not.toContain("TOKEN");
   expect(docker("history", "--no-trunc", tag)).not.toContain("s3cret-build-value");
+});
+
+it("a secret that has changed is built with, though nothing else has; one that has not is not", async () => {
+  const folder = repository({
+    "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "node build.js" } }),
+    "build.js": 'require("fs").writeFileSync("built.txt", process.env.TOKEN + " " + Date.now());',
+  });
+  const built = async (token: string) => {
+    const { tag } = await build(folder, [entry("TOKEN", token, true)]);
+    return docker("run", "--rm", tag, "cat", "built.txt");
+  };
+  const first = await built(`one-${Date.now()}`);
+  const token = first.split(" ")[0] ?? "";
+  expect(await built(token)).toBe(first);
+  expect(await built("another-value")).toContain("another-value ");
+});
+
+it("what a build fetches is fetched anew where a build is asked for though nothing has changed", async () => {
+  const folder = repository({
+    "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "date +%s%N > built.txt" } }),
+  });
+  const built = async (isFresh: boolean) => {
+    const { tag } = await build(folder, [], undefined, undefined, isFresh);
+    return docker("run", "--rm", tag, "cat", "built.txt");
+  };
+  const first = await built(true);
+  expect(await built(false)).toBe(first);
+  expect(await built(true)).not.toBe(first);
 });
 
 it("a build goes on past the engine's health check of the session", async () => {

@@ -80,7 +80,7 @@ describe("a generated Dockerfile", () => {
 
   it("installs before it copies the source, so that a changed line keeps the install cached", () => {
     expect(text.indexOf("npm ci")).toBeLessThan(text.indexOf("COPY source/ ./"));
-    expect(text.indexOf("ARG API_URL")).toBeGreaterThan(text.indexOf("npm ci"));
+    expect(text.indexOf("ARG API_URL")).toBeGreaterThan(text.indexOf("COPY source/package.json"));
   });
 
   it("ends in a stage that is not run as root and holds no build secret", () => {
@@ -105,7 +105,25 @@ describe("a generated Dockerfile", () => {
 
   it("lets a simple start command take the shell's place, and runs all of a compound one", () => {
     expect(startLine("node server.js --port $PORT")).toBe("exec node server.js --port $PORT");
-    for (const command of ["migrate && serve", "cd app; serve", "MODE=prod serve", "a | b"])
+    expect(startLine("MODE=prod A=b serve")).toBe("exec env MODE=prod A=b serve");
+    expect(startLine("migrate && serve --all")).toBe("migrate && exec serve --all");
+    expect(startLine("cd app; A=b serve")).toBe("cd app; exec env A=b serve");
+    for (const command of [
+      "a | b",
+      "a || b",
+      "a && b &",
+      "a && (b)",
+      'node -e "a && b"',
+      "echo 'a; b",
+      "for a in 1 2; do b; done",
+      "if a; then b; fi",
+      "{ a; b; }",
+      "a; exec b",
+      "A=b exec c",
+      "a && cd b",
+      "a;",
+      "a; # b",
+    ])
       expect(startLine(command)).toBe(command);
   });
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/build/base-image.ts";
 import { detect } from "../../agent/build/detect/index.ts";
 import type { Overrides } from "../../agent/build/detect/sources.ts";
+import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
 import { readSources } from "../../agent/build/read-sources.ts";
@@ -122,6 +123,18 @@ describe("a Node app", () => {
     }),
   );
 
+  it("of Angular that renders on the server is started by the script that says so", () =>
+    expect(
+      node({
+        scripts: {
+          start: "ng serve",
+          build: "ng build",
+          "serve:ssr:shop": "node dist/shop/server/server.mjs",
+        },
+        dependencies: { "@angular/core": "20", "@angular/ssr": "20" },
+      }),
+    ).toMatchObject({ kind: "node", startCommand: "node dist/shop/server/server.mjs" }));
+
   it("of pnpm or Yarn needs no network when it starts", () => {
     const text = dockerfile({ "package.json": JSON.stringify(start), "pnpm-lock.yaml": "" });
     const last = text.slice(text.lastIndexOf("FROM "));
@@ -168,10 +181,62 @@ describe("a Node app", () => {
     expect(dockerfile(files).includes("npm prune")).toBe(isPruned);
   });
 
-  it("that Bun starts is refused with what to do", () =>
-    expect(() => node({ scripts: { start: "bun run index.ts" } }, { "bun.lock": "" })).toThrow(
-      /let it run Node, or add a Dockerfile/,
-    ));
+  it.each([
+    ["2 and 3, which cannot leave it out", "[ $1 != workspaces ]", ""],
+    ["4", "true", "workspaces focus --all --production"],
+  ])("of Yarn %s, keeps or leaves out what is for development", (_, knows, asked) => {
+    const manifest = JSON.stringify({ ...start, devDependencies: { typescript: "5" } });
+    const files = { "package.json": manifest, "yarn.lock": "__metadata:\n  version: 6\n" };
+    const line = instructions(dockerfile(files)).find(({ text }) => text.includes("--production"));
+    const folder = mkdtempSync(join(tmpdir(), "yarn-"));
+    const yarn = `#!/bin/sh\n[ "$3" = --help ] && { ${knows}; exit $?; }\necho "$@"\n`;
+    writeFileSync(join(folder, "yarn"), yarn, { mode: 0o755 });
+    const [program = "", ...args] = JSON.parse(line?.text.replace(/^RUN.*? (?=\[)/, "") ?? "[]") as string[];
+    const env = { PATH: `${folder}:${process.env["PATH"]}` };
+    expect(execFileSync(program, args, { env, encoding: "utf8" }).trim()).toBe(asked);
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each([
+    ["npm", "package-lock.json", /npm prune --omit=dev --ignore-scripts/],
+    ["pnpm", "pnpm-lock.yaml", /NPM_CONFIG_IGNORE_SCRIPTS=true pnpm prune/],
+    ["Yarn", "yarn.lock", /yarn install --production --ignore-scripts/],
+  ])(
+    "of %s runs no script of its own, such as husky's, when what is for development is gone",
+    (_, lock, prune) => {
+      const scripts = { start: "node .", prepare: "husky" };
+      const manifest = JSON.stringify({ scripts, devDependencies: { husky: "9" } });
+      expect(dockerfile({ "package.json": manifest, [lock]: "" })).toMatch(prune);
+    },
+  );
+
+  it("of Next.js still has TypeScript when it starts, where its configuration is TypeScript", () => {
+    const next = {
+      scripts: { build: "next build", start: "next start" },
+      dependencies: { next: "16" },
+      devDependencies: { typescript: "5" },
+    };
+    const isPruned = (files: Files) =>
+      dockerfile({ "package.json": JSON.stringify(next), ...files }).includes("npm prune");
+    expect(isPruned({ "next.config.ts": "" })).toBe(false);
+    expect(isPruned({ "next.config.mjs": "" })).toBe(true);
+  });
+
+  it("that Bun starts is refused with what to do", () => {
+    for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
+      expect(() => node({ scripts: { start } }, { "bun.lock": "" })).toThrow(
+        /let it run Node, or add a Dockerfile/,
+      );
+    expect(() => node({ module: "index.ts" }, { "bun.lock": "", "index.ts": "" })).toThrow(
+      /Found bun\.lock.* Dockerfile/,
+    );
+  });
+
+  it("of Bun's lock file that Node starts says that the lock file is not read", () => {
+    const files = { "package.json": JSON.stringify(start), "bun.lock": "" };
+    expect(dockerfile(files)).toMatch(/^# npm installs .* does not read bun\.lock/);
+    expect(dockerfile({ ...files, "package-lock.json": "" })).not.toContain("bun.lock");
+  });
 
   it("of vite-node is no development server of Vite's", () =>
     expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));
@@ -217,6 +282,77 @@ describe("a Node app", () => {
   });
 });
 
+describe("an app below the root of a repository", () => {
+  const web = {
+    "package.json": JSON.stringify({
+      scripts: { build: "next build", start: "next start" },
+      dependencies: { "@shop/ui": "workspace:*" },
+    }),
+  };
+  const turborepo = {
+    "package.json": JSON.stringify({ packageManager: "pnpm@9.0.0", devDependencies: { turbo: "2" } }),
+    "pnpm-lock.yaml": "lockfileVersion: '9.0'\n",
+    "pnpm-workspace.yaml": 'packages:\n  - "apps/*"\n  - packages/**\n  - "!**/test/**"\n',
+    "turbo.json": "{}",
+    ".nvmrc": "22",
+  };
+  const below = (app: Files, root: Files, folder = "apps/web") => {
+    const sources = sourcesOf(app);
+    return detect({ ...sources, workspace: workspaceOf(sources, sourcesOf(root), folder) }, none);
+  };
+
+  it("is installed by the workspace that it is a package of, and built and started in its own folder", () => {
+    const app = below(web, turborepo);
+    expect(app).toMatchObject({
+      kind: "node",
+      folder: "apps/web",
+      packageManager: "pnpm",
+      release: null,
+      major: 22,
+      buildCommand: "/app/node_modules/.bin/turbo run build --env-mode=loose",
+      startCommand: "pnpm start",
+    });
+    const text = generateDockerfile(app, variables);
+    expect(text).toMatch(
+      /WORKDIR \/app\n[^]*COPY source\/ [^]*pnpm install[^]*WORKDIR \/app\/apps\/web\nRUN .*turbo run/,
+    );
+    // `pnpm prune` would leave the packages of the workspace without any of theirs.
+    expect(text).not.toContain("pnpm prune");
+    expect(text).toMatch(
+      /WORKDIR \/app\nRUN .*CI=true pnpm install --prod [^]*FROM [^]*WORKDIR \/app\/apps\/web\nUSER node/,
+    );
+  });
+
+  it("is built by itself without Turborepo", () => {
+    const npm = { "package.json": '{"workspaces":{"packages":["apps/*"]}}', "package-lock.json": "{}" };
+    expect(below(web, npm)).toMatchObject({
+      folder: "apps/web",
+      buildCommand: "npm run build",
+      locked: true,
+    });
+  });
+
+  it.each<[string, Files, Files, string]>([
+    ["with a lock file of its own", { ...web, "package-lock.json": "" }, turborepo, "apps/web"],
+    ["that the workspace does not name", web, turborepo, "examples/web"],
+    ["that the workspace leaves out", web, turborepo, "packages/test/web"],
+    [
+      "of a repository without a workspace",
+      web,
+      { "package.json": "{}", "package-lock.json": "" },
+      "apps/web",
+    ],
+  ])("%s is installed by itself", (_, app, root, folder) =>
+    expect(below(app, root, folder)).toMatchObject({ folder: null }),
+  );
+
+  it("in another language has nothing to do with the workspace", () => {
+    const python = { "requirements.txt": "flask", "app.py": "app = Flask(__name__)", ...web };
+    const built = { ...python, "package.json": JSON.stringify({ scripts: { build: "vite build" } }) };
+    expect(below(built, turborepo)).toMatchObject({ kind: "python", assets: { folder: null } });
+  });
+});
+
 describe("a site that a framework builds", () => {
   it.each<[string, object, string[]]>([
     ["vite", { scripts: { build: "vite build" } }, ["dist"]],
@@ -224,6 +360,14 @@ describe("a site that a framework builds", () => {
     ["react-scripts", { scripts: { start: "react-scripts start", build: "react-scripts build" } }, ["build"]],
     ["@vue/cli-service", { scripts: { build: "vue-cli-service build" } }, ["dist"]],
     ["gatsby", { scripts: { start: "gatsby develop", build: "gatsby build" } }, ["public"]],
+    [
+      "gatsby",
+      { scripts: { start: "npm run develop", develop: "gatsby develop", build: "gatsby build" } },
+      ["public"],
+    ],
+    ["vite", { scripts: { start: "yarn dev", dev: "vite", build: "vite build" } }, ["dist"]],
+    ["react-scripts", { scripts: { start: "PORT=80 npx craco start", build: "craco build" } }, ["build"]],
+    ["@react-router/dev", { scripts: { build: "react-router build" } }, ["build/client"]],
     ["@docusaurus/core", { scripts: { start: "docusaurus start", build: "docusaurus build" } }, ["build"]],
     ["@11ty/eleventy", { scripts: { start: "eleventy --serve", build: "eleventy" } }, ["_site"]],
     ["@11ty/eleventy", { scripts: { build: "eleventy --output=www" } }, ["www", "_site"]],
@@ -253,6 +397,29 @@ describe("a site that a framework builds", () => {
       kind: "site",
       outputs: ["out"],
     });
+  });
+
+  it("is React Router's, too, when it renders nothing on the server", () => {
+    const router = {
+      scripts: { build: "react-router build", start: "react-router-serve ./build/server/index.js" },
+      devDependencies: { "@react-router/dev": "7", vite: "7" },
+    };
+    expect(node(router, { "react-router.config.ts": "export default {\n  ssr: true,\n}" })).toMatchObject({
+      kind: "node",
+    });
+    expect(node(router, { "react-router.config.ts": "export default {\n  ssr: false,\n}" })).toMatchObject({
+      kind: "site",
+      outputs: ["build/client"],
+      singlePage: true,
+    });
+  });
+
+  it("that no build would make is refused before it is built", () => {
+    const kit = { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "6", vite: "7" };
+    expect(() => node({ ...vite, devDependencies: kit })).toThrow(/adapter-node/);
+    const vitepress = { scripts: { "docs:build": "vitepress build" }, devDependencies: { vitepress: "1" } };
+    expect(() => node(vitepress)).toThrow(/set buildCommand/);
+    expect(node(vitepress, {}, { buildCommand: "npm run docs:build" })).toMatchObject({ kind: "site" });
   });
 
   it("is Nuxt's, too, when it is generated", () =>
@@ -315,6 +482,39 @@ describe("a Python app", () => {
       { "pyproject.toml": "[tool.poetry.dependencies]\ngunicorn = '*'", "web.py": "site = Flask(__name__)" },
       "gunicorn web:site --bind 0.0.0.0:$PORT",
     ],
+    [
+      "FastAPI that a function makes",
+      {
+        "requirements.txt": "fastapi\nuvicorn\n",
+        "main.py": "from shop import create_app\napp = create_app()\n",
+        "shop/__init__.py": "def create_app():\n    app = FastAPI()\n",
+      },
+      "uvicorn main:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "FastAPI below src/",
+      { "requirements.txt": "fastapi[standard]", "src/shop/main.py": "app = FastAPI()" },
+      "uvicorn shop.main:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "Django in a folder",
+      {
+        "requirements.txt": "Django\ngunicorn\n",
+        "site/manage.py": django["manage.py"],
+        "site/shop/wsgi.py": "",
+      },
+      "gunicorn --chdir site shop.wsgi --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Streamlit",
+      { "requirements.txt": "streamlit\n", "app.py": "import streamlit as st" },
+      "streamlit run app.py --server.address 0.0.0.0 --server.port $PORT --server.headless true",
+    ],
+    [
+      "Gradio",
+      { "requirements.txt": "gradio\n", "app.py": "demo.launch()" },
+      "env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python app.py",
+    ],
     ["one file", { "main.py": "" }, "python main.py"],
   ])("of %s is started as such ones are", (_, files, startCommand) =>
     expect(plan(files)).toMatchObject({ kind: "python", startCommand }),
@@ -345,6 +545,8 @@ describe("a Python app", () => {
     [">=3.9", null],
     [">=3.9,<4.0", null],
     ["^3.11", null],
+    [">=3.14", "3.14"],
+    [">=3.14,<4.0", "3.14"],
     [">=3.9, <3.13", "3.12"],
     [">=3.9,<=3.12", "3.12"],
     ["<3.13.0,>=3.10", "3.12"],
@@ -356,6 +558,19 @@ describe("a Python app", () => {
     expect(plan(project)).toMatchObject({ version });
     const poetry = { "main.py": "", "pyproject.toml": `[tool.poetry.dependencies]\npython = "${range}"\n` };
     expect(plan(poetry)).toMatchObject({ version });
+  });
+
+  it("that asks for none is not built with Python's newest version, for which packages may not be made yet", () =>
+    expect(dockerfile({ "main.py": "" })).toContain("FROM python:3.13-slim-bookworm\n"));
+
+  it("whose pyproject.toml or Pipfile names folders of the repository has them when they are installed", () => {
+    const uv = (text: string) =>
+      plan({ "main.py": "", "uv.lock": "", "pyproject.toml": `[project]\n${text}` });
+    expect(uv("[tool.uv.sources]\nshared = { workspace = true }")).toMatchObject({ needsSource: true });
+    expect(uv('[tool.uv.sources]\nshared = { path = "shared" }')).toMatchObject({ needsSource: true });
+    expect(uv('dependencies = ["flask"]')).toMatchObject({ needsSource: false });
+    const pipfile = '[packages]\nshared = {path = "./shared", editable = true}\n';
+    expect(plan({ "main.py": "", Pipfile: pipfile })).toMatchObject({ needsSource: true });
   });
 
   it("whose requirements name files of the repository has them when they are installed", () => {
@@ -377,9 +592,24 @@ describe("a Go app", () => {
     ).toMatchObject({ main: "./cmd/web" });
   });
 
+  it("may lie in cmd/ itself or in the only folder with a main.go", () => {
+    const main = "package main\n";
+    expect(plan({ "go.mod": "", "cmd/main.go": main })).toMatchObject({ main: "./cmd" });
+    expect(plan({ "go.mod": "", "server/main.go": main })).toMatchObject({ main: "./server" });
+    const tools = { "tools/main.go": main, "cmd/web/main.go": main };
+    expect(plan({ "go.mod": "", ...tools })).toMatchObject({ main: "./cmd/web" });
+  });
+
+  it("with a module that is made of C is built with C, as it would fail when it starts", () => {
+    const sqlite = "module a\nrequire github.com/mattn/go-sqlite3 v1.14.24 // indirect\n";
+    expect(dockerfile({ ...gin, "go.mod": sqlite })).toContain("CGO_ENABLED=1");
+  });
+
   it("with several programs, or none, says what to set", () => {
     const cmd = { "cmd/a/main.go": "package main\n", "cmd/b/main.go": "package main\n" };
-    expect(() => plan({ "go.mod": "", ...cmd })).toThrow(/more than one program.*buildCommand/);
+    expect(() => plan({ "go.mod": "", ...cmd })).toThrow(
+      /more than one program \(\.\/cmd\/a, \.\/cmd\/b\).*go build -o app \.\/cmd\/a/,
+    );
     expect(() => plan({ "go.mod": "", "lib.go": "package lib\n" })).toThrow(/no program/);
     expect(() => plan({ "go.mod": "", ...cmd }, { buildCommand: "go build" })).toThrow(/startCommand/);
   });
@@ -398,11 +628,11 @@ describe("a Go app", () => {
 describe("a PHP app", () => {
   it("is served from public/ where its page lies there", () => {
     expect(plan(laravel)).toMatchObject({
-      startCommand: "php -S 0.0.0.0:$PORT -t public",
+      startCommand: "php -S 0.0.0.0:$PORT -t public /usr/local/etc/app/router.php",
       composer: "install",
     });
     expect(plan({ "index.php": "" })).toMatchObject({
-      startCommand: "php -S 0.0.0.0:$PORT -t .",
+      startCommand: "php -S 0.0.0.0:$PORT -t . /usr/local/etc/app/router.php",
       composer: null,
     });
   });
@@ -411,16 +641,53 @@ describe("a PHP app", () => {
     const composer = JSON.stringify({ require: { php: "^8", "ext-json": "*" } });
     expect(dockerfile({ "index.php": "", "composer.json": composer })).not.toContain("composer install");
     expect(dockerfile(laravel)).toMatch(
-      /COPY source\/composer\.json source\/composer\.lock \.\/\nRUN .*composer install/,
+      /COPY source\/composer\.json source\/composer\.lock \.\/\nARG API_URL\nRUN .*composer install/,
     );
   });
 
-  it("has the extensions that composer.json requires and the image lacks", () => {
-    const require = { "ext-pdo_pgsql": "*", "ext-json": "*", "ext-$(id)": "*" };
-    const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
-    expect(text).toMatch(/libpq-dev[^]*docker-php-ext-install pdo_pgsql"/);
+  it("speaks to the databases of a host, though no framework requires the drivers", () =>
+    expect(dockerfile({ "index.php": "" })).toMatch(
+      /libpq-dev[^]*docker-php-ext-install mysqli pdo_mysql pdo_pgsql"/,
+    ));
+
+  it("has the extensions that composer.json or its packages require and the image lacks", () => {
+    const require = { "ext-soap": "*", "ext-json": "*", "ext-$(id)": "*", "filament/filament": "4" };
+    const packages = [
+      { name: "filament/support", require: { "ext-intl": "*" }, suggest: { "ext-bcmath": "" } },
+    ];
+    const text = dockerfile({
+      "index.php": "",
+      "composer.json": JSON.stringify({ require }),
+      "composer.lock": JSON.stringify({ packages, "packages-dev": [{ require: { "ext-gmp": "*" } }] }),
+    });
+    expect(text).toMatch(/docker-php-ext-install intl mysqli pdo_mysql pdo_pgsql soap"/);
     expect(text).not.toContain("$(id)");
-    expect(dockerfile({ "index.php": "" })).not.toContain("docker-php-ext-install");
+  });
+
+  it("says in its Dockerfile which extension it requires and does not get", () => {
+    const require = { "ext-redis": "*", "ext-json": "*", "ext-PDO": "*", "ext-constructor": "*" };
+    const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
+    expect(text).toContain("\n# composer.json requires ext-redis, which is not installed here.\n");
+    expect(text).toContain("ext-constructor");
+    expect(text).not.toMatch(/ext-(json|pdo)\b/);
+  });
+
+  it("of Symfony is in production, whatever its .env says, and has its assets where it maps them", () => {
+    const require = { "symfony/framework-bundle": "7.3.*", "symfony/asset-mapper": "7.3.*" };
+    const files = { "public/index.php": "", "composer.json": JSON.stringify({ require }) };
+    expect(dockerfile(files)).toMatch(/ENV PHP_INI_SCAN_DIR=\S+ APP_ENV=prod\n/);
+    expect(plan(files)).toMatchObject({
+      buildCommand: "php bin/console importmap:install && php bin/console asset-map:compile",
+    });
+    expect(plan(files, { buildCommand: "make" })).toMatchObject({ buildCommand: "make" });
+    expect(dockerfile(laravel)).not.toContain("APP_ENV");
+  });
+
+  it("has its assets made of what Composer installed, too", () => {
+    const assets = { "package.json": JSON.stringify(vite), "package-lock.json": "" };
+    expect(dockerfile({ ...laravel, ...assets })).toMatch(
+      /AS packages\n[^]*composer install[^]*AS assets\n[^]*COPY --from=packages \/app\/ \.\/\n[^]*npm run build[^]*COPY --from=assets \/app\/ \.\//,
+    );
   });
 
   it.each([
@@ -446,13 +713,13 @@ describe("a PHP app", () => {
   it("with gd reads more than PNG, as it was compiled for", () => {
     const require = { "ext-gd": "*", "ext-zip": "*" };
     expect(dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) })).toMatch(
-      /libjpeg62-turbo-dev[^]*docker-php-ext-configure gd --with-freetype --with-jpeg[^]*docker-php-ext-install gd zip"/,
+      /libjpeg62-turbo-dev[^]*docker-php-ext-configure gd --with-freetype --with-jpeg[^]*docker-php-ext-install gd [^"]*zip"/,
     );
   });
 
   it("logs its errors and shows visitors none, also where the image has no php.ini", () =>
     expect(dockerfile(laravel)).toMatch(
-      /FROM php:8-cli AS php\n.*display_errors=0 log_errors=1 > (\S+)\/errors\.ini"[^]*PHP_INI_SCAN_DIR=:\1\n/,
+      /FROM php:8-cli AS php\n.*'display_errors=0' 'log_errors=1' > (\S+)\/errors\.ini [^]*PHP_INI_SCAN_DIR=:\1\n/,
     ));
 
   it("says in its Dockerfile that PHP's own server serves it", () =>
@@ -497,6 +764,31 @@ describe("a Ruby app", () => {
   });
 });
 
+describe("a site that Python or Ruby builds", () => {
+  it.each<[string, Files, string, string]>([
+    ["MkDocs", { "mkdocs.yml": "", "requirements.txt": "mkdocs-material" }, "mkdocs build", "site"],
+    [
+      "Jekyll",
+      { "_config.yml": "", Gemfile: 'gem "jekyll", "~> 4.4"' },
+      "JEKYLL_ENV=production bundle exec jekyll build",
+      "_site",
+    ],
+  ])("with %s is files, which are served from where it is built", (_, files, command, output) => {
+    const text = dockerfile(files);
+    const last = text.slice(text.lastIndexOf("FROM "));
+    expect(text).toContain(`${command}"`);
+    expect(text).toContain(`for folder in ${output}; do`);
+    expect(last).toMatch(/^FROM caddy:2\n[^]*COPY --from=build \/output\/ \/srv\/\n[^]*USER 1000:1000\n/);
+    expect(plan(files, { startCommand: "./serve" })).toMatchObject({ startCommand: "./serve" });
+    expect(plan(files, { buildCommand: "make" })).toMatchObject({ buildCommand: "make", startCommand: null });
+  });
+
+  it("is none where there is an app, whose documentation it is", () =>
+    expect(plan({ "mkdocs.yml": "", "requirements.txt": "", "main.py": "" })).toMatchObject({
+      startCommand: "python main.py",
+    }));
+});
+
 describe("an app of any language", () => {
   const samples: [string, Files][] = [
     ["Node", { "package.json": JSON.stringify(start) }],
@@ -529,6 +821,19 @@ describe("an app of any language", () => {
     },
   );
 
+  it.each(samples.filter(([name]) => name !== "static" && name !== "Node"))(
+    "of %s is installed with the build variables, such as a token of a private registry",
+    (_, files) => {
+      const install = /npm ci|pip install|go mod download|composer install|bundle install/;
+      const variables = { plain: ["API_URL", "NODE_ENV"], secret: ["TOKEN"], cacheId: "x" };
+      const lines = generateDockerfile(plan(files), variables).split("\n");
+      const at = lines.findIndex((line) => line.startsWith("RUN") && install.test(line));
+      expect(lines[at]).toMatch(/--mount=type=secret,id=env_TOKEN.*export TOKEN=/);
+      expect(lines.slice(0, at)).toContain("ARG API_URL");
+      expect(lines.slice(0, at)).not.toContain("ARG NODE_ENV");
+    },
+  );
+
   it.each(samples.filter(([name]) => name !== "static"))(
     "of %s is built and started by the owner's commands",
     (_, files) => {
@@ -557,6 +862,34 @@ describe("an app of any language", () => {
     expect(plan({ "requirements.txt": "" }, { startCommand: "python -m x" })).toMatchObject({
       startCommand: "python -m x",
     });
+  });
+});
+
+describe("a repository that is none of these is refused with what to do", () => {
+  it.each<[string, Files, RegExp]>([
+    ["Java", { "pom.xml": "", "src/main/java/A.java": "" }, /^Found pom\.xml: Java .*Dockerfile. Add one/],
+    ["Rust", { "Cargo.toml": "", "web/index.html": "" }, /Rust/],
+    [".NET", { "Shop.csproj": "" }, /\.NET/],
+    ["Deno", { "deno.json": "" }, /Deno/],
+    ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo/],
+    [
+      "folders of apps",
+      { "web/package.json": "", "api/go.mod": "", "api/x/index.html": "" },
+      /in web, api: set rootDir/,
+    ],
+    ["files to be served", { "public/index.html": "" }, /in public: set rootDir/],
+    ["Dockerfiles elsewhere", { "docker/Dockerfile.prod": "" }, /docker\/Dockerfile\.prod: .*dockerfilePath/],
+    ["Compose", { "compose.yaml": "" }, /Found compose\.yaml.* each of its services/],
+    ["nothing", { "README.md": "" }, /^Found neither a Dockerfile/],
+    ["no path that rootDir takes", { "a b/index.html": "", ".devcontainer/Dockerfile": "" }, /neither/],
+  ])("%s", (_, files, message) => {
+    expect(() => plan(files)).toThrow(JobError);
+    expect(() => plan(files)).toThrow(message);
+  });
+
+  it("names no more than a few of many folders", () => {
+    const files = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`app${at}/go.mod`, ""]));
+    expect(() => plan(files)).toThrow(/app4 and others: set rootDir/);
   });
 });
 
@@ -632,6 +965,19 @@ it("no number of files hides what is at the root of a repository", async () => {
     for (let number = 0; number < 500; number++) writeFileSync(join(folder, `a${number}.py`), "");
     writeFileSync(join(folder, "requirements.txt"), "flask");
     expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it("what Windows wrote is read as package managers read it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
+  try {
+    writeFileSync(join(folder, "requirements.txt"), Buffer.from("\ufeffflask\r\ngunicorn\r\n", "utf16le"));
+    writeFileSync(join(folder, "app.py"), "\ufeffapp = Flask(__name__)\r\n");
+    writeFileSync(join(folder, "package.json"), "\ufeff{}");
+    const sources = await readSources(folder);
+    expect(detect(sources, none)).toMatchObject({ startCommand: "gunicorn app:app --bind 0.0.0.0:$PORT" });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -24,7 +24,7 @@ beforeAll(
       "node:24-bookworm-slim",
       "caddy:2",
       "debian:bookworm-slim",
-      "python:3-slim-bookworm",
+      "python:3.13-slim-bookworm",
       "golang:1-bookworm",
       "php:8-cli",
       "composer:2",
@@ -39,7 +39,10 @@ afterAll(async () => {
 });
 
 /** Builds a sample and starts it with the rights that a site has; answers the address it listens on. */
-async function deploy(sample: string): Promise<{ address: string; container: string }> {
+async function deploy(
+  sample: string,
+  rootDir: string | null = null,
+): Promise<{ address: string; container: string }> {
   const folder = mkdtempSync(join(tmpdir(), "berth-languages-"));
   folders.push(folder);
   cpSync(join(samples, sample), folder, { recursive: true });
@@ -47,7 +50,7 @@ async function deploy(sample: string): Promise<{ address: string; container: str
   writeFileSync(join(folder, "run.txt"), `${run} ${Date.now()}`);
   const input = {
     siteId: "site_languages_test",
-    rootDir: null,
+    rootDir,
     dockerfilePath: null,
     buildCommand: null,
     startCommand: null,
@@ -105,6 +108,31 @@ it.each([
     docker("exec", container, "touch", "/app/written");
   },
 );
+
+it("a PHP app answers for what is no file, also where that has a dot in its name", async () => {
+  const { address, container } = await deploy("php");
+  const page = { status: 200, text: "hello from php" };
+  for (const path of ["/", "/about", "/sitemap.xml", "/livewire/livewire.js?id=1", "/%2e%2e/x.y"])
+    expect(await get(`${address}${path}`, container)).toEqual(page);
+  expect((await get(`${address}/robots.txt`, container)).text).toBe("User-agent: *\n");
+});
+
+it("an app below the root of a workspace is installed with the packages that it shares", async () => {
+  const { address, container } = await deploy("workspace", "apps/web");
+  expect(await get(address, container)).toEqual({
+    status: 200,
+    text: "hello from a workspace, built as hello from a workspace",
+  });
+  expect(docker("exec", container, "pwd").trim()).toBe("/app/apps/web");
+});
+
+it("files as they are are served with or without .html, and with their own page for what is not there", async () => {
+  const { address, container } = await deploy("static");
+  expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from files</p>\n" });
+  for (const path of ["/about", "/about.html"])
+    expect((await get(`${address}${path}`, container)).text).toBe("<p>about files</p>\n");
+  expect(await get(`${address}/other`, container)).toEqual({ status: 404, text: "<p>no such file</p>\n" });
+});
 
 it("a site that a framework builds is served from its output folder, each route by its one page", async () => {
   const { address, container } = await deploy("site");

@@ -15,6 +15,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { newestCommit } from "../../agent/build/fetch-source.ts";
 import { obtainSource, type Wanted } from "../../agent/build/obtain-source.ts";
 import { moduleAddress, sharesToken } from "../../agent/build/source-address.ts";
 import { placeSubmodule } from "../../agent/build/submodules.ts";
@@ -107,13 +108,14 @@ async function obtain(
   name: string,
   wanted: Partial<Wanted> = {},
   limits?: { files: number; megabytes: number },
+  hosts: string[] = [],
 ) {
   const folder = join(mkdtempSync(join(root, "work-")), "source");
   const lines: string[] = [];
   const source = { address: `${hostOf(server)}/${name}`, branch: null, token: null, ...wanted };
   const settings = {
     buildCaFile: null,
-    insecureGitHosts: [hostOf(server), hostOf(other), redirectingHost()],
+    insecureGitHosts: [hostOf(server), hostOf(other), redirectingHost(), ...hosts],
     drainSeconds: 1,
     drainMaxSeconds: 1,
   };
@@ -136,6 +138,47 @@ const lfs = { lfs: true };
 it("a repository is refused for what Git says of it, not for its name", async () => {
   const name = `${redirectingHost()}/owner/401-404-not-found.git`;
   await expect(obtain("x", { address: name })).rejects.toThrow(/redirects/);
+});
+
+it("a repository is found where its host, as GitLab, knows it by its address with .git only", async () => {
+  const name = unique("named");
+  const pushed = commit(name, { files: { "a.txt": "hello" } });
+  const strict = http.createServer((request, response) => {
+    const url = request.url ?? "";
+    if (!url.includes(".git/"))
+      return response.writeHead(301, { Location: url.replace("/info/", ".git/info/") }).end();
+    const { method, headers } = request;
+    const options = { port: server.port, path: url, method, headers };
+    return request.pipe(
+      http.request(options, (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(response);
+      }),
+    );
+  });
+  await new Promise<void>((resolve) => strict.listen(0, "127.0.0.1", resolve));
+  try {
+    const host = `127.0.0.1:${(strict.address() as AddressInfo).port}`;
+    const address = `${host}/${name}`;
+    expect((await obtain(name, { address }, undefined, [host])).read("a.txt")).toBe("hello");
+    const settings = { buildCaFile: null, insecureGitHosts: [host], drainSeconds: 1, drainMaxSeconds: 1 };
+    const source = { address, branch: null, token: null };
+    const signal = new AbortController().signal;
+    expect(await newestCommit({ settings, workDirectory: root }, source, { signal })).toBe(pushed);
+  } finally {
+    strict.close();
+  }
+});
+
+it.each([
+  ["a token", "t0ken", "x-access-token:t0ken"],
+  ["one with the name that its host wants", "x-token-auth:t0ken", "x-token-auth:t0ken"],
+])("a repository is asked for with %s", async (_, token, login) => {
+  const name = unique("private");
+  commit(name, { files: { "a.txt": "hello" } });
+  await obtain(name, { token });
+  const expected = `Basic ${Buffer.from(login).toString("base64")}`;
+  expect(server.requests.map(({ authorization }) => authorization)).toContain(expected);
 });
 
 it("a repository of a few kilobytes that stands for a billion files is refused before one of them is written", async () => {

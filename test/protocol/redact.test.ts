@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { gitSecrets } from "../../protocol/git-token.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
 import { computedMs } from "../support/computed.ts";
 
@@ -50,6 +51,12 @@ it("finds a secret in base64 wherever it stands in a longer text", () => {
     expect(masked).toContain("•••");
     expect(Buffer.from(masked.slice(21).replace(/•+/, ""), "base64").toString()).not.toContain("hunter2");
   }
+});
+
+it("masks a Git token with the name that its host wants, and without", () => {
+  const redact = redactor(gitSecrets("x-token-auth:t0ken-value"));
+  expect(redact("as t0ken-value or x-token-auth:t0ken-value")).toBe("as ••• or •••");
+  expect(gitSecrets("t0ken-value")).toEqual(["t0ken-value"]);
 });
 
 it("knows a value of any length in each of its forms, and masks all of it", () => {

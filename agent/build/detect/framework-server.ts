@@ -1,15 +1,19 @@
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 
 /** What a framework's build makes where it makes a server: templates often name no script that starts it. */
-const servers = [
+const servers: { dependency: string; startCommand?: string; script?: RegExp }[] = [
   { dependency: "@astrojs/node", startCommand: "HOST=0.0.0.0 node dist/server/entry.mjs" },
   { dependency: "@sveltejs/adapter-node", startCommand: "node build" },
   { dependency: "nuxt", startCommand: "node .output/server/index.mjs" },
   { dependency: "next", startCommand: "node_modules/.bin/next start" },
+  // Its path has the app's name.
+  { dependency: "@angular/ssr", script: /^serve:ssr\b/ },
 ];
 
 export function frameworkServer(manifest: PackageJson): string | null {
   const build = scriptOf(manifest, "build");
   if (build === null || /\bnuxt(?:i)? generate\b/.test(build)) return null;
-  return servers.find(({ dependency }) => dependsOn(manifest, dependency))?.startCommand ?? null;
+  const { startCommand, script } = servers.find(({ dependency }) => dependsOn(manifest, dependency)) ?? {};
+  const name = script && Object.keys(manifest.scripts ?? {}).find((one) => script.test(one));
+  return startCommand ?? (name === undefined ? null : scriptOf(manifest, name));
 }

@@ -8,11 +8,17 @@ export type GoPlan = {
   vendored: boolean;
   /** Modules are downloaded before the source is copied. */
   downloads: boolean;
+  /** A module is made of C, too. */
+  needsC: boolean;
   /** The package that is built, such as ./cmd/web; null when buildCommand builds. */
   main: string | null;
   buildCommand: string | null;
   startCommand: string;
 };
+
+/** Programs with these are built without C, and fail when they start. */
+const madeOfC =
+  /github\.com\/(?:mattn\/go-sqlite3|confluentinc\/confluent-kafka-go|marcboeker\/go-duckdb|duckdb\/duckdb-go|chai2010\/webp|kolesa-team\/go-webp)\b/;
 
 /** The program that a plan without a buildCommand builds. */
 export const goProgram = "/usr/local/bin/app";
@@ -32,6 +38,7 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
     manifests: present(sources, ["go.mod", "go.sum"]),
     vendored,
     downloads: !vendored && !local && sources.files.has("go.sum"),
+    needsC: madeOfC.test(textOf(sources, "go.mod")),
     main: buildCommand === null ? mainPackage(sources) : null,
     buildCommand,
     startCommand: given ?? goProgram,
@@ -40,15 +47,17 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
 
 function mainPackage(sources: Sources): string {
   const mains = [...sources.texts]
-    .filter(([file, text]) => /^(?:cmd\/[\w.-]+\/)?[\w.-]+\.go$/.test(file) && isMain(file, text))
+    .filter(([file, text]) => file.endsWith(".go") && isMain(file, text))
     .map(([file]) => `./${file.slice(0, file.lastIndexOf("/") + 1)}`.replace(/(.)\/$/, "$1"));
-  const packages = [...new Set(mains)];
-  if (packages.includes(".")) return "./";
+  const all = [...new Set(mains)];
+  if (all.includes(".")) return "./";
+  const commands = all.filter((one) => /^\.\/cmd\b/.test(one));
+  const packages = commands.length > 0 ? commands : all;
   if (packages.length === 1 && packages[0] !== undefined) return packages[0];
   throw new JobError(
     packages.length === 0
-      ? "Found go.mod, but no program: put package main into the root or into a folder of cmd/, or set buildCommand and startCommand."
-      : "cmd/ holds more than one program: set buildCommand to build one of them, and startCommand to start it.",
+      ? "Found go.mod, but no program: put package main into the root, into a folder of cmd/ or into another's main.go, or set buildCommand and startCommand."
+      : `Found more than one program (${packages.slice(0, 5).join(", ")}): set buildCommand to build one of them, such as go build -o app ${packages[0]}, and startCommand to start it, such as ./app.`,
   );
 }
 

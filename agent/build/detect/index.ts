@@ -2,6 +2,7 @@ import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { detectGo, type GoPlan } from "./go.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";
+import { notFound } from "./not-found.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
 import { detectPhp, type PhpPlan } from "./php.ts";
 import { detectPython, type PythonPlan } from "./python.ts";
@@ -14,19 +15,16 @@ type Backend = GoPlan | PythonPlan | RubyPlan | PhpPlan;
 export type BackendPlan = Backend & { assets: NodeBuild | null };
 export type Plan = NodePlan | SitePlan | StaticPlan | BackendPlan;
 
-const nothingFound =
-  "Found neither a Dockerfile, nor a package.json, nor the files of a Python, Go, PHP or Ruby app, nor an index.html: add one of them, or set rootDir to the folder that holds it.";
-
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
   const manifest = readPackageJson(sources);
   if (manifest !== null && isServer(manifest) && !isStaticExport(sources, manifest))
     return detectNode(sources, manifest, overrides);
-  const backend = detectBackend(sources, manifest, overrides);
+  const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null) return detectFrontend(sources, manifest, overrides);
   if (sources.files.has("index.html")) return { kind: "static" };
-  throw new JobError(nothingFound);
+  throw notFound(sources);
 }
 
 const isServer = (manifest: PackageJson): boolean =>

@@ -1,7 +1,14 @@
 import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { nodeMajor } from "./node-version.ts";
-import { dependsOn, needsDevelopment, scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import {
+  dependsOn,
+  needsDevelopment,
+  readPackageJson,
+  scriptOf,
+  startScript,
+  type PackageJson,
+} from "./package-json.ts";
 import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
@@ -10,6 +17,8 @@ export type PackageManager = "npm" | "pnpm" | "yarn" | "berry";
 /** How the dependencies are installed and the build script is run. */
 export type NodeBuild = {
   major: number;
+  /** Where the app lies in the workspace that is installed; null at its root. */
+  folder: string | null;
   packageManager: PackageManager;
   /** The release of the package manager that understands the lock file, where package.json names none. */
   release: string | null;
@@ -20,8 +29,12 @@ export type NodeBuild = {
   /** Dependencies are loaded from Yarn's cache, without node_modules. */
   plugAndPlay: boolean;
   locked: boolean;
+  /** Bun's, which no other package manager reads; null where another's is there. */
+  bunLock: string | null;
   hasDependencies: boolean;
   hasDevDependencies: boolean;
+  /** Packages of the repository are installed together. */
+  isWorkspace: boolean;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
   buildCommand: string | null;
@@ -50,21 +63,27 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     entryCommand(sources, manifest);
   if (startCommand === null)
     throw new JobError(
-      'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.',
+      build.bunLock === null
+        ? 'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.'
+        : `Found ${build.bunLock}, and nothing that Node could start; Bun is not installed: add a "start" script that runs Node, or a Dockerfile.`,
     );
   return {
     kind: "node",
     ...build,
     startCommand,
-    startsByDevelopment: needsDevelopment(manifest, startCommand),
+    startsByDevelopment: needsDevelopment(manifest, startCommand) || readsTypeScript(sources, manifest),
   };
 }
+
+/** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
+const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
+  dependsOn(manifest, "next") && present(sources, ["next.config.ts", "next.config.mts"]).length > 0;
 
 /** Where `start` is for development, as in Nest's template, `start:prod` is what starts the app. */
 function scriptCommand(manifest: PackageJson, program: string): string | null {
   const script = startScript(manifest);
   if (script === null) return null;
-  if (/^\s*(?:bun|bunx|deno)\s/.test(script))
+  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*(?:bun|bunx|deno)\s/.test(script))
     throw new JobError(
       'The "start" script runs Bun or Deno, which is not installed: let it run Node, or add a Dockerfile.',
     );
@@ -72,28 +91,51 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
 
+export const isLocked = (sources: Sources): boolean =>
+  present(sources, Object.values(lockFiles).flat()).length > 0;
+
 export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
-  const packageManager = packageManagerOf(sources, manifest);
-  const locks = present(sources, lockFiles[packageManager]);
-  const script = scriptOf(manifest, "build") === null ? null : `${programOf(packageManager)} run build`;
+  const { root, folder } = sources.workspace ?? { root: sources, folder: null };
+  const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
+  const packageManager = packageManagerOf(root, installed);
+  const locks = present(root, lockFiles[packageManager]);
+  const isWorkspace = isFilled(installed.workspaces) || root.files.has("pnpm-workspace.yaml");
   return {
-    major: nodeMajor(sources, manifest.engines?.node),
+    major: nodeMajor(
+      { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
+      manifest.engines?.node ?? installed.engines?.node,
+    ),
+    folder,
     packageManager,
-    release: typeof manifest.packageManager === "string" ? null : releaseOf(sources, packageManager),
+    release: typeof installed.packageManager === "string" ? null : releaseOf(root, packageManager),
     manifests: [
       "package.json",
       ...locks,
-      ...present(sources, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml"]),
+      ...present(root, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml"]),
     ],
-    needsSource: installNeedsSource(sources, manifest),
-    plugAndPlay: packageManager === "berry" && usesPlugAndPlay(sources),
+    needsSource: isWorkspace || installNeedsSource(root, installed),
+    plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
-    hasDependencies:
-      isFilled(manifest.dependencies) || isFilled(manifest.devDependencies) || isFilled(manifest.workspaces),
-    hasDevDependencies: isFilled(manifest.devDependencies),
-    libraries: usesPrisma(sources, manifest) ? ["openssl"] : [],
-    buildCommand: overrides.buildCommand ?? script,
+    bunLock: locks.length > 0 ? null : (present(root, ["bun.lock", "bun.lockb"])[0] ?? null),
+    hasDependencies: isWorkspace || isFilled(manifest.dependencies) || isFilled(manifest.devDependencies),
+    hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
+    isWorkspace,
+    libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
+    buildCommand: overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
   };
+}
+
+/** Turborepo also builds the packages that an app needs, as the folder it is run in says. */
+function buildScript(
+  { workspace }: Sources,
+  manifest: PackageJson,
+  packageManager: PackageManager,
+  installed: PackageJson,
+): string | null {
+  if (scriptOf(manifest, "build") === null) return null;
+  return workspace?.root.files.has("turbo.json") && dependsOn(installed, "turbo")
+    ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
+    : `${programOf(packageManager)} run build`;
 }
 
 export const programOf = (manager: PackageManager): "npm" | "pnpm" | "yarn" =>
@@ -138,8 +180,7 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
     Object.values(list ?? {}),
   );
   return (
-    isFilled(manifest.workspaces) ||
-    present(sources, ["pnpm-workspace.yaml", ".yarn/", "patches/"]).length > 0 ||
+    present(sources, [".yarn/", "patches/"]).length > 0 ||
     installScripts.some((name) => scriptOf(manifest, name) !== null) ||
     wanted.some(
       (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),

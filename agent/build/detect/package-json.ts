@@ -33,12 +33,14 @@ export function scriptOf(manifest: PackageJson, name: string): string | null {
 }
 
 const devServer =
-  /^(?:npx |cross-env \S+ )?(?:react-scripts start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|webpack(?:-dev-server| serve)|next dev|nuxt dev)(?![\w-])/;
+  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|webpack(?:-dev-server| serve)|next dev|nuxt dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
 
 /** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
 export function startScript(manifest: PackageJson): string | null {
   const script = scriptOf(manifest, "start");
-  return script === null || devServer.test(script.trim()) ? null : script;
+  const other = /^\s*(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)\s*$/.exec(script ?? "")?.[1];
+  const runs = (other === undefined ? null : scriptOf(manifest, other)) ?? script;
+  return runs === null || devServer.test(runs.trim()) ? null : script;
 }
 
 const mostScripts = 20;

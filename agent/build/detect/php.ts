@@ -9,9 +9,13 @@ export type PhpPlan = {
   /** What Composer is asked for: the packages that composer.json requires, or its autoloader only. */
   composer: "install" | "autoload" | null;
   locked: boolean;
-  /** Extensions that composer.json requires and the image lacks, and what they are compiled with. */
+  /** Extensions that are compiled, as the image lacks them, and what they are compiled with. */
   extensions: string[];
   extensionPackages: string[];
+  /** Those that are required and cannot be had. */
+  lacking: string[];
+  /** Symfony is told here that it is in production: the .env of its template says it is not. */
+  symfony: boolean;
   /** The folder that is served, seen from the app's. */
   documentRoot: "public" | ".";
   buildCommand: string | null;
@@ -39,6 +43,17 @@ const extensionPackages: Record<string, string[]> = {
   zip: ["libzip-dev"],
 };
 
+/** Of the databases that a host has. Frameworks require none of them, as they can do with any. */
+const drivers = ["mysqli", "pdo_mysql", "pdo_pgsql"];
+const inImage = new Set(
+  "ctype curl date dom fileinfo filter ftp hash iconv json libxml mbstring mysqlnd opcache openssl pcre pdo pdo_sqlite phar posix random readline reflection session simplexml sodium spl sqlite3 standard tokenizer xml xmlreader xmlwriter zend-opcache zlib".split(
+    " ",
+  ),
+);
+
+/** Sends to the page what has a dot in its name and is no file, such as /sitemap.xml: PHP's server answers 404 to that. */
+export const phpRouter = "/usr/local/etc/app/router.php";
+
 export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | null {
   const { files } = sources;
   const pages = ["public/index.php", "index.php"].filter((file) => files.has(file));
@@ -51,18 +66,40 @@ export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | nul
   const documentRoot = pages[0] === "public/index.php" ? "public" : ".";
   const { require, autoload, config } = readComposerJson(textOf(sources, "composer.json"));
   const required = Object.keys(require ?? {});
-  const extensions = Object.keys(extensionPackages).filter((name) => required.includes(`ext-${name}`));
+  const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
+  const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
   return {
     kind: "php",
     version: versionOf(config?.platform?.php) ?? versionOf(require?.php),
     composer: required.some(isPackage) ? "install" : autoload === undefined ? null : "autoload",
     extensions,
     extensionPackages: [...new Set(extensions.flatMap((name) => extensionPackages[name] ?? []))],
+    lacking: extensionsOf(required).filter(
+      (name) => !inImage.has(name) && !Object.hasOwn(extensionPackages, name),
+    ),
+    symfony: required.includes("symfony/framework-bundle"),
     locked: files.has("composer.lock"),
     documentRoot,
-    buildCommand: overrides.buildCommand,
-    startCommand: given ?? `php -S 0.0.0.0:$PORT -t ${documentRoot}`,
+    buildCommand:
+      overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),
+    startCommand: given ?? `php -S 0.0.0.0:$PORT -t ${documentRoot} ${phpRouter}`,
   };
+}
+
+const compileAssetMap = "php bin/console importmap:install && php bin/console asset-map:compile";
+
+const extensionsOf = (required: readonly string[]): string[] =>
+  required.flatMap((name) => /^ext-([\w-]{1,40})$/.exec(name)?.[1]?.toLowerCase() ?? []);
+
+/** What the packages require that are installed. */
+function lockedRequirements(sources: Sources): string[] {
+  try {
+    const { packages } = JSON.parse(textOf(sources, "composer.lock")) as { packages: { require?: object }[] };
+    return packages.flatMap(({ require }) => Object.keys(require ?? {}));
+  } catch {
+    // None, or longer than what is read of a file: Composer says what is wrong with it.
+    return [];
+  }
 }
 
 /** The last of several that are allowed. */

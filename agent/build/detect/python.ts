@@ -22,7 +22,9 @@ export type PythonPlan = {
   sourceFolder: boolean;
   packages: SystemPackages;
   buildCommand: string | null;
-  startCommand: string;
+  /** null: the build makes a folder of files, which is served. */
+  startCommand: string | null;
+  output: string;
 };
 
 const manifests: Record<PythonInstaller, string[]> = {
@@ -34,15 +36,18 @@ const manifests: Record<PythonInstaller, string[]> = {
 };
 const signs = [...Object.values(manifests).flat(), "manage.py"];
 const entries = ["main.py", "app.py", "server.py"];
+/** Not the newest: packages have no wheels for that one at first, and what compiles them is not in the image. */
+export const defaultPython = "3.13";
 
 export function detectPython(sources: Sources, overrides: Overrides): PythonPlan | null {
   const { files } = sources;
   const alone = !files.has("package.json") && !files.has("index.html");
   if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
   const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources);
-  if (startCommand === null)
+  const mkdocs = startCommand === null && files.has("mkdocs.yml");
+  if (startCommand === null && !mkdocs)
     throw new JobError(
-      "Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py. Add one, or set startCommand.",
+      "Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py, and no mkdocs.yml. Add one, or set startCommand.",
     );
   const installer = installerOf(sources);
   return {
@@ -50,14 +55,15 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
     version: versionOf(sources, installer),
     installer,
     manifests: installer === null ? [] : present(sources, manifests[installer]),
-    needsSource: installer === "pip" && readsOtherFiles(textOf(sources, "requirements.txt")),
+    needsSource: installer === "pip" ? readsOtherFiles(textOf(sources, "requirements.txt")) : hasOwn(sources),
     isPackage:
       (installer === "uv" || installer === "pyproject") &&
       /^\[build-system\]/m.test(textOf(sources, "pyproject.toml")),
     sourceFolder: files.has("src/"),
     packages: systemPackages(sources),
-    buildCommand: overrides.buildCommand ?? collectStatic(sources),
+    buildCommand: overrides.buildCommand ?? (mkdocs ? "mkdocs build" : collectStatic(sources)),
     startCommand,
+    output: "site",
   };
 }
 
@@ -79,7 +85,14 @@ function versionOf(sources: Sources, installer: PythonInstaller | null): string 
   const range = /^(?:requires-python|python)[ \t]*=[ \t]*["']([^"'\n]{1,100})["']/m.exec(
     textOf(sources, "pyproject.toml"),
   )?.[1];
-  return demanded ?? named ?? pipfile ?? (range === undefined ? null : newestMinor(range));
+  const least = /(?:>=|\^|~=?)[ \t]*3\.(\d{1,2})/.exec(range ?? "")?.[1];
+  return (
+    demanded ??
+    named ??
+    pipfile ??
+    (range === undefined ? null : newestMinor(range)) ??
+    (Number(least) > Number(defaultPython.slice(2)) ? `3.${least}` : null)
+  );
 }
 
 const otherFile =
@@ -90,6 +103,12 @@ const mostOfLine = 1000;
 /** Lines that name a file or a folder of the repository. */
 const readsOtherFiles = (requirements: string): boolean =>
   requirements.split("\n").some((line) => otherFile.test(line.trimStart().slice(0, mostOfLine)));
+
+/** Dependencies that are folders of the repository. */
+const hasOwn = (sources: Sources): boolean =>
+  ["pyproject.toml", "Pipfile"].some((file) =>
+    /\b(?:path|workspace|file)[ \t]*=[ \t]*(?:["']|true)/.test(textOf(sources, file)),
+  );
 
 /** Whether the manifests name a package as a direct dependency. */
 function dependsOn(sources: Sources, name: string): boolean {
@@ -114,30 +133,51 @@ function systemPackages(sources: Sources): SystemPackages {
   };
 }
 
-const collectStatic = (sources: Sources): string | null =>
-  sources.files.has("manage.py") && dependsOn(sources, "whitenoise")
-    ? "python manage.py collectstatic --noinput"
+/** Django's, at the root or in the folder that `startproject` makes. */
+const manageOf = ({ files }: Sources): string | undefined =>
+  files.has("manage.py") ? "manage.py" : [...files].find((file) => /^\w+\/manage\.py$/.test(file));
+
+function collectStatic(sources: Sources): string | null {
+  const manage = manageOf(sources);
+  return manage !== undefined && dependsOn(sources, "whitenoise")
+    ? `python ${manage} collectstatic --noinput`
     : null;
+}
+
+const asgiApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m;
+const madeApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?create_app\(/m;
 
 function startOf(sources: Sources): string | null {
-  if (sources.files.has("manage.py")) return startDjango(sources);
-  const asgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m);
+  const manage = manageOf(sources);
+  if (manage !== undefined) return startDjango(sources, manage);
+  const asgi =
+    findApp(sources, asgiApp) ?? (dependsOn(sources, "fastapi") ? findApp(sources, madeApp) : null);
   if (asgi !== null) return startAsgi(sources, asgi);
   const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
   if (wsgi !== null) return startFlask(sources, wsgi, wsgi);
   const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
   if (factory !== null) return startFlask(sources, factory, `'${factory}()'`);
-  const entry = present(sources, entries)[0];
-  return entry === undefined ? null : `python ${entry}`;
+  const entry = present(sources, ["streamlit_app.py", ...entries])[0];
+  if (entry === undefined) return null;
+  if (dependsOn(sources, "streamlit"))
+    return `streamlit run ${entry} --server.address 0.0.0.0 --server.port $PORT --server.headless true`;
+  // Gradio listens where its variables say, for this machine only by itself.
+  return dependsOn(sources, "gradio")
+    ? `env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python ${entry}`
+    : `python ${entry}`;
 }
 
-function startDjango(sources: Sources): string {
-  const settings = /DJANGO_SETTINGS_MODULE["']\s*,\s*["'](\w+)/.exec(textOf(sources, "manage.py"))?.[1];
-  const found = [...sources.files].map((file) => /^(\w+)\/wsgi\.py$/.exec(file)?.[1]).find(Boolean);
-  const project = settings !== undefined && sources.files.has(`${settings}/wsgi.py`) ? settings : found;
+function startDjango(sources: Sources, manage: string): string {
+  const folder = manage.replace(/manage\.py$/, "");
+  const isHere = (project: string | undefined): project is string =>
+    project !== undefined && sources.files.has(`${folder}${project}/wsgi.py`);
+  const settings = /DJANGO_SETTINGS_MODULE["']\s*,\s*["'](\w+)/.exec(textOf(sources, manage))?.[1];
+  const others = [...sources.files].map((file) => /(\w+)\/wsgi\.py$/.exec(file)?.[1]);
+  const project = [settings, ...others].find(isHere);
+  const below = folder === "" ? "" : `--chdir ${folder.replace("/", "")} `;
   return project !== undefined && dependsOn(sources, "gunicorn")
-    ? `gunicorn ${project}.wsgi --bind 0.0.0.0:$PORT`
-    : "python manage.py runserver 0.0.0.0:$PORT";
+    ? `gunicorn ${below}${project}.wsgi --bind 0.0.0.0:$PORT`
+    : `python ${manage} runserver 0.0.0.0:$PORT`;
 }
 
 /** FastAPI's own extras bring Uvicorn along. */
@@ -156,10 +196,12 @@ const startFlask = (sources: Sources, app: string, callable: string): string =>
     ? `gunicorn ${callable} --bind 0.0.0.0:$PORT`
     : `flask --app ${app} run --host 0.0.0.0 --port $PORT`;
 
+const pythonModule = /^(?:src\/)?(?:\w+\/)?\w+\.py$/;
+
 /** `module:name` of what a pattern finds, in the usual files first. */
 function findApp(sources: Sources, pattern: RegExp): string | null {
   const usual = ["main.py", "app.py", "app/main.py", "wsgi.py", "asgi.py", "server.py"];
-  const modules = [...sources.texts.keys()].filter((file) => /^(?:\w+\/)?\w+\.py$/.test(file)).sort();
+  const modules = [...sources.texts.keys()].filter((file) => pythonModule.test(file)).sort();
   for (const file of [...present(sources, usual), ...modules]) {
     const name = pattern.exec(textOf(sources, file))?.[1];
     if (name !== undefined) return `${moduleOf(file)}:${name}`;

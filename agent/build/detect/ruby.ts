@@ -19,7 +19,9 @@ export type RubyPlan = {
   rails: boolean;
   packages: SystemPackages;
   buildCommand: string | null;
-  startCommand: string;
+  /** null: the build makes a folder of files, which is served. */
+  startCommand: string | null;
+  output: string;
 };
 
 export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | null {
@@ -27,9 +29,10 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
   const gemfile = textOf(sources, "Gemfile");
   const rails = sources.files.has("bin/rails");
   const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails);
-  if (startCommand === null)
+  const jekyll = startCommand === null && (uses(sources, "jekyll") || uses(sources, "github-pages"));
+  if (startCommand === null && !jekyll)
     throw new JobError(
-      "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra. Add one, or set startCommand.",
+      "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra, and no Jekyll. Add one, or set startCommand.",
     );
   return {
     kind: "ruby",
@@ -41,10 +44,13 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
     rails,
     packages: systemPackages(sources),
-    buildCommand: overrides.buildCommand ?? (rails ? precompile(sources) : null),
+    buildCommand: overrides.buildCommand ?? (jekyll ? buildJekyll : rails ? precompile(sources) : null),
     startCommand,
+    output: "_site",
   };
 }
+
+const buildJekyll = "JEKYLL_ENV=production bundle exec jekyll build";
 
 function startOf(sources: Sources, rails: boolean): string | null {
   // A container that is started again still has the file, and a process of that number.

@@ -2,7 +2,13 @@
  * What detection looks at: paths below the root of the app, folders with a slash at the end, and the text of the files
  * that say how it is built. Written by strangers.
  */
-export type Sources = { files: ReadonlySet<string>; texts: ReadonlyMap<string, string> };
+export type Sources = {
+  files: ReadonlySet<string>;
+  texts: ReadonlyMap<string, string>;
+  workspace?: Workspace | null;
+};
+/** What an app below the root of a repository is installed by, and its own folder there. */
+export type Workspace = { root: Sources; folder: string };
 export type Overrides = { buildCommand: string | null; startCommand: string | null };
 
 export const textOf = ({ texts }: Sources, name: string): string => texts.get(name) ?? "";

@@ -1,3 +1,4 @@
+import { JobError } from "../../host.ts";
 import { nodeBuild, type NodeBuild } from "./node.ts";
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 import { present, textOf, type Overrides, type Sources } from "./sources.ts";
@@ -50,6 +51,7 @@ const frameworks: Framework[] = [
   },
   { dependency: "nuxt", outputs: [".output/public", "dist"] },
   { dependency: "@sveltejs/kit", outputs: ["build"] },
+  { dependency: "@react-router/dev", outputs: ["build/client"], singlePage: noErrorPage },
   { dependency: "hexo", outputs: ["public"] },
   {
     dependency: "@angular/core",
@@ -81,15 +83,29 @@ const frameworkOf = (manifest: PackageJson): Framework | undefined =>
 
 export const hasFramework = (manifest: PackageJson): boolean => frameworkOf(manifest) !== undefined;
 
-/** Next.js writes files instead of being a server. */
-export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean =>
-  dependsOn(manifest, "next") &&
-  config("next").some((file) => /^[^/\n]*\boutput:\s*["'`]export["'`]/m.test(textOf(sources, file)));
+const exports = [
+  { dependency: "next", configs: config("next"), setting: /^[^/\n]*\boutput:\s*["'`]export["'`]/m },
+  { dependency: "@react-router/dev", configs: config("react-router"), setting: /^[^/\n]*\bssr:\s*false\b/m },
+];
 
-/** A site that a build script makes, or null when there is none. */
+/** A framework writes files instead of being a server. */
+export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean =>
+  exports.some(
+    ({ dependency, configs, setting }) =>
+      dependsOn(manifest, dependency) && configs.some((file) => setting.test(textOf(sources, file))),
+  );
+
+/** A site that a build script makes, or null when there is none. @throws JobError when its build would make none */
 export function detectSite(sources: Sources, manifest: PackageJson, overrides: Overrides): SitePlan | null {
   const build = nodeBuild(sources, manifest, overrides);
-  if (build.buildCommand === null) return null;
+  if (build.buildCommand === null) {
+    if (!hasFramework(manifest)) return null;
+    throw new JobError('package.json has no "build" script: add one, or set buildCommand.');
+  }
+  if (dependsOn(manifest, "@sveltejs/adapter-auto"))
+    throw new JobError(
+      "SvelteKit's adapter-auto makes nothing that can be served here: use @sveltejs/adapter-node, or @sveltejs/adapter-static for files only.",
+    );
   const framework = frameworkOf(manifest) ?? unknown;
   return {
     kind: "site",

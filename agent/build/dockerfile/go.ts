@@ -6,7 +6,7 @@ import {
   cache,
   copySource,
   installAndCopy,
-  runs,
+  installStep,
   starts,
   type BaseImages,
   type BuildVariables,
@@ -19,13 +19,13 @@ export function goDockerfile(
 ): string[] {
   const modules = cache(variables, "go-modules", "/go/pkg/mod");
   const caches = [modules, cache(variables, "go-build", "/root/.cache/go-build")];
-  const download = plan.downloads ? [runs("go mod download", [modules])] : [];
+  const download = plan.downloads ? installStep("go mod download", variables, [modules]) : [];
   const compile = `go build -trimpath -ldflags='-s -w' -o ${goProgram} ${plan.main}`;
   return [
     `FROM ${images.go} AS build`,
     "WORKDIR /app",
     // The image allows its own toolchain only, and may be older than what go.mod asks for.
-    `ENV GOTOOLCHAIN=auto CGO_ENABLED=0${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
+    `ENV GOTOOLCHAIN=auto CGO_ENABLED=${plan.needsC ? 1 : 0}${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
     ...installAndCopy({ ...plan, needsSource: false }, download, copySource(plan)),
     ...buildStep(plan.buildCommand ?? compile, variables, caches),
     `FROM ${images.debian}`,

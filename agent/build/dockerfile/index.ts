@@ -14,9 +14,22 @@ export function generateDockerfile(
   images: BaseImages = baseImages,
   notes: readonly string[] = [],
 ): string {
-  const assets = "assets" in plan && plan.assets !== null ? assetsStage(plan.assets, variables, images) : [];
+  const assets =
+    "assets" in plan && plan.assets !== null && plan.kind !== "php"
+      ? assetsStage(plan.assets, variables, images)
+      : [];
   const lines = [...notes.map((note) => `# ${note}`), ...assets, ...stages(plan, variables, images)];
-  return [...lines, ""].join("\n");
+  return [...withoutRepeated(lines), ""].join("\n");
+}
+
+/** Each stage declares an argument once. */
+function withoutRepeated(lines: readonly string[]): string[] {
+  const declared = new Set<string>();
+  return lines.filter((line) => {
+    if (line.startsWith("FROM ")) declared.clear();
+    if (!line.startsWith("ARG ")) return true;
+    return !declared.has(line) && declared.add(line);
+  });
 }
 
 function stages(plan: Plan, variables: BuildVariables, images: BaseImages): string[] {

@@ -5,7 +5,7 @@ import { startLine } from "../start-line.ts";
 export const baseImages = {
   node: "node:24-bookworm-slim",
   caddy: "caddy:2",
-  python: "python:3-slim-bookworm",
+  python: "python:3.13-slim-bookworm",
   go: "golang:1-bookworm",
   debian: "debian:bookworm-slim",
   php: "php:8-cli",
@@ -55,6 +55,23 @@ export function buildStep(
   const exports = secret.map((name) => `export ${name}="$(cat /run/secrets/env_${name})"; `).join("");
   return [...plain.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
 }
+
+/**
+ * An install, with the build variables: a token of a private registry is one, and scripts of packages read others. Not with
+ * NODE_ENV, by which Node's would leave out what builds.
+ */
+export const installStep = (
+  command: string,
+  { plain, secret, cacheId }: BuildVariables,
+  caches: readonly string[],
+): string[] =>
+  buildStep(
+    command,
+    { plain: plain.filter(isOfInstall), secret: secret.filter(isOfInstall), cacheId },
+    caches,
+  );
+
+const isOfInstall = (name: string): boolean => name !== "NODE_ENV";
 
 /** The install before the source is copied, so that it stays cached while the manifests do; after it where it reads more. */
 export function installAndCopy(

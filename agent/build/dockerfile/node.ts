@@ -4,6 +4,7 @@ import {
   cache,
   installAndCopy,
   installDebian,
+  installStep,
   runs,
   sourceFolder,
   starts,
@@ -15,18 +16,23 @@ type Tool = { locked: string; loose: string; prune: string; cache: string; env: 
 const corepackHome = "/opt/corepack";
 const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0`;
 
+/** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
+const berryPrune =
+  "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production || echo 'Scripts of the app itself were not run again.'; fi";
+
+/** `prune` leaves out what is for development, and runs no script, such as husky's, that needs it. */
 const tools: Record<PackageManager, Tool> = {
   npm: {
     locked: "npm ci",
     loose: "npm install",
-    prune: "npm prune --omit=dev",
+    prune: "npm prune --omit=dev --ignore-scripts",
     cache: "/root/.npm",
     env: "NPM_CONFIG_UPDATE_NOTIFIER=false NPM_CONFIG_FUND=false NPM_CONFIG_AUDIT=false",
   },
   pnpm: {
     locked: "pnpm install --frozen-lockfile",
     loose: "pnpm install",
-    prune: "pnpm prune --prod",
+    prune: "NPM_CONFIG_IGNORE_SCRIPTS=true pnpm prune --prod",
     cache: "/root/.local/share/pnpm/store",
     env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false`,
   },
@@ -40,16 +46,19 @@ const tools: Record<PackageManager, Tool> = {
   berry: {
     locked: "yarn install --immutable",
     loose: "yarn install",
-    prune: "yarn workspaces focus --all --production",
+    prune: berryPrune,
     cache: "/root/.yarn/berry/cache",
     env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
   },
 };
+const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
 /** The cache is part of the app. */
 const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
 
 const toolOf = (plan: NodeBuild): Tool => ({
   ...tools[plan.packageManager],
+  // Pruning the root of a workspace empties the other packages.
+  ...(plan.packageManager === "pnpm" && plan.isWorkspace && { prune: pnpmWorkspacePrune }),
   ...(plan.plugAndPlay && { env: plugAndPlay }),
 });
 
@@ -61,32 +70,36 @@ const enableCorepack =
   "case $(node --version) in v1[679].*) npm install --global --force corepack@0.20.0 ;; esac; " +
   "corepack enable || { npm install --global --force corepack && corepack enable; }";
 
+const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
+
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
   plan: NodeBuild,
   stage: string,
   variables: BuildVariables,
   images: BaseImages,
+  copySource = `COPY ${sourceFolder}/ ./`,
 ): string[] {
   const tool = toolOf(plan);
   const usesCorepack = plan.packageManager !== "npm";
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
-  const install = [plan.locked ? tool.locked : tool.loose];
+  const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
   // Without an install, the package manager itself is still to be fetched.
-  const fetch = usesCorepack ? [`${programOf(plan.packageManager)} --version`] : [];
-  const first = plan.hasDependencies ? install : fetch;
+  const fetch = usesCorepack ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
+    ...(plan.bunLock === null
+      ? []
+      : [
+          `# npm installs what package.json allows: it does not read ${plan.bunLock}. For Bun, add a Dockerfile.`,
+        ]),
     `FROM ${images.node} AS ${stage}`,
     ...installDebian(plan.libraries),
     "WORKDIR /app",
     `ENV ${tool.env}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
-    ...installAndCopy(
-      plan,
-      first.map((command) => runs(command, mounts)),
-      `COPY ${sourceFolder}/ ./`,
-    ),
+    ...installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource),
+    ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables),
   ];
 }
@@ -97,7 +110,10 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   return [
     ...nodeBuildStage(plan, "build", variables, images),
     ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment
-      ? [runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)])]
+      ? [
+          ...(plan.folder === null ? [] : ["WORKDIR /app"]),
+          runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)]),
+        ]
       : []),
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
@@ -106,14 +122,19 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
     // Before WORKDIR, which would make the folder root's.
     "COPY --from=build --chown=node:node /app /app",
-    "WORKDIR /app",
+    `WORKDIR ${appFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
   ];
 }
 
 /** Assets for an app of another language: what only Node needs stays behind. */
-export const assetsStage = (plan: NodeBuild, variables: BuildVariables, images: BaseImages): string[] => [
-  ...nodeBuildStage(plan, "assets", variables, images),
+export const assetsStage = (
+  plan: NodeBuild,
+  variables: BuildVariables,
+  images: BaseImages,
+  copySource?: string,
+): string[] => [
+  ...nodeBuildStage(plan, "assets", variables, images, copySource),
   runs("rm -rf node_modules"),
 ];

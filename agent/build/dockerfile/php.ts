@@ -1,5 +1,5 @@
 import type { BackendPlan } from "../detect/index.ts";
-import type { PhpPlan } from "../detect/php.ts";
+import { phpRouter, type PhpPlan } from "../detect/php.ts";
 import {
   appUser,
   buildStep,
@@ -7,17 +7,34 @@ import {
   copyManifests,
   copySource,
   installDebian,
+  installStep,
   runs,
+  sourceFolder,
   starts,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
+import { assetsStage } from "./node.ts";
 
 /** Extensions are those of the image that runs the app, not of Composer's; and its PHP may be older. */
 const otherPlatform = "--ignore-platform-req='ext-*' --ignore-platform-req=php+";
 const install = `composer install --no-dev --no-interaction --no-progress --prefer-dist --no-scripts --no-autoloader ${otherPlatform}`;
 const autoload = `composer dump-autoload --no-dev --optimize ${otherPlatform}`;
 const settings = "/usr/local/etc/app";
+const router = [
+  "<?php",
+  "if ((function () {",
+  '$path = urldecode(parse_url($_SERVER["REQUEST_URI"], PHP_URL_PATH) ?: "/");',
+  '$root = $_SERVER["DOCUMENT_ROOT"];',
+  'return strpos(basename($path), ".") === false || file_exists($root . $path) || !is_file("$root/index.php");',
+  "})()) return false;",
+  '$_SERVER["SCRIPT_NAME"] = $_SERVER["PHP_SELF"] = "/index.php";',
+  '$_SERVER["SCRIPT_FILENAME"] = $_SERVER["DOCUMENT_ROOT"] . "/index.php";',
+  'chdir($_SERVER["DOCUMENT_ROOT"]);',
+  'require $_SERVER["SCRIPT_FILENAME"];',
+];
+const write = (lines: readonly string[], file: string): string =>
+  `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} > ${file}`;
 
 export function phpDockerfile(
   plan: PhpPlan & BackendPlan,
@@ -32,28 +49,34 @@ export function phpDockerfile(
     ...(plan.composer === "install"
       ? [
           ...copyManifests(["composer.json", ...(plan.locked ? ["composer.lock"] : [])]),
-          runs(install, composerCache),
+          ...installStep(install, variables, composerCache),
         ]
       : []),
-    copySource(plan),
+    `COPY ${sourceFolder}/ ./`,
     runs(autoload, composerCache),
   ];
+  const packages = plan.composer === null ? `COPY ${sourceFolder}/ ./` : "COPY --from=packages /app/ ./";
   return [
-    "# PHP's own server serves the app; extensions are those that composer.json requires. For php-fpm or Apache, add a Dockerfile.",
+    "# PHP's own server serves the app. For php-fpm or Apache, or for other extensions, add a Dockerfile.",
+    ...plan.lacking.map((name) => `# composer.json requires ext-${name}, which is not installed here.`),
     ...(plan.composer === null ? [] : composer),
+    // Assets may be made of what Composer installed.
+    ...(plan.assets === null ? [] : assetsStage(plan.assets, variables, images, packages)),
     `FROM ${images.php} AS php`,
     // The image has no php.ini: errors would be shown to visitors, and not logged.
-    runs(`mkdir -p ${settings} && printf '%s\\n' display_errors=0 log_errors=1 > ${settings}/errors.ini`),
-    `ENV PHP_INI_SCAN_DIR=:${settings}`,
+    runs(
+      `mkdir -p ${settings} && ${write(["display_errors=0", "log_errors=1"], `${settings}/errors.ini`)} && ${write(router, phpRouter)}`,
+    ),
+    `ENV PHP_INI_SCAN_DIR=:${settings}${plan.symfony ? " APP_ENV=prod" : ""}`,
     ...installDebian(plan.extensionPackages),
     // By itself, it reads PNG only.
     ...(plan.extensions.includes("gd")
       ? [runs("docker-php-ext-configure gd --with-freetype --with-jpeg --with-webp")]
       : []),
-    ...(plan.extensions.length === 0 ? [] : [runs(`docker-php-ext-install ${plan.extensions.join(" ")}`)]),
+    runs(`docker-php-ext-install ${plan.extensions.join(" ")}`),
     "FROM php AS build",
     "WORKDIR /app",
-    plan.composer === null ? copySource(plan) : "COPY --from=packages /app/ ./",
+    plan.assets === null ? packages : copySource(plan),
     ...buildStep(plan.buildCommand, variables),
     "FROM php",
     "ENV PORT=3000 HOME=/app PHP_CLI_SERVER_WORKERS=4",

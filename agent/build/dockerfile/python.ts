@@ -7,11 +7,13 @@ import {
   copySource,
   installAndCopy,
   installDebian,
+  installStep,
   runs,
   starts,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
+import { servedFiles } from "./static.ts";
 
 const environment = "/opt/venv";
 const tools = "/opt/tools";
@@ -42,10 +44,10 @@ export function pythonDockerfile(
   const { installer } = plan;
   const caches = [cache(variables, "python", "/root/.cache")];
   const ownTool = installer === "uv" || installer === "poetry" || installer === "pipenv";
-  const install = installer === null ? [] : [runs(dependencies[installer](plan), caches)];
+  const install = installer === null ? [] : installStep(dependencies[installer](plan), variables, caches);
   const package_ = plan.isPackage && installer !== null ? itself[installer] : undefined;
   const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
-  return [
+  const build = [
     `FROM ${images.python} AS build`,
     "WORKDIR /app",
     "ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never POETRY_VIRTUALENVS_CREATE=false PIPENV_VERBOSITY=-1",
@@ -54,8 +56,13 @@ export function pythonDockerfile(
     ...(ownTool ? [runs(`python3 -m venv ${tools} && ${tools}/bin/pip install ${installer}`, caches)] : []),
     `ENV ${paths}`,
     ...installAndCopy(plan, install, copySource(plan)),
-    ...(package_ === undefined ? [] : [runs(package_, caches)]),
+    ...(package_ === undefined ? [] : installStep(package_, variables, caches)),
     ...buildStep(plan.buildCommand, variables),
+  ];
+  if (plan.startCommand === null)
+    return [...build, ...servedFiles({ outputs: [plan.output], singlePage: false }, images)];
+  return [
+    ...build,
     `FROM ${images.python}`,
     ...installDebian(plan.packages.run),
     `ENV PORT=3000 HOME=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1${plan.sourceFolder ? " PYTHONPATH=/app/src" : ""} VIRTUAL_ENV=${environment} PATH=${environment}/bin:$PATH`,

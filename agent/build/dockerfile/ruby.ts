@@ -7,11 +7,13 @@ import {
   copySource,
   installAndCopy,
   installDebian,
+  installStep,
   runs,
   starts,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
+import { servedFiles } from "./static.ts";
 
 /** The image's GEM_HOME. */
 const gems = "/usr/local/bundle";
@@ -25,14 +27,19 @@ export function rubyDockerfile(
   const mode = `BUNDLE_WITHOUT=development:test${plan.locked ? " BUNDLE_FROZEN=1" : ""}`;
   const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
   const copy = copySource(plan);
-  return [
+  const build = [
     `FROM ${images.ruby} AS build`,
     "WORKDIR /app",
     `${environment} BUNDLE_GLOBAL_GEM_CACHE=true`,
     ...(plan.hasGems ? installDebian(plan.packages.build) : []),
     runs(`mkdir -p ${gems}`),
-    ...installAndCopy(plan, plan.hasGems ? [runs("bundle install", caches)] : [], copy),
+    ...installAndCopy(plan, plan.hasGems ? installStep("bundle install", variables, caches) : [], copy),
     ...buildStep(plan.buildCommand, variables),
+  ];
+  if (plan.startCommand === null)
+    return [...build, ...servedFiles({ outputs: [plan.output], singlePage: false }, images)];
+  return [
+    ...build,
     `FROM ${images.ruby}`,
     ...installDebian(plan.packages.run),
     `${environment} HOME=/app`,

@@ -4,13 +4,8 @@ import { nodeBuildStage } from "./node.ts";
 
 const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
 
-export const staticDockerfile = (images: BaseImages): string[] => [
-  `FROM ${images.caddy}`,
-  `COPY ${sourceFolder}/ /srv/`,
-  environment,
-  `USER ${appUser}`,
-  starts('caddy file-server --root /srv --listen ":$PORT"'),
-];
+export const staticDockerfile = (images: BaseImages): string[] =>
+  servedFrom(`COPY ${sourceFolder}/ /srv/`, false, images);
 
 /** /about is about.html where that is there; frameworks write their own page for what is not found. */
 const caddyfile = (singlePage: boolean): string[] => [
@@ -31,14 +26,23 @@ const caddyfile = (singlePage: boolean): string[] => [
 
 export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
   ...nodeBuildStage(plan, "build", variables, images),
+  ...servedFiles(plan, images),
+];
+
+/** The files that a stage `build` has made, served. */
+export const servedFiles = (plan: Pick<SitePlan, "outputs" | "singlePage">, images: BaseImages): string[] => [
   runs(takeOutput(plan.outputs)),
+  ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images),
+];
+
+const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): string[] => [
   `FROM ${images.caddy}`,
   runs(
-    `mkdir -p /etc/caddy && printf '%s\\n' ${caddyfile(plan.singlePage)
+    `mkdir -p /etc/caddy && printf '%s\\n' ${caddyfile(singlePage)
       .map((line) => `'${line}'`)
       .join(" ")} > /etc/caddy/Caddyfile`,
   ),
-  "COPY --from=build /output/ /srv/",
+  copy,
   environment,
   `USER ${appUser}`,
   starts("caddy run --config /etc/caddy/Caddyfile --adapter caddyfile"),
@@ -46,6 +50,6 @@ export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images
 
 /** The first of the folders that holds an index.html becomes the site. */
 function takeOutput(outputs: readonly string[]): string {
-  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, or set startCommand.`;
+  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, set rootDir to the folder of the app that does, or set startCommand.`;
   return `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; fi; done; echo '${problem}' >&2; exit 1`;
 }

@@ -1,4 +1,5 @@
 import { desc, eq } from "drizzle-orm";
+import { gitSecrets } from "../../../protocol/git-token.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
@@ -45,7 +46,7 @@ function masksOf(
       .map(({ key, value }) => [value, key]),
   );
   const values = [...sealed].map(([value, key]) => ctx.secrets.open(value, `site_env:${id}:${key}`));
-  if (gitTokenSealed) values.push(ctx.secrets.open(gitTokenSealed, `sites.git_token:${id}`));
+  if (gitTokenSealed) values.push(...gitSecrets(ctx.secrets.open(gitTokenSealed, `sites.git_token:${id}`)));
   if (registryPasswordSealed)
     values.push(ctx.secrets.open(registryPasswordSealed, `sites.registry_password:${id}`));
   return [...new Set(values)];
