@@ -4,14 +4,14 @@ import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
-import { EnvKey, LabelName } from "./sites.ts";
+import { EnvKey, LabelName, regionOfNew } from "./sites.ts";
 
 export const DatabaseCreate = z
   .strictObject({
     name: LabelName,
     type: z.enum(databaseTypes),
     packId: z.string().max(100).optional(),
-    region: z.string().max(50).optional(),
+    region: regionOfNew,
     billingTerm: z.literal([...billingTermsMonths]).default(1),
   })
   .meta({ id: "DatabaseCreate" });

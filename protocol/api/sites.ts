@@ -104,6 +104,10 @@ const sourceSettings = {
 };
 
 const Region = z.string().max(50);
+export const regionOfNew = Region.optional().meta({
+  description:
+    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are.",
+});
 
 const createBase = {
   name: SiteName,
@@ -111,7 +115,7 @@ const createBase = {
   port: Port.default(3000),
   packId: z.string().max(100).optional(),
   billingTerm: z.literal([...billingTermsMonths]).default(1),
-  region: Region.optional(),
+  region: regionOfNew,
 };
 
 export const SiteCreate = z

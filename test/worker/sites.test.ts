@@ -10,11 +10,13 @@ import {
   deployResult,
   fail,
   finish,
+  hostIn,
   pay,
   readyAgent,
   runningSite,
   site,
   siteInput,
+  uniqueName,
 } from "./service.ts";
 
 describe("the main job", () => {
@@ -96,8 +98,56 @@ describe("the main job", () => {
     }
   });
 
+  it("is refused in a region that no host is in, with those there are, and so is a change of its settings", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const elsewhere = () => api(key, "POST", "/sites", siteInput({ region: "mars" }));
+    const refused = (path: string, message: string) => ({
+      status: 400,
+      body: { error: "invalid_request", issues: [{ path, message: expect.stringContaining(message) }] },
+    });
+    await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
+    expect(await elsewhere()).toMatchObject(refused("region", "no host is in a region"));
+    for (const region of ["us", "eu", "eu"]) await hostIn(region);
+    expect(await elsewhere()).toMatchObject(refused("region", "but in eu, us:"));
+    expect(await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: "mars" } })).toMatchObject(
+      refused("settings.region", "but in eu, us:"),
+    );
+    const database = { name: uniqueName("data"), type: "redis", region: "mars" };
+    expect(await api(key, "POST", "/databases", database)).toMatchObject(refused("region", "but in eu, us:"));
+    expect((await api(key, "POST", "/databases", { ...database, region: "us" })).status).toBe(201);
+  });
+
+  it("is refused while a hundred of the account's sites and databases were never paid for", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const copies = (count: number) =>
+      bindings.DB.prepare(`
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+        INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at)
+        SELECT id || i, account_id, name || i, 'PENDING', deploy_type, port, pack_id, billing_term, slug || i, webhook_hash || i,
+          created_at, updated_at FROM sites, n WHERE id = ?1`)
+        .bind(siteId, count)
+        .run();
+    await copies(98);
+    const database = () =>
+      api<{ databaseId: string }>(key, "POST", "/databases", { name: uniqueName("data"), type: "redis" });
+    const last = await database();
+    const refused = {
+      status: 409,
+      body: { reason: expect.stringMatching(/^100 of .* pay for some of them or delete them/) },
+    };
+    expect(await api(key, "POST", "/sites", siteInput())).toMatchObject(refused);
+    expect(await database()).toMatchObject(refused);
+    expect((await api(await account(), "POST", "/sites", siteInput())).status).toBe(201);
+    await api(key, "DELETE", `/databases/${last.body.databaseId}`);
+    expect((await api(key, "POST", "/sites", siteInput())).status).toBe(201);
+  });
+
   it("takes another region as a setting, asked for when it is placed the next time", async () => {
     const key = await account();
+    await hostIn("nowhere");
+    await hostIn("elsewhere");
     const { siteId } = await createSite(key, { region: "nowhere" });
     const region = async () =>
       (
