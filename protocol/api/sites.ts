@@ -311,8 +311,14 @@ export const Site = z
     url: z.string(),
     domains: z.array(Domain),
     envVariables: z.array(EnvVariableShown),
+    /** The version in service, or the last one that was; `error`: why it is so no more, or was not changed as asked. */
     currentDeployment: z
-      .object({ id: z.string(), commit: z.string().nullable(), finishedAt: Timestamp })
+      .object({
+        id: z.string(),
+        commit: z.string().nullable(),
+        finishedAt: Timestamp,
+        error: z.string().nullable(),
+      })
       .nullable(),
     latestDeployment: z
       .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
