@@ -22,12 +22,15 @@ export const DatabaseCreated = z
   .meta({ id: "DatabaseCreated" });
 export type DatabaseCreated = z.infer<typeof DatabaseCreated>;
 
-export const DatabasePatch = z.union([
-  z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
-  z.strictObject({ backups: BackupSettingsPatch }),
-  z.strictObject({ publicAccess: PublicAccessPatch }),
-  PackChange,
-]);
+export const DatabasePatch = z.union(
+  [
+    z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
+    z.strictObject({ backups: BackupSettingsPatch }),
+    z.strictObject({ publicAccess: PublicAccessPatch }),
+    PackChange,
+  ],
+  "exactly one of action, backups, publicAccess and packId",
+);
 export type DatabasePatch = z.infer<typeof DatabasePatch>;
 
 export const DatabaseActionAccepted = z.object({ id: z.string(), status: z.enum(databaseStatuses) });

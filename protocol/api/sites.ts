@@ -223,11 +223,10 @@ export const DomainName = z
   );
 
 /** A name: add it. `remove`: take it away. `verify`: look for its TXT record now. */
-export const DomainChange = z.union([
-  DomainName,
-  z.strictObject({ remove: DomainName }),
-  z.strictObject({ verify: DomainName }),
-]);
+export const DomainChange = z.union(
+  [DomainName, z.strictObject({ remove: DomainName }), z.strictObject({ verify: DomainName })],
+  'a domain name, {"remove": a domain name} or {"verify": a domain name}',
+);
 export type DomainChange = z.infer<typeof DomainChange>;
 
 export const Domain = z
@@ -261,18 +260,21 @@ export type SiteRollback = z.infer<typeof SiteRollback>;
 
 /** Exactly one kind of change. */
 export const SitePatch = z
-  .union([
-    z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
-    z.strictObject({
-      action: z.literal("deploy"),
-      /** Build even where nothing that goes into the build has changed since an image that is kept. */
-      rebuild: z.boolean().optional(),
-    }),
-    z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
-    z.strictObject({ domain: DomainChange }),
-    z.strictObject({ settings: SiteSettings }),
-    PackChange,
-  ])
+  .union(
+    [
+      z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
+      z.strictObject({
+        action: z.literal("deploy"),
+        /** Build even where nothing that goes into the build has changed since an image that is kept. */
+        rebuild: z.boolean().optional(),
+      }),
+      z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
+      z.strictObject({ domain: DomainChange }),
+      z.strictObject({ settings: SiteSettings }),
+      PackChange,
+    ],
+    "exactly one of action, envVariables, domain, settings and packId",
+  )
   .meta({ id: "SitePatch" });
 export type SitePatch = z.infer<typeof SitePatch>;
 

@@ -431,6 +431,34 @@ describe("refusals", () => {
     expect((await api<{ data: unknown[] }>(key, "GET", "/sites")).body.data).toEqual([]);
   });
 
+  it("name the field of a bad change where the body says which change it is, and else what it may be", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const cases: [body: unknown, path: string, message: RegExp][] = [
+      [{ envVariables: [{ key: "A", value: 1 }] }, "envVariables.0.value", /string/],
+      [{ envVariables: { A: "1" } }, "envVariables", /array/],
+      [{ action: "scale" }, "action", /start.*stop.*restart/],
+      [{ billingTerm: 3 }, "packId", /string/],
+      [{ domain: { remove: "no name" } }, "domain.remove", /a domain name/],
+      [{ domain: {} }, "domain", /"remove".*"verify"/],
+      ...[{}, [], null, { replicas: 2 }, { action: "start", settings: { port: 1 } }].map(
+        (body): [unknown, string, RegExp] => [
+          body,
+          "",
+          /exactly one of action, envVariables, domain, settings and packId/,
+        ],
+      ),
+    ];
+    for (const [body, path, message] of cases) {
+      const answer = await api<{ issues: object[] }>(key, "PATCH", `/sites/${siteId}`, body);
+      expect([body, answer.status, answer.body.issues[0]]).toEqual([
+        body,
+        400,
+        { path, message: expect.stringMatching(message) },
+      ]);
+    }
+  });
+
   it("refuse a taken name with 409", async () => {
     const key = await account();
     const input = siteInput();
