@@ -65,6 +65,7 @@ export const Database = z
     backups: BackupSettings.extend({ nextAt: Timestamp.nullable() }),
     publicAccess: PublicAccess,
     paidUntil: Timestamp.nullable(),
+    region: z.string().nullable(),
     hostId: z.string().nullable(),
     hostOffline: z.boolean(),
     createdAt: Timestamp,

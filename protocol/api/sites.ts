@@ -315,10 +315,12 @@ export const Site = z
     buildCommand: z.string().nullable(),
     startCommand: z.string().nullable(),
     rootDir: z.string().nullable(),
+    dockerfilePath: z.string().nullable(),
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
     volumes: z.array(Volume),
     image: z.string().nullable(),
+    region: z.string().nullable(),
     packId: z.string(),
     nextPackId: z
       .string()

@@ -217,8 +217,11 @@ describe("a database", () => {
     expect(waiting).toMatchObject([{ kind: "database.provision", status: "QUEUED", hostId: null }]);
     await bindings.DB.prepare("UPDATE jobs SET deadline_at = 0 WHERE id = ?").bind(waiting[0]?.id).run();
     await reapJobs(ctx());
-    const { status, error } = await read(key, databaseId);
-    expect([status, error]).toEqual(["FAILED", expect.stringMatching(/in region nowhere.*start it again/)]);
+    expect(await read(key, databaseId)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringMatching(/in region nowhere.*start it again/),
+      region: "nowhere",
+    });
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { siteEvents } from "../../worker/domain/site-events.ts";
+import type { Site } from "../../protocol/api/sites.ts";
 import { siteStatuses } from "../../protocol/states.ts";
 import {
   account,
@@ -148,18 +149,12 @@ describe("the main job", () => {
     const key = await account();
     await hostIn("nowhere");
     await hostIn("elsewhere");
-    const { siteId } = await createSite(key, { region: "nowhere" });
-    const region = async () =>
-      (
-        await bindings.DB.prepare("SELECT region FROM sites WHERE id = ?")
-          .bind(siteId)
-          .first<{ region: string | null }>()
-      )?.region;
+    const { siteId } = await createSite(key, { region: "nowhere", dockerfilePath: "deploy/Dockerfile" });
+    const shown = await site(key, siteId);
+    expect(shown).toMatchObject({ region: "nowhere", dockerfilePath: "deploy/Dockerfile" });
     for (const wanted of ["elsewhere", null]) {
-      expect((await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: wanted } })).status).toBe(
-        200,
-      );
-      expect(await region()).toBe(wanted);
+      const { body } = await api<Site>(key, "PATCH", `/sites/${siteId}`, { settings: { region: wanted } });
+      expect([body.region, (await site(key, siteId)).region]).toEqual([wanted, wanted]);
     }
   });
 
