@@ -225,7 +225,6 @@ export const DomainName = z
     "a domain name such as www.example.com",
   );
 
-/** A name: add it. `remove`: take it away. `verify`: look for its TXT record now. */
 export const DomainChange = z.union(
   [DomainName, z.strictObject({ remove: DomainName }), z.strictObject({ verify: DomainName })],
   'a domain name, {"remove": a domain name} or {"verify": a domain name}',
@@ -283,7 +282,11 @@ export const SitePatch = z
           ),
       }),
       z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
-      z.strictObject({ domain: DomainChange }),
+      z.strictObject({
+        domain: DomainChange.describe(
+          'A name: add it. {"remove": name}: take it away. {"verify": name}: look for its TXT record now.',
+        ),
+      }),
       z.strictObject({ settings: SiteSettings }),
       PackChange,
     ],
