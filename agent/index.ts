@@ -29,6 +29,7 @@ import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { openRecords } from "./running/records.ts";
+import { keepLastLines } from "./running/site-log.ts";
 import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
@@ -102,6 +103,7 @@ const host: Host = {
     agentId: config.agentId,
     patience: config.settings,
     drains: records,
+    keepLastLines: (containerId) => keepLastLines({ engine, records }, containerId),
     onError: (error) => log("error", "A retired container was not removed", { error }),
   }),
 };

@@ -92,6 +92,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       agentId: "agent",
       patience: { drainSeconds: 0.3, drainMaxSeconds: 0.3 },
       drains: records,
+      keepLastLines: () => Promise.resolve(),
       onError: (error) => expect.fail(String(error)),
     }),
   } as unknown as Host;
