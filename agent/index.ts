@@ -33,6 +33,7 @@ import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { Keeper } from "./running/keeper.ts";
 import { openRecords, type Crash } from "./running/records.ts";
+import { keepLastLines } from "./running/site-log.ts";
 import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
@@ -113,6 +114,7 @@ const host: Host = {
     agentId: config.agentId,
     patience: config.settings,
     drains: records,
+    keepLastLines: (containerId) => keepLastLines({ engine, records }, containerId),
     onError: (error) => log("error", "A retired container was not removed", { error }),
   }),
 };

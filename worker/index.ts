@@ -72,6 +72,7 @@ export default {
   fetch: app.fetch,
   scheduled: (_event, env, execution): void => {
     const ctx = contextOf(env, { type: "system" }, (work) => execution.waitUntil(work));
-    execution.waitUntil(Promise.all(Object.entries(tasks).map(([name, task]) => run(ctx, name, task))));
+    // One promise each: the first one that is refused would end what the others still do.
+    for (const [name, task] of Object.entries(tasks)) execution.waitUntil(run(ctx, name, task));
   },
 } satisfies ExportedHandler<Env>;

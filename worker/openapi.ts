@@ -41,6 +41,21 @@ export function refusalsOf(operation: Operation): ErrorCode[] {
   return [...new Set(codes)].toSorted((a, b) => errorCatalogue[a].status - errorCatalogue[b].status);
 }
 
+const idempotencyKey = z.object({
+  "Idempotency-Key": z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe("The same request with the same key has one effect and one answer, for a day."),
+});
+const lastEventId = z.object({
+  "Last-Event-ID": z
+    .string()
+    .optional()
+    .describe("With `follow=1`: go on after this event, as browsers do by themselves."),
+});
+
 const json = (schema: z.ZodType, example?: unknown) => ({
   "application/json": { schema, ...(example !== undefined && { example }) },
 });
@@ -62,9 +77,9 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, z.string()]);
   const path = inPath.length > 0 && z.object(Object.fromEntries(inPath) as Record<string, z.ZodString>);
   const header =
-    operation.method === "post" &&
-    operation.access !== "none" &&
-    z.object({ "Idempotency-Key": z.string().min(1).max(255).optional() });
+    operation.method === "post"
+      ? operation.access !== "none" && idempotencyKey
+      : operation.streams && lastEventId;
   return {
     operationId,
     summary: operation.summary,

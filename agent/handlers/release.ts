@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
+import { LogParser } from "../docker/log-parser.ts";
 import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError, servingIds, type Host, type JobRun, type Target } from "../host.ts";
@@ -14,6 +15,8 @@ import { ensureVolumes, giveVolumes } from "./volumes.ts";
 /** Less than a job that was ended has for tidying up. */
 const restoreMs = 45_000;
 const restoreAgainMs = 500;
+/** Of each container that did not come up. */
+const lastLines = 200;
 
 export type Released = { startMs: number; swapMs: number };
 
@@ -79,10 +82,25 @@ async function swapTo(
   } catch (error) {
     failing.abort(error);
     const before = host.ingress.lost().includes(run.siteId) ? serving : servingIds(host.ingress, run.siteId);
+    await sayLastWords(host, made, before, job).catch(() => undefined);
     await restore(host, run.siteId, { before, made, stopped }).catch((left: unknown) =>
       log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
     );
     throw refusalOf(error);
+  }
+}
+
+/** What the new containers wrote last would be gone with them, and says most about why they did not come up. */
+async function sayLastWords(
+  { engine }: Host,
+  made: readonly string[],
+  serving: readonly string[],
+  job: JobRun,
+): Promise<void> {
+  for (const id of made.filter((one) => !serving.includes(one))) {
+    const parser = new LogParser();
+    const lines = parser.push(await engine.readLog(id, { tail: lastLines, since: null }));
+    for (const line of [...lines, ...parser.end()]) job.print(line);
   }
 }
 

@@ -25,9 +25,11 @@ export function openRetirement(options: {
   agentId: string;
   patience: Patience;
   drains: Pick<Records, "drainUntil" | "drainsUntil" | "drained">;
+  /** Its log goes with it. */
+  keepLastLines: (containerId: string) => Promise<void>;
   onError: (error: unknown) => void;
 }): Pick<Host, "retire" | "recall" | "goOnRetiring" | "retired"> {
-  const { engine, agentId, patience, drains, onError } = options;
+  const { engine, agentId, patience, drains, keepLastLines, onError } = options;
   const drainMs = patience.drainSeconds * 1000;
   const drainMaxMs = Math.max(patience.drainSeconds, patience.drainMaxSeconds) * 1000;
   const underWay = new Set<Promise<void>>();
@@ -74,6 +76,7 @@ export function openRetirement(options: {
         await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())), signal);
         if (signal.aborted) return false;
         await engine.stopContainer(id, stopGraceSeconds);
+        await keepLastLines(id).catch(onError);
         await engine.removeContainer(id);
         note(() => drains.drained(id));
         return true;

@@ -1,5 +1,5 @@
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
-import { keepEvents, keepSamples } from "../../protocol/agent/running.ts";
+import { keepEvents, keepSamples, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import { openDatabase } from "../database.ts";
 
@@ -18,6 +18,9 @@ export type Records = {
   samples(siteId: string): SiteSample[];
   addEvent(siteId: string, containerId: string, event: SiteEvent): void;
   events(siteId: string): SiteEvent[];
+  /** What a container wrote last, which is about to go; of each site those of its last ten. */
+  addLastLines(siteId: string, containerId: string, lines: readonly SiteLogLine[]): void;
+  lastLines(siteId: string): { containerId: string; lines: SiteLogLine[] }[];
   /** What happened last to this container. */
   lastKind(containerId: string): SiteEvent["kind"] | null;
   /** The engine's time of the last event taken in. */
@@ -37,12 +40,13 @@ export type Records = {
   drainUntil(containerId: string, until: Date): void;
   drainsUntil(containerId: string): Date | null;
   drained(containerId: string): void;
-  /** Of sites and databases that are gone: samples at once, events an hour after the last. */
+  /** Of sites and databases that are gone: samples and lines at once, events an hour after the last. */
   keepOnly(siteIds: readonly string[], now: Date): void;
   close(): void;
 };
 
 const hourMs = 3_600_000;
+const keepContainers = 10;
 
 const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS samples (site_id TEXT, at INTEGER, sample TEXT NOT NULL, PRIMARY KEY (site_id, at)) WITHOUT ROWID, STRICT;
@@ -50,6 +54,8 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, site_id TEXT NOT NULL, container_id TEXT NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
   CREATE INDEX IF NOT EXISTS events_site ON events (site_id, id);
   CREATE INDEX IF NOT EXISTS events_container ON events (container_id, id);
+  CREATE TABLE IF NOT EXISTS last_lines (id INTEGER PRIMARY KEY, site_id TEXT NOT NULL, container_id TEXT NOT NULL UNIQUE, lines TEXT NOT NULL) STRICT;
+  CREATE INDEX IF NOT EXISTS last_lines_site ON last_lines (site_id, id);
   CREATE TABLE IF NOT EXISTS crashes (site_id TEXT PRIMARY KEY, crash TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS databases_out (database_id TEXT PRIMARY KEY, out TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS draining (container_id TEXT PRIMARY KEY, until TEXT NOT NULL) STRICT;
@@ -57,7 +63,7 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT`;
 
 /** The sites of a table that ?1 does not list, from one step in its index for each: a day's rows are not read every minute. */
-const goneFrom = (table: "samples" | "events"): string =>
+const goneFrom = (table: "samples" | "events" | "last_lines"): string =>
   `WITH RECURSIVE known (id) AS (
      SELECT min(site_id) FROM ${table}
      UNION ALL SELECT (SELECT min(site_id) FROM ${table} WHERE site_id > known.id) FROM known WHERE known.id IS NOT NULL
@@ -75,6 +81,13 @@ export function openRecords(file: string): Records {
     "DELETE FROM events WHERE site_id = ?1 AND id <= (SELECT id FROM events WHERE site_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
   );
   const events = db.prepare("SELECT at, kind, detail FROM events WHERE site_id = ? ORDER BY id");
+  const addLastLines = db.prepare(
+    "INSERT OR REPLACE INTO last_lines (site_id, container_id, lines) VALUES (?, ?, ?)",
+  );
+  const dropLastLines = db.prepare(
+    "DELETE FROM last_lines WHERE site_id = ?1 AND id <= (SELECT id FROM last_lines WHERE site_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+  );
+  const lastLines = db.prepare("SELECT container_id, lines FROM last_lines WHERE site_id = ? ORDER BY id");
   const lastKind = db.prepare("SELECT kind FROM events WHERE container_id = ? ORDER BY id DESC LIMIT 1");
   const position = db.prepare("SELECT time FROM position");
   const takenIn = db.prepare("INSERT OR REPLACE INTO position VALUES (1, ?)");
@@ -92,6 +105,7 @@ export function openRecords(file: string): Records {
   const draining = db.prepare("SELECT until FROM draining WHERE container_id = ?");
   const drained = db.prepare("DELETE FROM draining WHERE container_id = ? OR until < ?");
   const dropGoneSamples = db.prepare(`DELETE FROM samples WHERE site_id IN (${goneFrom("samples")})`);
+  const dropGoneLines = db.prepare(`DELETE FROM last_lines WHERE site_id IN (${goneFrom("last_lines")})`);
   const dropGoneEvents = db.prepare(
     `DELETE FROM events WHERE site_id IN (${goneFrom("events")}
        AND NOT EXISTS (SELECT 1 FROM events WHERE site_id = known.id AND at > ?2))`,
@@ -116,6 +130,15 @@ export function openRecords(file: string): Records {
       dropEvents.run(siteId, keepEvents);
     },
     events: (siteId) => events.all(siteId).map((row) => ({ ...row }) as SiteEvent),
+    addLastLines(siteId, containerId, lines) {
+      addLastLines.run(siteId, containerId, JSON.stringify(lines));
+      dropLastLines.run(siteId, keepContainers);
+    },
+    lastLines: (siteId) =>
+      lastLines.all(siteId).map((row) => ({
+        containerId: String(row["container_id"]),
+        lines: JSON.parse(String(row["lines"])) as SiteLogLine[],
+      })),
     lastKind: (containerId) => (lastKind.get(containerId)?.["kind"] ?? null) as SiteEvent["kind"] | null,
     eventsUpTo: () => (position.get()?.["time"] ?? null) as string | null,
     takenIn: (time) => void takenIn.run(time),
@@ -140,6 +163,7 @@ export function openRecords(file: string): Records {
     keepOnly(siteIds, now) {
       const kept = JSON.stringify(siteIds);
       dropGoneSamples.run(kept);
+      dropGoneLines.run(kept);
       dropGoneEvents.run(kept, new Date(now.getTime() - hourMs).toISOString());
     },
     close: () => db.close(),

@@ -2,13 +2,15 @@ import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promi
 import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
-import { labelsOf, replicaOf, secretsIn } from "../docker/specs.ts";
+import { labelsOf, ownerOf, replicaOf, secretsIn } from "../docker/specs.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
 import { bytesOf, LineBatches } from "./line-batches.ts";
+import type { Records } from "./records.ts";
 
 export type SiteLogs = {
   engine: Engine;
   agentId: string;
+  records: Pick<Records, "lastLines">;
   /** Calls back for every container of the site that starts, until the signal. */
   onStart(siteId: string, callback: (containerId: string) => void, signal: AbortSignal): void;
 };
@@ -17,6 +19,9 @@ type Asked = Pick<Extract<Question, { kind: "logs" }>, "tail" | "after" | "masks
 
 /** What one answer may hold: the newest lines win. */
 const maxReadBytes = 4 * 1024 * 1024;
+/** What is kept of a container that goes. */
+const keptLines = 500;
+const keptBytes = 64 * 1024;
 /** Between the end of a container's log and the next look whether it runs again. */
 const againMs = 200;
 /** As long as nothing else of the agent has to wait. */
@@ -39,11 +44,45 @@ export async function readSiteLog(
       shown,
     );
   };
-  const lines = (await Promise.all((await containersOf(logs, siteId)).map(read))).flat();
-  const newest = lines.sort(byTime).slice(-tail);
+  const containers = await containersOf(logs, siteId);
+  const lines = (await Promise.all(containers.map(read))).flat();
+  lines.push(...earlierLines(logs, siteId, { containers, from, masks }));
+  return lastOf(lines.sort(byTime).slice(-tail), maxReadBytes);
+}
+
+/** The last lines of containers that are gone, such as those before a restart or a deployment. */
+function earlierLines(
+  { records }: SiteLogs,
+  siteId: string,
+  { containers, from, masks }: { containers: string[]; from: string | null; masks: readonly string[] },
+): SiteLogLine[] {
+  const redact = redactor([...masks]);
+  return records
+    .lastLines(siteId)
+    .filter(({ containerId }) => !containers.includes(containerId))
+    .flatMap(({ lines }) => lines)
+    .filter(({ at }) => from === null || at > from)
+    .map((line) => ({ ...line, text: redact(line.text) }));
+}
+
+/** Before a container of a site goes: its log goes with it. */
+export async function keepLastLines(
+  { engine, records }: { engine: Engine; records: Pick<Records, "addLastLines"> },
+  containerId: string,
+): Promise<void> {
+  const siteId = ownerOf((await engine.inspectContainer(containerId))?.labels ?? {});
+  if (!siteId) return;
+  const shown = await lineMaker(engine, containerId, []);
+  const entries = new LogParser().push(await engine.readLog(containerId, { tail: keptLines, since: null }));
+  const lines = lastOf(await inTurns(entries, shown), keptBytes);
+  if (lines.length > 0) records.addLastLines(siteId, containerId, lines);
+}
+
+/** The newest lines that have no more than so many bytes. */
+function lastOf(lines: SiteLogLine[], maxBytes: number): SiteLogLine[] {
   let bytes = 0;
-  const fits = newest.findLastIndex((line) => (bytes += bytesOf(line)) > maxReadBytes);
-  return newest.slice(fits + 1);
+  const fits = lines.findLastIndex((line) => (bytes += bytesOf(line)) > maxBytes);
+  return lines.slice(fits + 1);
 }
 
 /**
@@ -60,18 +99,18 @@ export async function followSiteLog(
   const batches = new LineBatches(deliver, signal);
   const reading = new Set<string>();
   const startedAgain = new Set<string>();
-  const lastOf = new Map<string, string>();
+  const lastAt = new Map<string, string>();
   let from = after === null ? null : withNanoseconds(after);
 
   const readToItsEnd = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
     const parser = new LogParser();
-    const last = lastOf.get(containerId) ?? from;
+    const last = lastAt.get(containerId) ?? from;
     const since = last === null ? null : engineTimeBefore(last);
     for await (const chunk of logs.engine.followLog(containerId, { tail: "all", since }, signal))
       for (const entry of parser.push(chunk)) {
         if (last !== null && entry.at <= last) continue;
-        lastOf.set(containerId, entry.at);
+        lastAt.set(containerId, entry.at);
         await batches.add(shown(entry));
       }
   };
@@ -93,13 +132,14 @@ export async function followSiteLog(
   const held: string[] = [];
   let start = (containerId: string): unknown => held.push(containerId);
   logs.onStart(siteId, (containerId) => start(containerId), signal);
+  const containers = await containersOf(logs, siteId);
   if (from === null) {
     const lines = await readSiteLog(logs, siteId, { tail: tail === 0 ? 1 : tail, after: null, masks });
     from = lines.at(-1)?.at ?? null;
     if (tail > 0) for (const line of lines) await batches.add(line);
-  }
+  } else for (const line of earlierLines(logs, siteId, { containers, from, masks })) await batches.add(line);
   start = follow;
-  for (const containerId of [...(await containersOf(logs, siteId)), ...held]) follow(containerId);
+  for (const containerId of [...containers, ...held]) follow(containerId);
 }
 
 /** Long logs are masked a little at a time, so that the link's pings go out meanwhile. */

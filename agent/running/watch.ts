@@ -30,6 +30,8 @@ export type Watched = {
 /** So many exits within so long are a crash loop: Docker's pauses between restarts let it come about in seconds. */
 const loopExits = 5;
 const loopMs = 60_000;
+/** So many lives in a row that are shorter than that are one as well: an app may take its time to give up. */
+const loopLives = 10;
 /** So long a container that is out of memory is not told of again. */
 const oomAgainMs = 10_000;
 const shownLines = 20;
@@ -71,6 +73,8 @@ class SiteHistory {
   private readonly asked = new Set<string>();
   /** When containers ended by themselves or ran out of memory, in milliseconds. */
   private readonly exits = new Map<string, number[]>();
+  /** Since when a container runs, and how many short lives it had before, one after the other. */
+  private readonly lives = new Map<string, { startedAt: number; short: number }>();
   private readonly ooms = new Map<string, number>();
   private readonly oomsTold = new Map<string, number>();
 
@@ -97,6 +101,10 @@ class SiteHistory {
       case "start": {
         this.asked.delete(containerId);
         this.watched.out.delete(containerId);
+        this.lives.set(containerId, {
+          startedAt: millisecondsOf(time),
+          short: this.lives.get(containerId)?.short ?? 0,
+        });
         const last = records.lastKind(containerId);
         if (last === "exit" || last === "oom")
           add("restart", `${version} was started again after it exited.`);
@@ -108,6 +116,7 @@ class SiteHistory {
       case "die":
         if (this.asked.delete(containerId)) {
           this.exits.delete(containerId);
+          this.lives.delete(containerId);
           return add("stop", `${version} was stopped.`);
         }
         add("exit", `${version} exited with code ${event.exitCode}.`);
@@ -134,13 +143,22 @@ class SiteHistory {
     const at = millisecondsOf(time);
     const recent = [...(this.exits.get(containerId) ?? []), at].filter((one) => one > at - loopMs);
     this.exits.set(containerId, recent);
+    const life = this.lives.get(containerId);
+    const short = life && at - life.startedAt < loopMs ? life.short + 1 : 0;
+    if (life) this.lives.set(containerId, { ...life, short });
     const isDatabase = Boolean(labels["berth.database"]);
-    if (recent.length < loopExits || !(isDatabase || serves(ingress, siteId, containerId))) return;
+    const isLoop = recent.length >= loopExits || short >= loopLives;
+    if (!isLoop || !(isDatabase || serves(ingress, siteId, containerId))) return;
     this.exits.delete(containerId);
+    this.lives.delete(containerId);
     const container = await engine.inspectContainer(containerId);
     if (!container || !(isDatabase || serves(ingress, siteId, containerId))) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
-    const exits = `exited ${recent.length} times within a minute, last with code ${exitCode}, and was stopped.`;
+    const often =
+      recent.length >= loopExits
+        ? `${recent.length} times within a minute`
+        : `${short} times in a row, each within a minute of its start`;
+    const exits = `exited ${often}, last with code ${exitCode}, and was stopped.`;
     if (isDatabase) {
       const lines = await engine.lastLines(containerId, shownLines);
       const advice = lacksMemory

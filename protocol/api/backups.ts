@@ -8,22 +8,20 @@ export const Backup = z
     databaseId: z.string(),
     databaseName: z.string(),
     type: z.enum(databaseTypes),
-    /** Of the server it was made of. */
-    version: z.string().nullable(),
-    /** VERIFIED: restored into a throw-away server, and everything was there. */
-    status: z.enum(backupStatuses),
+    version: z.string().nullable().describe("Of the server it was made of."),
+    status: z
+      .enum(backupStatuses)
+      .describe("VERIFIED: restored into a throw-away server, and everything was there."),
     trigger: z.enum(backupTriggers),
     sizeBytes: z.number().int().nullable(),
     sha256: z.string().nullable(),
     tables: z.number().int().nullable(),
-    /** Of redis: keys. */
-    rows: z.number().int().nullable(),
+    rows: z.number().int().nullable().describe("Of redis: keys."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
     verifiedAt: Timestamp.nullable(),
-    /** When it goes, once its database is deleted. */
-    expiresAt: Timestamp.nullable(),
+    expiresAt: Timestamp.nullable().describe("When it goes, once its database is deleted."),
   })
   .meta({ id: "Backup" });
 export type Backup = z.infer<typeof Backup>;

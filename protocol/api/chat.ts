@@ -5,8 +5,12 @@ export const ChatRequest = z
   .strictObject({
     message: z.string().min(1).max(8000),
     conversationId: z.string().min(1).max(100).optional(),
-    /** Id of a pending action that this message confirms. */
-    confirm: z.string().min(1).max(200).optional(),
+    confirm: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe("Id of a pending action that this message confirms."),
   })
   .meta({ id: "ChatRequest" });
 

@@ -3,8 +3,7 @@ import { commandStatuses, commandTriggers } from "../states.ts";
 import { ListQuery, Timestamp } from "./common.ts";
 import { command } from "./sites.ts";
 
-/** How long a command may run, in seconds. */
-export const TimeoutSeconds = z.number().int().min(1).max(3600);
+export const TimeoutSeconds = z.number().int().min(1).max(3600).describe("How long the command may run.");
 export const defaultTimeoutSeconds = 600;
 
 export const CommandCreate = z.strictObject({
@@ -15,8 +14,7 @@ export const CommandCreate = z.strictObject({
 export type CommandCreate = z.infer<typeof CommandCreate>;
 
 export const CommandListQuery = ListQuery.extend({
-  /** Only the runs of this schedule. */
-  scheduleId: z.string().min(1).max(100).optional(),
+  scheduleId: z.string().min(1).max(100).optional().describe("Only the runs of this schedule."),
 });
 export type CommandListQuery = z.infer<typeof CommandListQuery>;
 
@@ -28,12 +26,12 @@ export const Command = z
     timeoutSeconds: z.number().int(),
     status: z.enum(commandStatuses),
     trigger: z.enum(commandTriggers),
-    /** The schedule that asked for it. */
-    scheduleId: z.string().nullable(),
-    /** The deployment whose image it runs in; null until a host takes it. */
-    deploymentId: z.string().nullable(),
-    /** null until it ended by itself. */
-    exitCode: z.number().int().nullable(),
+    scheduleId: z.string().nullable().describe("The schedule that asked for it."),
+    deploymentId: z
+      .string()
+      .nullable()
+      .describe("The deployment whose image it runs in; null until a host takes it."),
+    exitCode: z.number().int().nullable().describe("null until it ended by itself."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),

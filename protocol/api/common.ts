@@ -5,7 +5,7 @@ export const idOf = <K extends IdKind>(kind: K) =>
   z.custom<Id<K>>((value) => typeof value === "string" && idPattern(kind).test(value), `not a ${kind} id`);
 
 /** ISO 8601, UTC, with `Z`. */
-export const Timestamp = z.iso.datetime();
+export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00:00Z");
 
 /** A price. Processors charge no less than 50 cents, and a mistyped price shall not be a fortune. */
 export const AmountCents = z.number().int().min(50).max(99_999_999);

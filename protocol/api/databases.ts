@@ -4,14 +4,14 @@ import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
-import { EnvKey, LabelName } from "./sites.ts";
+import { EnvKey, LabelName, regionOfNew } from "./sites.ts";
 
 export const DatabaseCreate = z
   .strictObject({
     name: LabelName,
     type: z.enum(databaseTypes),
     packId: z.string().max(100).optional(),
-    region: z.string().max(50).optional(),
+    region: regionOfNew,
     billingTerm: z.literal([...billingTermsMonths]).default(1),
   })
   .meta({ id: "DatabaseCreate" });
@@ -22,12 +22,15 @@ export const DatabaseCreated = z
   .meta({ id: "DatabaseCreated" });
 export type DatabaseCreated = z.infer<typeof DatabaseCreated>;
 
-export const DatabasePatch = z.union([
-  z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
-  z.strictObject({ backups: BackupSettingsPatch }),
-  z.strictObject({ publicAccess: PublicAccessPatch }),
-  PackChange,
-]);
+export const DatabasePatch = z.union(
+  [
+    z.strictObject({ action: z.enum(["start", "stop", "restart"]) }),
+    z.strictObject({ backups: BackupSettingsPatch }),
+    z.strictObject({ publicAccess: PublicAccessPatch }),
+    PackChange,
+  ],
+  "exactly one of action, backups, publicAccess and packId",
+);
 export type DatabasePatch = z.infer<typeof DatabasePatch>;
 
 export const DatabaseActionAccepted = z.object({ id: z.string(), status: z.enum(databaseStatuses) });
@@ -38,29 +41,31 @@ export const Database = z
     id: z.string(),
     name: z.string(),
     type: z.enum(databaseTypes),
-    /** As the server says it; null before it first ran. */
-    version: z.string().nullable(),
+    version: z.string().nullable().describe("As the server says it; null before it first ran."),
     status: z.enum(databaseStatuses),
-    /** Why it does not run, or was not changed as asked. */
-    error: z.string().nullable(),
-    /** What its owner should do something about, such as data that its pack has no room for. */
-    notice: z.string().nullable(),
+    error: z.string().nullable().describe("Why it does not run, or was not changed as asked."),
+    notice: z
+      .string()
+      .nullable()
+      .describe("What its owner should do something about, such as data that its pack has no room for."),
     packId: z.string(),
-    /** What it is to have: when the change is paid, or from the next renewal on. */
-    nextPackId: z.string().nullable(),
+    nextPackId: z
+      .string()
+      .nullable()
+      .describe("What it is to have: when the change is paid, or from the next renewal on."),
     billingTerm: z.number(),
-    /** Its address for the account's sites on the same host. */
-    host: z.string(),
+    host: z.string().describe("Its address for the account's sites on the same host."),
     port: z.number(),
-    /** null: the engine only numbers them. */
-    databaseName: z.string().nullable(),
+    databaseName: z.string().nullable().describe("null: the engine only numbers them."),
     username: z.string(),
-    /** A new password takes the place of another, which some site may still run with. */
-    rotating: z.boolean(),
+    rotating: z
+      .boolean()
+      .describe("A new password takes the place of another, which some site may still run with."),
     links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
     backups: BackupSettings.extend({ nextAt: Timestamp.nullable() }),
     publicAccess: PublicAccess,
     paidUntil: Timestamp.nullable(),
+    region: z.string().nullable(),
     hostId: z.string().nullable(),
     hostOffline: z.boolean(),
     createdAt: Timestamp,
@@ -74,22 +79,21 @@ export const DatabaseCredentials = z.object({
   username: z.string(),
   password: z.string(),
   connectionString: z.string(),
-  /** The way in from outside; null while it is off, or its host has not made it yet. */
   publicAccess: z
     .object({
-      /** With TLS; names the certificate authority's file ca.pem where the scheme can. */
-      connectionString: z.string(),
-      /** PEM: whom the server's certificate is to be verified with. */
-      certificateAuthority: z.string(),
+      connectionString: z
+        .string()
+        .describe("With TLS; names the certificate authority's file ca.pem where the scheme can."),
+      certificateAuthority: z.string().describe("PEM: whom the server's certificate is to be verified with."),
     })
-    .nullable(),
+    .nullable()
+    .describe("The way in from outside; null while it is off, or its host has not made it yet."),
 });
 export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>;
 
 export const DatabaseLinkCreate = z.strictObject({
   siteId: z.string().min(1).max(100),
-  /** Left out: DATABASE_URL, of a redis database REDIS_URL. */
-  variable: EnvKey.optional(),
+  variable: EnvKey.optional().describe("Left out: DATABASE_URL, of a redis database REDIS_URL."),
 });
 export type DatabaseLinkCreate = z.infer<typeof DatabaseLinkCreate>;
 
@@ -98,8 +102,9 @@ export const DatabaseLink = z
     databaseId: z.string(),
     siteId: z.string(),
     variable: z.string(),
-    /** The site runs, and is given the variable when it is restarted or deployed. */
-    restartRequired: z.boolean(),
+    restartRequired: z
+      .boolean()
+      .describe("The site runs, and is given the variable when it is restarted or deployed."),
   })
   .meta({ id: "DatabaseLink" });
 export type DatabaseLink = z.infer<typeof DatabaseLink>;

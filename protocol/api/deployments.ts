@@ -14,40 +14,47 @@ export const Deployment = z
     commit: z.string().nullable(),
     commitMessage: z.string().nullable(),
     imageDigest: z.string().nullable(),
-    /** The host still has its image: a rollback may name it. */
-    imageKept: z.boolean(),
-    /** The deployment that this one brought back. */
-    rollbackOf: z.string().nullable(),
-    /** Version of the site's environment that it runs or last ran with. */
-    envVersion: z.number().int(),
+    imageKept: z.boolean().describe("The host still has its image: a rollback may name it."),
+    rollbackOf: z.string().nullable().describe("The deployment that this one brought back."),
+    envVersion: z.number().int().describe("Version of the site's environment that it runs or last ran with."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),
     finishedAt: Timestamp.nullable(),
-    /** Milliseconds. */
-    durations: z.object({ clone: durationMs, build: durationMs, start: durationMs, swap: durationMs }),
+    durations: z
+      .object({ clone: durationMs, build: durationMs, start: durationMs, swap: durationMs })
+      .describe("Milliseconds."),
   })
   .meta({ id: "Deployment" });
 export type Deployment = z.infer<typeof Deployment>;
 
-/** `seq` counts from 1 without gaps over all attempts of one deployment. */
 export const LogLine = z
   .object({
-    seq: z.number().int(),
+    seq: z
+      .number()
+      .int()
+      .describe(
+        "Of a deployment or a command: from 1, without gaps. Of a running site or database: its time in microseconds.",
+      ),
     at: Timestamp,
-    stream: z.enum(["system", "stdout", "stderr"]),
-    /** Of a running site: which of its containers wrote it, from 1. */
-    replica: z.number().int().optional(),
+    stream: z.enum(["system", "stdout", "stderr"]).describe("`system`: said by Berth itself."),
+    replica: z
+      .number()
+      .int()
+      .optional()
+      .describe("Of a running site: which of its containers wrote it, from 1."),
     text: z.string(),
   })
   .meta({ id: "LogLine" });
 export type LogLine = z.infer<typeof LogLine>;
 
-/** `follow=1` answers server-sent events, one line each, that resume after `Last-Event-ID`. */
 export const LogQuery = z.strictObject({
-  follow: z.enum(["0", "1"]).default("0"),
+  follow: z
+    .enum(["0", "1"])
+    .default("0")
+    .describe("1: server-sent events, one `line` each, then `end` when no more will come."),
   limit: z.coerce.number().int().min(1).max(1000).default(1000),
-  cursor: z.coerce.number().int().min(0).default(0),
+  cursor: z.coerce.number().int().min(0).default(0).describe("Only lines after this `seq`."),
 });
 
 export const DeploymentCancelled = z.object({ id: z.string(), status: z.enum(deploymentStatuses) });

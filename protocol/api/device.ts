@@ -1,14 +1,14 @@
 import * as z from "zod";
 
 export const DeviceStart = z.strictObject({
-  /** What asks, as the person who approves will read it. */
   clientName: z
     .string()
     .trim()
     .min(1)
     .max(100)
     .regex(/^[^\p{Cc}]+$/u, "one line")
-    .optional(),
+    .optional()
+    .describe("What asks, as the person who approves will read it."),
 });
 export type DeviceStart = z.infer<typeof DeviceStart>;
 
@@ -18,10 +18,8 @@ export const DeviceStarted = z
     device_code: z.string(),
     user_code: z.string(),
     verification_url: z.string(),
-    /** Seconds. */
-    expires_in: z.number().int(),
-    /** Seconds between polls. */
-    interval: z.number().int(),
+    expires_in: z.number().int().describe("Seconds."),
+    interval: z.number().int().describe("Seconds between polls."),
   })
   .meta({ id: "DeviceStarted" });
 export type DeviceStarted = z.infer<typeof DeviceStarted>;

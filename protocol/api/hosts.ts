@@ -12,10 +12,16 @@ export const HostPatch = z.strictObject({ action: z.enum(["drain", "activate"]) 
 export type HostPatch = z.infer<typeof HostPatch>;
 
 export const HostRemoveQuery = z.strictObject({
-  /** 1: also with sites on it, where the control plane does not hear it. They are deployed on other hosts. */
-  force: z.enum(["0", "1"]).optional(),
-  /** 1: with `force`, also where sites have volumes there, whose data is lost. */
-  loseVolumes: z.enum(["0", "1"]).optional(),
+  force: z
+    .enum(["0", "1"])
+    .optional()
+    .describe(
+      "1: also with sites on it, where the control plane does not hear it. They are deployed on other hosts.",
+    ),
+  loseVolumes: z
+    .enum(["0", "1"])
+    .optional()
+    .describe("1: with `force`, also where sites have volumes there, whose data is lost."),
 });
 
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
@@ -33,22 +39,25 @@ export const Host = z
     name: z.string(),
     status: z.enum(hostStatuses),
     region: z.string().nullable(),
-    /** Its agent answers; a dead one is found within 30 seconds. */
-    connected: z.boolean(),
+    connected: z.boolean().describe("Its agent answers; a dead one is found within 30 seconds."),
     offlineSince: Timestamp.nullable(),
     agentVersion: z.string().nullable(),
     cpuCount: z.number().nullable(),
     memoryMb: z.number().nullable(),
-    /** For further sites: less what is kept for the system and what the sites here may use. */
-    freeMemoryMb: z.number().nullable(),
-    /** When its agent connected. */
-    diskFreeMb: z.number().nullable(),
+    freeMemoryMb: z
+      .number()
+      .nullable()
+      .describe("For further sites: less what is kept for the system and what the sites here may use."),
+    diskFreeMb: z.number().nullable().describe("When its agent connected."),
     siteCount: z.number().int(),
-    /** Of these, those that have volumes: their data is here, so a drain leaves them where they are. */
-    volumeSiteCount: z.number().int(),
+    volumeSiteCount: z
+      .number()
+      .int()
+      .describe(
+        "Of these, those that have volumes: their data is here, so a drain leaves them where they are.",
+      ),
     databaseCount: z.number().int(),
-    /** What keeps a drained host from getting empty. */
-    notice: z.string().nullable(),
+    notice: z.string().nullable().describe("What keeps a drained host from getting empty."),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

@@ -11,13 +11,17 @@ const Statement = z.string().max(maxShownStatement);
 /** What the server says of itself now. */
 export const DatabaseInsight = z
   .object({
-    /** On disk; of a redis database in memory. */
-    sizeMb: z.number().nonnegative(),
+    sizeMb: z.number().nonnegative().describe("On disk; of a redis database in memory."),
     connections: z.object({ used: z.number().int().nonnegative(), max: z.number().int().nonnegative() }),
-    /** Reads answered from memory, from 0 to 1, since the server started; of a redis database look-ups that found a key. */
-    cacheHitRatio: z.number().min(0).max(1).nullable(),
+    cacheHitRatio: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .describe(
+        "Reads answered from memory, from 0 to 1, since the server started; of a redis database look-ups that found a key.",
+      ),
     uptimeSeconds: z.number().nonnegative(),
-    /** Longest first, this question's own left out. */
     activeQueries: z
       .array(
         z.object({
@@ -27,8 +31,8 @@ export const DatabaseInsight = z
           state: z.string().max(200),
         }),
       )
-      .max(50),
-    /** Those that took the most time in all; of a redis database the newest of its SLOWLOG, one call each. */
+      .max(50)
+      .describe("Longest first, this question's own left out."),
     slowQueries: z
       .array(
         z.object({
@@ -39,7 +43,10 @@ export const DatabaseInsight = z
           maxMs: Milliseconds,
         }),
       )
-      .max(20),
+      .max(20)
+      .describe(
+        "Those that took the most time in all; of a redis database the newest of its SLOWLOG, one call each.",
+      ),
   })
   .meta({ id: "DatabaseInsight" });
 export type DatabaseInsight = z.infer<typeof DatabaseInsight>;
@@ -49,10 +56,12 @@ export const DatabaseTable = z
     schema: z.string(),
     name: z.string(),
     kind: z.enum(["table", "view", "materialized view", "foreign table"]),
-    /** The server's own estimate; null where it has none. */
-    rowsEstimate: z.number().nonnegative().nullable(),
-    /** With its indexes. */
-    sizeMb: z.number().nonnegative().nullable(),
+    rowsEstimate: z
+      .number()
+      .nonnegative()
+      .nullable()
+      .describe("The server's own estimate; null where it has none."),
+    sizeMb: z.number().nonnegative().nullable().describe("With its indexes."),
     columns: z.array(
       z.object({
         name: z.string(),
@@ -78,13 +87,13 @@ export const DatabaseSchema = z
       z.object({
         database: z.number().int().nonnegative(),
         keys: z.number().int().nonnegative(),
-        /** Of the keys that were looked at. */
-        byType: z.record(z.string(), z.number().int().nonnegative()),
+        byType: z
+          .record(z.string(), z.number().int().nonnegative())
+          .describe("Of the keys that were looked at."),
         sampledKeys: z.number().int().nonnegative(),
       }),
     ),
-    /** There is more than is shown. */
-    truncated: z.boolean(),
+    truncated: z.boolean().describe("There is more than is shown."),
   })
   .meta({ id: "DatabaseSchema" });
 export type DatabaseSchema = z.infer<typeof DatabaseSchema>;
@@ -95,10 +104,13 @@ export const maxStatementCharacters = 100_000;
 export const DatabaseQuery = z.strictObject({
   statement: z.string().trim().min(1).max(maxStatementCharacters),
   write: z.boolean().default(false),
-  /** From the 409 that the same statement was answered with. */
-  confirm: z.string().min(1).max(200).optional(),
-  /** Rows. */
-  limit: z.number().int().min(1).max(1000).default(100),
+  confirm: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("From the 409 that the same statement was answered with."),
+  limit: z.number().int().min(1).max(1000).default(100).describe("Rows."),
   timeoutSeconds: z.number().int().min(1).max(30).default(10),
 });
 export type DatabaseQuery = z.infer<typeof DatabaseQuery>;
@@ -111,10 +123,8 @@ export const DatabaseQueryResult = z
   .object({
     columns: z.array(z.object({ name: z.string(), type: z.string() })),
     rows: z.array(z.array(z.unknown())),
-    /** There are more rows than the limit, or than fit into 960 KiB. */
-    truncated: z.boolean(),
-    /** Of a statement that writes. */
-    affectedRows: z.number().int().nonnegative().nullable(),
+    truncated: z.boolean().describe("There are more rows than the limit, or than fit into 960 KiB."),
+    affectedRows: z.number().int().nonnegative().nullable().describe("Of a statement that writes."),
     durationMs: Milliseconds,
   })
   .meta({ id: "DatabaseQueryResult" });

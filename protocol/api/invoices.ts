@@ -11,8 +11,7 @@ export const Invoice = z
     amountCents: z.number().int(),
     currency: z.string(),
     lines: z.array(z.object({ description: z.string(), amountCents: z.number().int() })),
-    /** The site or database it pays for. */
-    resource: z.object({ id: z.string() }).nullable(),
+    resource: z.object({ id: z.string() }).nullable().describe("The site or database it pays for."),
     createdAt: Timestamp,
     dueAt: Timestamp,
     paidAt: Timestamp.nullable(),
@@ -30,7 +29,6 @@ export const InvoiceRefunded = z.object({
   invoiceId: z.string(),
   status: z.enum(refundStatuses),
   amountCents: z.number().int(),
-  /** Bought credits that were spent and could not be taken back. */
-  missingCredits: z.number().int(),
+  missingCredits: z.number().int().describe("Bought credits that were spent and could not be taken back."),
 });
 export type InvoiceRefunded = z.infer<typeof InvoiceRefunded>;

@@ -8,8 +8,7 @@ export const Key = z
   .object({
     id: z.string(),
     name: z.string(),
-    /** The first characters, to tell it by. */
-    start: z.string(),
+    start: z.string().describe("The first characters, to tell it by."),
     origin: z.enum(["dashboard", "device", "setup"]),
     createdAt: Timestamp,
     lastUsedAt: Timestamp.nullable(),

@@ -5,8 +5,7 @@ import { AmountCents } from "./common.ts";
 const term = z.object({
   months: z.number().int(),
   discountPercent: z.number().int(),
-  /** Of the whole term. */
-  amountCents: z.number().int(),
+  amountCents: z.number().int().describe("Of the whole term."),
 });
 
 export const Pack = z
@@ -14,11 +13,9 @@ export const Pack = z
     id: z.string(),
     kind: z.enum(["site", "database"]),
     name: z.string(),
-    /** Per month. */
-    amountCents: z.number().int(),
+    amountCents: z.number().int().describe("Per month."),
     currency: z.string(),
-    /** What each billing term costs. */
-    terms: z.array(term),
+    terms: z.array(term).describe("What each billing term costs."),
     memoryMb: z.number().int(),
     cpuMilli: z.number().int(),
     diskGb: z.number().int(),
@@ -36,22 +33,22 @@ const packId = z.string().min(1).max(100);
 /** Of a site or database. A dearer pack is paid for the rest of the term and comes then; any other comes with the next renewal. */
 export const PackChange = z.strictObject({
   packId,
-  /** From the next renewal on. */
-  billingTerm: z.literal([...billingTermsMonths]).optional(),
+  billingTerm: z
+    .literal([...billingTermsMonths])
+    .optional()
+    .describe("From the next renewal on."),
 });
 export type PackChange = z.infer<typeof PackChange>;
 
 export const PackChanged = z
   .object({
     id: z.string(),
-    /** The pack it has now. */
-    packId: z.string(),
-    /** The one that follows; null: none. */
-    nextPackId: z.string().nullable(),
-    /** `never`: it has this pack, and no other follows any more. */
-    takesEffect: z.enum(["now", "on_payment", "at_renewal", "never"]),
-    /** Of what is to be paid first: the change, or the renewal. */
-    invoiceToken: z.string().nullable(),
+    packId: z.string().describe("The pack it has now."),
+    nextPackId: z.string().nullable().describe("The one that follows; null: none."),
+    takesEffect: z
+      .enum(["now", "on_payment", "at_renewal", "never"])
+      .describe("`never`: it has this pack, and no other follows any more."),
+    invoiceToken: z.string().nullable().describe("Of what is to be paid first: the change, or the renewal."),
     invoiceId: z.string().nullable(),
     amountCents: z.number().int().nullable(),
   })
@@ -61,15 +58,15 @@ export type PackChanged = z.infer<typeof PackChanged>;
 const percent = z.number().int().min(0).max(90).optional();
 const fields = {
   name: z.string().trim().min(1).max(100),
-  /** Per month. */
-  amountCents: AmountCents,
-  /** Months of a term → per cent off it. */
-  discounts: z.strictObject(
-    Object.fromEntries(billingTermsMonths.map((months) => [`${months}`, percent])) as Record<
-      `${(typeof billingTermsMonths)[number]}`,
-      typeof percent
-    >,
-  ),
+  amountCents: AmountCents.describe("Per month."),
+  discounts: z
+    .strictObject(
+      Object.fromEntries(billingTermsMonths.map((months) => [`${months}`, percent])) as Record<
+        `${(typeof billingTermsMonths)[number]}`,
+        typeof percent
+      >,
+    )
+    .describe("Months of a term → per cent off it."),
   memoryMb: z.number().int().min(64).max(1_048_576),
   cpuMilli: z.number().int().min(50).max(256_000),
   pids: z.number().int().min(16).max(65_536),

@@ -7,8 +7,7 @@ export const PaymentFlag = z
   .object({
     id: z.string(),
     reason: z.enum(flagReasons),
-    /** The processor's name for the payment, refund or dispute. */
-    reference: z.string(),
+    reference: z.string().describe("The processor's name for the payment, refund or dispute."),
     invoiceId: z.string().nullable(),
     amountCents: z.number().int().nullable(),
     currency: z.string().nullable(),
@@ -30,7 +29,6 @@ export const LedgerVerified = z.object({
   ok: z.boolean(),
   transfers: z.number().int(),
   accounts: z.number().int(),
-  /** What does not add up, as sentences; the first hundred. */
-  problems: z.array(z.string()),
+  problems: z.array(z.string()).describe("What does not add up, as sentences; the first hundred."),
 });
 export type LedgerVerified = z.infer<typeof LedgerVerified>;

@@ -54,23 +54,17 @@ export const AllowList = z
 
 export const PublicAccessPatch = z.strictObject({
   enabled: z.boolean(),
-  /** Left out: as it was. */
-  allow: AllowList.optional(),
+  allow: AllowList.optional().describe("Left out: as it was."),
 });
 export type PublicAccessPatch = z.infer<typeof PublicAccessPatch>;
 
 /** The way in from outside, with TLS, for these sources only. */
 export const PublicAccess = z.object({
   enabled: z.boolean(),
-  /** Who may connect. */
-  allow: z.array(z.string()),
-  /** The host has made it so; until then what was asked for before holds. */
-  applied: z.boolean(),
-  /** Where clients connect to; null: the host has not said it yet. */
-  host: z.string().nullable(),
-  /** Its own for as long as it lives; null before it was first opened. */
-  port: z.number().nullable(),
-  /** Why the host could not; it is tried again. */
-  error: z.string().nullable(),
+  allow: z.array(z.string()).describe("Who may connect."),
+  applied: z.boolean().describe("The host has made it so; until then what was asked for before holds."),
+  host: z.string().nullable().describe("Where clients connect to; null: the host has not said it yet."),
+  port: z.number().nullable().describe("Its own for as long as it lives; null before it was first opened."),
+  error: z.string().nullable().describe("Why the host could not; it is tried again."),
 });
 export type PublicAccess = z.infer<typeof PublicAccess>;

@@ -2,13 +2,15 @@ import * as z from "zod";
 import { Timestamp } from "./common.ts";
 import { LogLine } from "./deployments.ts";
 
-/** `follow=1` answers server-sent events, one line each; their ids are times, to go on from with `Last-Event-ID`. */
 export const SiteLogQuery = z.strictObject({
-  follow: z.enum(["0", "1"]).default("0"),
-  /** Lines from the end. */
-  tail: z.coerce.number().int().min(0).max(1000).default(100),
-  /** Only lines after this time, such as the `at` of the last line seen; with `follow=1` all of them, whatever `tail` says. */
-  since: Timestamp.optional(),
+  follow: z
+    .enum(["0", "1"])
+    .default("0")
+    .describe("1: server-sent events of type `line`, for as long as both ends are there."),
+  tail: z.coerce.number().int().min(0).max(1000).default(100).describe("Lines from the end."),
+  since: Timestamp.optional().describe(
+    "Only lines after this time, such as the `at` of the last line seen; with `follow=1` all of them, whatever `tail` says.",
+  ),
 });
 export type SiteLogQuery = z.infer<typeof SiteLogQuery>;
 
@@ -16,17 +18,19 @@ export type SiteLogQuery = z.infer<typeof SiteLogQuery>;
 export const SiteLogs = z.object({ data: z.array(LogLine) });
 export type SiteLogs = z.infer<typeof SiteLogs>;
 
-/**
- * The minute that ended `at`. Traffic is what came and went in it; `diskMb` is what the containers wrote and the volumes
- * hold, looked at every ten minutes; null where the host cannot tell.
- */
 export const SiteSample = z.object({
-  at: Timestamp,
-  cpuMilli: z.number().nonnegative(),
+  at: Timestamp.describe("The end of the minute."),
+  cpuMilli: z.number().nonnegative().describe("Thousandths of a core, on average over the minute."),
   memoryMb: z.number().nonnegative(),
-  networkInBytes: z.number().nonnegative(),
-  networkOutBytes: z.number().nonnegative(),
-  diskMb: z.number().nonnegative().nullable(),
+  networkInBytes: z.number().nonnegative().describe("In this minute."),
+  networkOutBytes: z.number().nonnegative().describe("In this minute."),
+  diskMb: z
+    .number()
+    .nonnegative()
+    .nullable()
+    .describe(
+      "What the containers wrote and the volumes hold, looked at every ten minutes; null: the host cannot tell.",
+    ),
 });
 export type SiteSample = z.infer<typeof SiteSample>;
 

@@ -19,7 +19,7 @@ export const CronExpression = z
 
 const settings = {
   name: LabelName,
-  cron: CronExpression,
+  cron: CronExpression.describe("Five fields of cron, or `@hourly`, `@daily` and so on; in UTC."),
   command,
   timeoutSeconds: TimeoutSeconds,
   enabled: z.boolean(),
@@ -46,10 +46,11 @@ export const Schedule = z
     name: z.string(),
     cron: z.string(),
     command: z.string(),
-    /** null while it is not enabled. */
-    nextRunAt: Timestamp.nullable(),
-    /** Runs left out because the one before still ran, or too many commands of the site waited. */
-    skippedRuns: z.number().int(),
+    nextRunAt: Timestamp.nullable().describe("null while it is not enabled."),
+    skippedRuns: z
+      .number()
+      .int()
+      .describe("Runs left out because the one before still ran, or too many commands of the site waited."),
     lastSkippedAt: Timestamp.nullable(),
     createdAt: Timestamp,
     updatedAt: Timestamp,

@@ -63,14 +63,15 @@ const HealthCheckPath = z
   .regex(/^\/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/, "a path that starts with /");
 
 const runSettings = {
-  port: Port,
-  buildCommand: command,
-  startCommand: command,
+  port: Port.describe("Where the app listens; it is told as the variable PORT."),
+  buildCommand: command.describe("Left out: as the repository's files say."),
+  startCommand: command.describe("Left out: as the image or the repository's files say."),
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
-  healthCheckPath: HealthCheckPath,
-  /** Containers that share the pack's memory and CPU, and the requests. */
-  replicas: Replicas,
+  healthCheckPath: HealthCheckPath.describe(
+    "Asked by HTTP until it answers below 400; left out: that the port takes connections is enough.",
+  ),
+  replicas: Replicas.describe("Containers that share the pack's memory and CPU, and the requests."),
   volumes: Volumes,
 };
 
@@ -104,14 +105,18 @@ const sourceSettings = {
 };
 
 const Region = z.string().max(50);
+export const regionOfNew = Region.optional().meta({
+  description:
+    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are, if there are any.",
+});
 
 const createBase = {
   name: SiteName,
   ...z.object(runSettings).partial().shape,
-  port: Port.default(3000),
+  port: runSettings.port.default(3000),
   packId: z.string().max(100).optional(),
   billingTerm: z.literal([...billingTermsMonths]).default(1),
-  region: Region.optional(),
+  region: regionOfNew,
 };
 
 export const SiteCreate = z
@@ -161,15 +166,17 @@ export const EnvKey = z
 export const EnvVariable = z
   .strictObject({
     key: EnvKey,
-    /** null removes the variable. */
     value: z
       .string()
       .max(32_768)
       .regex(/^[^\0]*$/, "no NUL character")
-      .nullable(),
-    /** A secret: stored encrypted, never shown again. Left out: as it was; of a new one false. */
-    encrypted: z.boolean().optional(),
-    scope: z.enum(["build", "runtime", "both"]).optional(),
+      .nullable()
+      .describe("null removes the variable."),
+    encrypted: z
+      .boolean()
+      .optional()
+      .describe("A secret: stored encrypted, never shown again. Left out: as it was; of a new one false."),
+    scope: z.enum(["build", "runtime", "both"]).optional().describe("Left out: both."),
   })
   .meta({ id: "EnvVariable" });
 export type EnvVariable = z.infer<typeof EnvVariable>;
@@ -218,12 +225,10 @@ export const DomainName = z
     "a domain name such as www.example.com",
   );
 
-/** A name: add it. `remove`: take it away. `verify`: look for its TXT record now. */
-export const DomainChange = z.union([
-  DomainName,
-  z.strictObject({ remove: DomainName }),
-  z.strictObject({ verify: DomainName }),
-]);
+export const DomainChange = z.union(
+  [DomainName, z.strictObject({ remove: DomainName }), z.strictObject({ verify: DomainName })],
+  'a domain name, {"remove": a domain name} or {"verify": a domain name}',
+);
 export type DomainChange = z.infer<typeof DomainChange>;
 
 export const Domain = z
@@ -231,10 +236,14 @@ export const Domain = z
     id: z.string(),
     domain: z.string(),
     status: z.enum(domainStatuses),
-    /** Proves ownership: set it, then verify. */
-    record: z.object({ type: z.literal("TXT"), name: z.string(), value: z.string() }),
-    /** What the name itself must point at: a CNAME record, or ALIAS/A where it is the root of a zone. */
-    target: z.string(),
+    record: z
+      .object({ type: z.literal("TXT"), name: z.string(), value: z.string() })
+      .describe("Proves ownership: set it, then verify."),
+    target: z
+      .string()
+      .describe(
+        "What the name itself must point at: a CNAME record, or ALIAS/A where it is the root of a zone.",
+      ),
     verifiedAt: Timestamp.nullable(),
     createdAt: Timestamp,
   })
@@ -250,25 +259,39 @@ export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), re
 export const WebhookAddress = z.object({ url: z.string() }).meta({ id: "WebhookAddress" });
 
 export const SiteRollback = z.strictObject({
-  /** A deployment that was live; default: the one before the current. */
-  deploymentId: z.string().max(100).optional(),
+  deploymentId: z
+    .string()
+    .max(100)
+    .optional()
+    .describe("A deployment that was live; default: the one before the current."),
 });
 export type SiteRollback = z.infer<typeof SiteRollback>;
 
 /** Exactly one kind of change. */
 export const SitePatch = z
-  .union([
-    z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
-    z.strictObject({
-      action: z.literal("deploy"),
-      /** Build even where nothing that goes into the build has changed since an image that is kept. */
-      rebuild: z.boolean().optional(),
-    }),
-    z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
-    z.strictObject({ domain: DomainChange }),
-    z.strictObject({ settings: SiteSettings }),
-    PackChange,
-  ])
+  .union(
+    [
+      z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
+      z.strictObject({
+        action: z.literal("deploy"),
+        rebuild: z
+          .boolean()
+          .optional()
+          .describe(
+            "Build even where nothing that goes into the build has changed since an image that is kept.",
+          ),
+      }),
+      z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
+      z.strictObject({
+        domain: DomainChange.describe(
+          'A name: add it. {"remove": name}: take it away. {"verify": name}: look for its TXT record now.',
+        ),
+      }),
+      z.strictObject({ settings: SiteSettings }),
+      PackChange,
+    ],
+    "exactly one of action, envVariables, domain, settings and packId",
+  )
   .meta({ id: "SitePatch" });
 export type SitePatch = z.infer<typeof SitePatch>;
 
@@ -289,34 +312,48 @@ export const Site = z
     deployType: z.enum(["github", "dockerfile", "image"]),
     githubUrl: z.string().nullable(),
     branch: z.string().nullable(),
-    /** Git submodules, and files that Git LFS keeps, are fetched as well. */
-    submodules: z.boolean(),
+    submodules: z.boolean().describe("Git submodules, and files that Git LFS keeps, are fetched as well."),
     lfs: z.boolean(),
     port: z.number(),
     buildCommand: z.string().nullable(),
     startCommand: z.string().nullable(),
     rootDir: z.string().nullable(),
+    dockerfilePath: z.string().nullable(),
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
     volumes: z.array(Volume),
     image: z.string().nullable(),
+    region: z.string().nullable(),
     packId: z.string(),
-    /** What it is to have: when the change is paid, or from the next renewal on. */
-    nextPackId: z.string().nullable(),
+    nextPackId: z
+      .string()
+      .nullable()
+      .describe("What it is to have: when the change is paid, or from the next renewal on."),
     billingTerm: z.number(),
     url: z.string(),
     domains: z.array(Domain),
     envVariables: z.array(EnvVariableShown),
     currentDeployment: z
-      .object({ id: z.string(), commit: z.string().nullable(), finishedAt: Timestamp })
-      .nullable(),
+      .object({
+        id: z.string(),
+        commit: z.string().nullable(),
+        finishedAt: Timestamp,
+        error: z.string().nullable(),
+      })
+      .nullable()
+      .describe(
+        "The version in service, or the last one that was; `error`: why it is so no more, or was not changed as asked.",
+      ),
     latestDeployment: z
       .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
       .nullable(),
     paidUntil: Timestamp.nullable(),
     hostId: z.string().nullable(),
-    /** The control plane does not hear the site's host: changes wait, and nobody knows whether the site answers. */
-    hostOffline: z.boolean(),
+    hostOffline: z
+      .boolean()
+      .describe(
+        "The control plane does not hear the site's host: changes wait, and nobody knows whether the site answers.",
+      ),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })

@@ -49,12 +49,14 @@ export const Replicas = z.number().int().min(1).max(maxReplicas);
 export const SiteVolume = z
   .object({
     name: z.string(),
-    /** Where the version in service has it, or the next deployment will; null: nowhere, its data is only kept. */
-    mountPath: z.string().nullable(),
-    /** The version in service uses it. */
-    mounted: z.boolean(),
-    /** null: not there yet, or its host cannot tell now. */
-    sizeMb: z.number().nonnegative().nullable(),
+    mountPath: z
+      .string()
+      .nullable()
+      .describe(
+        "Where the version in service has it, or the next deployment will; null: nowhere, its data is only kept.",
+      ),
+    mounted: z.boolean().describe("The version in service uses it."),
+    sizeMb: z.number().nonnegative().nullable().describe("null: not there yet, or its host cannot tell now."),
   })
   .meta({ id: "SiteVolume" });
 export type SiteVolume = z.infer<typeof SiteVolume>;

@@ -336,7 +336,7 @@ describe("a postgresql database", () => {
   });
 
   it("shows its log under its own id, without the passwords, and is counted as running", async () => {
-    const lines = await readSiteLog({ engine, agentId, onStart: () => undefined }, spec.databaseId, {
+    const lines = await readSiteLog({ engine, agentId, records, onStart: () => undefined }, spec.databaseId, {
       tail: 1000,
       after: null,
       masks: [],

@@ -96,6 +96,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       agentId: "agent",
       patience: { drainSeconds: 0.3, drainMaxSeconds: 0.3 },
       drains: records,
+      keepLastLines: () => Promise.resolve(),
       onError: (error) => expect.fail(String(error)),
     }),
   } as unknown as Host;
@@ -132,6 +133,34 @@ describe("a container that is put into service again", () => {
     await host.retired();
     expect(servingContainers()).toMatchObject([{ name: old?.name, running: true }]);
   });
+});
+
+it("what a new version wrote that does not come up goes into the deployment's log, before its container goes", async () => {
+  const line = (stream: number, text: string) => {
+    const message = Buffer.from(`2026-01-01T00:00:01.000000000Z ${text}\n`);
+    const header = Buffer.alloc(8);
+    header[0] = stream;
+    header.writeUInt32BE(message.length, 4);
+    return Buffer.concat([header, message]);
+  };
+  const printed: string[] = [];
+  const host = hostOf({
+    readLog: (id) =>
+      Promise.resolve(
+        Buffer.concat(
+          containers.some((one) => one.id === id) ? [line(1, "connecting"), line(2, "late")] : [],
+        ),
+      ),
+  });
+  const job = jobRun({ print: ({ stream, text }) => printed.push(`${stream} ${text}`) > 0 });
+  await startSite(host, { run: run(), deploymentId }, job);
+  expect(printed).toEqual([]);
+  const silent = { ...run(), port: 1, startTimeoutSeconds: 0.01 };
+  await expect(
+    restartSite(host, { run: silent, deploymentId }, { ...job, jobId: "job_restarted" }),
+  ).rejects.toThrow(/Nothing listens/);
+  expect(printed).toEqual(["stdout connecting", "stderr late"]);
+  expect(containers).toHaveLength(1);
 });
 
 it("a volume's old writer runs again though the engine was away when the new version failed", async () => {

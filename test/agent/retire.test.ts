@@ -8,6 +8,7 @@ import { openRetirement } from "../../agent/handlers/retire.ts";
 import { sweep } from "../../agent/handlers/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
+import { followSiteLog, keepLastLines, readSiteLog } from "../../agent/running/site-log.ts";
 
 let folder: string;
 let records: Records;
@@ -36,6 +37,15 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
+const secret = { env: ["KEY=hunter22"], labels: { "berth.secrets": "KEY" } };
+function logOf(text: string): Buffer {
+  const message = Buffer.from(`2026-01-01T00:00:0${text.startsWith("old") ? 1 : 2}.000000000Z ${text}\n`);
+  const header = Buffer.alloc(8);
+  header[0] = 1;
+  header.writeUInt32BE(message.length, 4);
+  return Buffer.concat([header, message]);
+}
+
 const labels = { "berth.site": "site_1", "berth.agent": "agent" };
 /** An agent of a host with an old and a new container. A killed one gets no answers any more. */
 function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {}): Host {
@@ -48,7 +58,21 @@ function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {})
           .filter((id) => !removed.includes(id))
           .map((id) => ({ id, name: id, labels, running: true })),
       ),
-    inspectContainer: (id: string) => answer(() => ({ id, running: true, pid, labels, addresses: {} })),
+    inspectContainer: (id: string) =>
+      answer(() =>
+        removed.includes(id)
+          ? null
+          : {
+              id,
+              running: true,
+              pid,
+              labels: { ...labels, ...secret.labels },
+              env: secret.env,
+              addresses: {},
+            },
+      ),
+    readLog: (id: string) =>
+      answer(() => (removed.includes(id) ? Buffer.alloc(0) : logOf(`${id} has hunter22 and m4sked`))),
     stopContainer: () => answer(() => undefined),
     removeContainer: (id: string) => answer(() => void removed.push(id)),
   } as unknown as Engine;
@@ -66,10 +90,38 @@ function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {})
       agentId: "agent",
       patience: { drainSeconds: 0.01, drainMaxSeconds },
       drains: records,
+      keepLastLines: (id) => keepLastLines({ engine, records }, id),
       onError: (error) => expect.fail(String(error)),
     }),
   } as unknown as Host;
 }
+
+it("what an old version wrote last is in the site's log when its container is gone, without secrets and once", async () => {
+  const host = agentOf();
+  const logs = { engine: host.engine, agentId: "agent", records, onStart: () => undefined };
+  const read = async (after: string | null = null) =>
+    (await readSiteLog(logs, "site_1", { tail: 10, after, masks: ["m4sked"] })).map(({ text }) => text);
+  const both = ["old has ••• and •••", "new has ••• and •••"];
+  await keepLastLines({ engine: host.engine, records }, "old");
+  expect(await read()).toEqual(both);
+  client.destroy();
+  pid = 0;
+  host.retire("site_1", ["new"]);
+  await host.retired();
+  expect([removed, await read()]).toEqual([["old"], both]);
+  expect(await read("2026-01-01T00:00:01Z")).toEqual(both.slice(1));
+  const followed: string[] = [];
+  const over = new AbortController();
+  const asked = { tail: 0, after: "2026-01-01T00:00:00Z", masks: ["m4sked"] };
+  await followSiteLog(logs, "site_1", asked, over.signal, (lines) =>
+    followed.push(...lines.map(({ text }) => text)),
+  );
+  await vi.waitUntil(() => followed.length > 0, 10_000);
+  over.abort();
+  expect(followed).toEqual(both.slice(0, 1));
+  records.keepOnly([], new Date());
+  expect(await read()).toEqual(both.slice(1));
+});
 
 describe("an old version that still serves somebody", () => {
   it("is waited for by an agent that is to be replaced, and goes when it has ended", async () => {

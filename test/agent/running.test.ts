@@ -401,6 +401,29 @@ describe("what happens to a container", () => {
     expect(kinds().filter((kind) => kind === "crash_loop")).toHaveLength(1);
   });
 
+  it("ten short lives in a row end the service as well, however slowly they follow each other", async () => {
+    const on = world();
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    let now = 0;
+    const live = (seconds: number) => {
+      on.emit("start", ++now);
+      on.emit("die", (now += seconds), 1);
+    };
+    for (let count = 0; count < 30; count++) live(61);
+    for (let count = 0; count < 9; count++) live(30);
+    live(61);
+    for (let count = 0; count < 9; count++) live(30);
+    await settle();
+    expect([on.done, crashes]).toEqual([[], []]);
+    live(30);
+    await settle();
+    expect(on.done).toEqual(["withdraw", "stop c1"]);
+    expect(crashes[0]?.error).toMatch(
+      /exited 10 times in a row, each within a minute of its start, .* code 1/,
+    );
+  });
+
   it("stops and exits of a container that does not serve are no crash loop", async () => {
     const on = world();
     watch(on);

@@ -62,6 +62,7 @@ const newHost = (): Host =>
       agentId,
       patience: { drainSeconds: 1.6, drainMaxSeconds: 5 },
       drains: records,
+      keepLastLines: () => Promise.resolve(),
       onError: (error) => {
         throw error;
       },
@@ -422,7 +423,7 @@ describe("replicas", () => {
       ...ids,
     );
     expect(new Set(given.split("\n"))).toEqual(new Set([`${85 * 1024 * 1024} 333000000`]));
-    const logs = { engine, agentId, onStart: () => undefined };
+    const logs = { engine, agentId, records, onStart: () => undefined };
     const lines = await readSiteLog(logs, site.siteId, { tail: 100, after: null, masks: [] });
     expect(lines.map(({ text, replica }) => `${text} ${replica}`).toSorted()).toEqual([
       "up 1",

@@ -12,6 +12,7 @@ import {
   createSite,
   fail,
   finish,
+  hostIn,
   operator,
   runningSite,
   pay,
@@ -209,14 +210,18 @@ describe("a database", () => {
 
   it("waits for a host with room, takes its memory into account, and says after an hour what was missing", async () => {
     const key = await account();
+    await hostIn("nowhere");
     const { databaseId, invoiceToken } = await createDatabase(key, { region: "nowhere" });
     await pay(invoiceToken);
     const waiting = (await ctx().db.select().from(jobs)).filter((job) => job.databaseId === databaseId);
     expect(waiting).toMatchObject([{ kind: "database.provision", status: "QUEUED", hostId: null }]);
     await bindings.DB.prepare("UPDATE jobs SET deadline_at = 0 WHERE id = ?").bind(waiting[0]?.id).run();
     await reapJobs(ctx());
-    const { status, error } = await read(key, databaseId);
-    expect([status, error]).toEqual(["FAILED", expect.stringMatching(/in region nowhere.*start it again/)]);
+    expect(await read(key, databaseId)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringMatching(/in region nowhere.*start it again/),
+      region: "nowhere",
+    });
   });
 });
 
@@ -252,15 +257,11 @@ describe("a host", () => {
 
   it("is given no more databases than its memory holds", async () => {
     const key = await account();
+    const host = await hostIn("small");
     const first = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
     const second = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
-    const operatorKey = await operator();
-    const { body } = await api<{ id: string; token: string }>(operatorKey, "POST", "/hosts", {
-      name: uniqueName("small"),
-      region: "small",
-    });
     const facts = { cpuCount: 2, memoryMb: 6000, diskFreeMb: 10_000 };
-    const on = await readyAgent(10, body, facts);
+    const on = await readyAgent(10, host, facts);
     await pay(first.invoiceToken);
     const { job, attempt } = await take(on, "database.provision");
     await pay(second.invoiceToken);

@@ -95,4 +95,27 @@ describe("the log of an unknown error", () => {
     for (const line of said) expect(line).toContain("D1_ERROR: gone");
     expect(said.join("")).toContain('"task":"keys"');
   });
+
+  it("ends none of the timer's other tasks: the platform waits for each of them", async () => {
+    listen();
+    const database = Promise.withResolvers<void>();
+    const later = () => database.promise.then(() => Promise.reject(new Error("Enough of this test.")));
+    const at = (answer: () => Promise<never>) => {
+      const statement = { bind: () => statement, all: answer, run: answer, raw: answer, first: answer };
+      return statement;
+    };
+    const broken = at(() => Promise.reject(new Error("D1_ERROR: gone")));
+    const prepare = (sql: string) => (sql.includes("idempotent_requests") ? broken : at(later));
+    const env = { ...bindings, DB: { prepare, batch: later } } as unknown as Env;
+    const work: Promise<unknown>[] = [];
+    worker.scheduled({} as ScheduledController, env, {
+      waitUntil: (one: Promise<unknown>) => void work.push(one),
+    } as unknown as ExecutionContext);
+    const ended: unknown[] = [];
+    const all = Promise.all(work.map((one) => one.catch((error: unknown) => ended.push(error))));
+    await vi.waitUntil(() => ended.length > 0, 10_000);
+    expect(ended.length).toBeLessThan(work.length);
+    database.resolve();
+    await all;
+  });
 });

@@ -81,10 +81,9 @@ describe("a new site", () => {
   it("that no host could take in time fails with what was missing", async () => {
     const key = await account();
     const only = await hostFor(0, "eu");
-    const ids = [
-      ...(await paidSites(key, 1, { region: "mars" })),
-      ...(await paidSites(key, 1, { region: "eu" })),
-    ];
+    const ids = await paidSites(key, 2, { region: "eu" });
+    // Whose host was removed meanwhile.
+    await sql("UPDATE sites SET region = 'mars' WHERE id = ?", ids[0]);
     for (const id of ids) await sql("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?", id);
     await tick();
     const [far, full] = await Promise.all(ids.map((id) => site(key, id)));

@@ -1,7 +1,9 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
+import type { HostLink } from "../../worker/objects/host-link.ts";
 import {
   account,
   agent,
@@ -90,6 +92,35 @@ describe("a host's link", () => {
     await pay(invoiceToken);
     await second.next("job");
     second.close();
+  });
+
+  it("that is closed for a newer one while it offers work leaves the work to that", async () => {
+    const { invoiceToken, siteId } = await createSite(await account());
+    await pay(invoiceToken);
+    const become = (status: string) =>
+      bindings.DB.prepare("UPDATE jobs SET status = ? WHERE site_id = ?").bind(status, siteId).run();
+    await become("DONE");
+    const older = await readyAgent();
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(older.hostId));
+    // Behind what its being ready set off.
+    await link.wake();
+    await become("QUEUED");
+    await runInDurableObject(link, async (instance: HostLink) => {
+      const held = instance as unknown as { env: Env };
+      const { env } = held;
+      const batch: D1Database["batch"] = async (statements) => {
+        held.env = env;
+        const answers = await env.DB.batch(statements);
+        const headers = { Upgrade: "websocket", "X-Berth-Host": older.hostId };
+        (await instance.fetch(new Request("https://berth/", { headers }))).webSocket?.accept();
+        return answers as never;
+      };
+      held.env = { ...env, DB: { prepare: (sql: string) => env.DB.prepare(sql), batch } as D1Database };
+      await instance.wake();
+    });
+    const newer = await readyAgent(10, older.token);
+    expect((await newer.next("job")).job.args).toMatchObject({ run: { siteId } });
+    newer.close();
   });
 
   it("closes on anything that is not the protocol", async () => {

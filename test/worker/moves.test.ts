@@ -35,6 +35,23 @@ describe("a move that waits", () => {
   });
 });
 
+it("a move runs the version with the settings it has, and not with those that wait for the next deployment", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old, { startCommand: "node old.js" });
+  const settings = { port: 4000, replicas: 2, startCommand: "node new.js" };
+  expect((await api(key, "PATCH", `/sites/${siteId}`, { settings })).status).toBe(200);
+  const fresh = await hostFor(2);
+  await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+  const moved = await fresh.next("job");
+  expect(moved.job.args).toMatchObject({ run: { port: 3000, replicas: 1, startCommand: "node old.js" } });
+  await finish(fresh, moved.job, moved.attempt, deployResult);
+  await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+  expect((await fresh.next("job")).job.args).toMatchObject({ run: settings });
+  old.close();
+  fresh.close();
+});
+
 describe("a site that waits for a host", () => {
   it("is stopped at once, and no host is given it until its owner wants it again", async () => {
     const key = await account();

@@ -59,6 +59,29 @@ describe("the OpenAPI document", () => {
     expect(ids.length).toBe(Object.keys(operations).length);
   });
 
+  it("says what parameters and fields mean, and so does the page: how a log is followed and gone on with", async () => {
+    const document = await (
+      await call("/api/v1/openapi.json")
+    ).json<{
+      paths: Record<string, { get: { parameters: { name: string; description?: string }[] } }>;
+    }>();
+    const page = await (await call("/docs")).text();
+    for (const [id, operation] of all) {
+      if (!operation.streams || operation.method !== "get") continue;
+      const { parameters } = document.paths[operation.path]?.get ?? { parameters: [] };
+      const told = Object.fromEntries(parameters.map(({ name, description }) => [name, description]));
+      expect([id, told]).toMatchObject([
+        id,
+        {
+          follow: expect.stringContaining("server-sent events"),
+          "Last-Event-ID": expect.stringContaining("go on after this event"),
+        },
+      ]);
+    }
+    for (const said of ["go on after this event", "Lines from the end.", "null removes the variable."])
+      expect(page).toContain(said);
+  });
+
   it("is readable as a page without a script or anything from elsewhere", async () => {
     const response = await call("/docs");
     const html = await response.text();

@@ -272,7 +272,12 @@ describe("a crash loop", () => {
       durations: null,
     });
     await host.next("ack");
-    expect((await site(key, siteId)).status).toBe("FAILED");
+    // Why nothing runs, beside why the newer one did not come to run.
+    expect(await site(key, siteId)).toMatchObject({
+      status: "FAILED",
+      currentDeployment: { id: deploymentId, error },
+      latestDeployment: { error: "No." },
+    });
   });
 });
 

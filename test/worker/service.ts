@@ -71,6 +71,15 @@ export async function account(): Promise<string> {
   return key;
 }
 
+/** A host that has never been heard, so that what is to run in its region waits. */
+export const hostIn = async (region: string) =>
+  (
+    await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
+      name: uniqueName("host"),
+      region,
+    })
+  ).body;
+
 export type Agent = {
   hostId: string;
   send(message: FromAgent | Record<string, unknown>): void;

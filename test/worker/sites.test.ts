@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { siteEvents } from "../../worker/domain/site-events.ts";
+import type { Site } from "../../protocol/api/sites.ts";
 import { siteStatuses } from "../../protocol/states.ts";
 import {
   account,
@@ -10,11 +11,13 @@ import {
   deployResult,
   fail,
   finish,
+  hostIn,
   pay,
   readyAgent,
   runningSite,
   site,
   siteInput,
+  uniqueName,
 } from "./service.ts";
 
 describe("the main job", () => {
@@ -96,20 +99,63 @@ describe("the main job", () => {
     }
   });
 
+  it("is refused in a region that no host is in, with those there are, and so is a change of its settings", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const elsewhere = () => api(key, "POST", "/sites", siteInput({ region: "mars" }));
+    const refused = (path: string, message: string) => ({
+      status: 400,
+      body: { error: "invalid_request", issues: [{ path, message: expect.stringContaining(message) }] },
+    });
+    await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
+    // Hosts that name theirs may come yet.
+    expect((await elsewhere()).status).toBe(201);
+    for (const region of ["us", "eu", "eu"]) await hostIn(region);
+    expect(await elsewhere()).toMatchObject(refused("region", "but in eu, us:"));
+    expect(await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: "mars" } })).toMatchObject(
+      refused("settings.region", "but in eu, us:"),
+    );
+    const database = { name: uniqueName("data"), type: "redis", region: "mars" };
+    expect(await api(key, "POST", "/databases", database)).toMatchObject(refused("region", "but in eu, us:"));
+    expect((await api(key, "POST", "/databases", { ...database, region: "us" })).status).toBe(201);
+  });
+
+  it("is refused while a thousand of the account's sites and databases were never paid for", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const copies = (count: number) =>
+      bindings.DB.prepare(`
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+        INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at)
+        SELECT id || i, account_id, name || i, 'PENDING', deploy_type, port, pack_id, billing_term, slug || i, webhook_hash || i,
+          created_at, updated_at FROM sites, n WHERE id = ?1`)
+        .bind(siteId, count)
+        .run();
+    await copies(998);
+    const database = () =>
+      api<{ databaseId: string }>(key, "POST", "/databases", { name: uniqueName("data"), type: "redis" });
+    const last = await database();
+    const refused = {
+      status: 409,
+      body: { reason: expect.stringMatching(/^1000 of .* pay for some of them or delete them/) },
+    };
+    expect(await api(key, "POST", "/sites", siteInput())).toMatchObject(refused);
+    expect(await database()).toMatchObject(refused);
+    expect((await api(await account(), "POST", "/sites", siteInput())).status).toBe(201);
+    await api(key, "DELETE", `/databases/${last.body.databaseId}`);
+    expect((await api(key, "POST", "/sites", siteInput())).status).toBe(201);
+  });
+
   it("takes another region as a setting, asked for when it is placed the next time", async () => {
     const key = await account();
-    const { siteId } = await createSite(key, { region: "nowhere" });
-    const region = async () =>
-      (
-        await bindings.DB.prepare("SELECT region FROM sites WHERE id = ?")
-          .bind(siteId)
-          .first<{ region: string | null }>()
-      )?.region;
+    await hostIn("nowhere");
+    await hostIn("elsewhere");
+    const { siteId } = await createSite(key, { region: "nowhere", dockerfilePath: "deploy/Dockerfile" });
+    const shown = await site(key, siteId);
+    expect(shown).toMatchObject({ region: "nowhere", dockerfilePath: "deploy/Dockerfile" });
     for (const wanted of ["elsewhere", null]) {
-      expect((await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: wanted } })).status).toBe(
-        200,
-      );
-      expect(await region()).toBe(wanted);
+      const { body } = await api<Site>(key, "PATCH", `/sites/${siteId}`, { settings: { region: wanted } });
+      expect([body.region, (await site(key, siteId)).region]).toEqual([wanted, wanted]);
     }
   });
 
@@ -379,6 +425,34 @@ describe("refusals", () => {
     expect((await api(key, "POST", "/sites", siteInput({ extra: 1 }))).status).toBe(400);
     expect((await api(key, "POST", "/sites", "{not json")).body).toMatchObject({ error: "invalid_request" });
     expect((await api<{ data: unknown[] }>(key, "GET", "/sites")).body.data).toEqual([]);
+  });
+
+  it("name the field of a bad change where the body says which change it is, and else what it may be", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const cases: [body: unknown, path: string, message: RegExp][] = [
+      [{ envVariables: [{ key: "A", value: 1 }] }, "envVariables.0.value", /string/],
+      [{ envVariables: { A: "1" } }, "envVariables", /array/],
+      [{ action: "scale" }, "action", /start.*stop.*restart/],
+      [{ billingTerm: 3 }, "packId", /string/],
+      [{ domain: { remove: "no name" } }, "domain.remove", /a domain name/],
+      [{ domain: {} }, "domain", /"remove".*"verify"/],
+      ...[{}, [], null, { replicas: 2 }, { action: "start", settings: { port: 1 } }].map(
+        (body): [unknown, string, RegExp] => [
+          body,
+          "",
+          /exactly one of action, envVariables, domain, settings and packId/,
+        ],
+      ),
+    ];
+    for (const [body, path, message] of cases) {
+      const answer = await api<{ issues: object[] }>(key, "PATCH", `/sites/${siteId}`, body);
+      expect([body, answer.status, answer.body.issues[0]]).toEqual([
+        body,
+        400,
+        { path, message: expect.stringMatching(message) },
+      ]);
+    }
   });
 
   it("refuse a taken name with 409", async () => {

@@ -6,6 +6,19 @@ import type * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 
+type Issue = z.core.$ZodIssue;
+
+/** Of a choice between several forms: what is wrong with the one that was meant, where the keys say which it was. */
+function told(issue: Issue): Issue[] {
+  if (issue.code !== "invalid_union") return [issue];
+  const meant = issue.errors.filter(
+    (form) => !form.some(({ code, path }) => code === "unrecognized_keys" && path.length === 0),
+  );
+  const about = new Set(meant.flatMap((form) => form.map(({ path }) => path[0])));
+  if (about.size !== 1 || about.has(undefined)) return [issue];
+  return meant.flat().flatMap((one) => told({ ...one, path: [...issue.path, ...one.path] }));
+}
+
 /** The one place where a schema's refusal becomes a 400. The schema shows on the validator, for whoever lists the routes. */
 const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(
   target: Target,
@@ -14,7 +27,7 @@ const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodT
   Object.assign(
     zValidator(target, schema, (result) => {
       if (result.success) return;
-      const issues = result.error.issues.map((issue) => ({
+      const issues = result.error.issues.flatMap(told).map((issue) => ({
         path: issue.path.join("."),
         message: issue.message,
       }));

@@ -252,8 +252,9 @@ export class HostLink extends DurableObject<Env> {
     if (logId) this.ctx.storage.kv.put(`log:${jobId}:${attempt}`, logId);
   }
 
+  /** A newer connection may have closed it meanwhile: what is not sent here, its hello makes up for. */
   private send(socket: WebSocket, message: ToAgent): void {
-    socket.send(JSON.stringify(message));
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   }
 
   /** The socket of the newest epoch. */

@@ -5,6 +5,8 @@ type Document = ReturnType<typeof openApiDocument>;
 /** The words of JSON Schema that our document uses. */
 type Schema = {
   $ref?: string;
+  description?: string;
+  allOf?: Schema[];
   type?: string | string[];
   enum?: unknown[];
   const?: unknown;
@@ -25,7 +27,7 @@ type OperationObject = {
   summary: string;
   tags: string[];
   security: object[];
-  parameters?: { name: string; in: string; schema: Schema }[];
+  parameters?: { name: string; in: string; description?: string; schema: Schema }[];
   requestBody?: Body;
   responses: Record<string, Body>;
 };
@@ -44,6 +46,7 @@ const nameOf = (schema: Schema): string | undefined => schema.$ref?.split("/").a
 /** A schema in one phrase: its type, its values, its bounds. */
 function phrase(schema: Schema): string {
   if (schema.$ref !== undefined) return nameOf(schema) ?? "";
+  if (schema.allOf) return schema.allOf.map(phrase).join(" and ");
   if (schema.enum) return schema.enum.map(String).join(" | ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   const options = schema.anyOf ?? schema.oneOf;
@@ -60,6 +63,19 @@ function phrase(schema: Schema): string {
     .filter(Boolean)
     .join(", ");
 }
+
+/** Of each field or parameter, what it is and what it means. */
+const Meaning = ({ schema, description }: { schema: Schema; description: string | undefined }) => (
+  <td>
+    {phrase(schema)}
+    {description && (
+      <>
+        <br />
+        <span class="soft">{description.replaceAll("`", "")}</span>
+      </>
+    )}
+  </td>
+);
 
 const Fields = ({ document, schema }: { document: Document; schema: Schema }) => {
   const own = resolve(document, schema);
@@ -86,7 +102,7 @@ const Fields = ({ document, schema }: { document: Document; schema: Schema }) =>
                 <code>{key}</code>
                 {!own.required?.includes(key) && <span class="soft"> optional</span>}
               </td>
-              <td>{phrase(value)}</td>
+              <Meaning schema={value} description={value.description} />
             </tr>
           ))}
         </table>
@@ -149,7 +165,7 @@ const Operation = ({ document, method, path, operation }: Listed & { document: D
                 <td>
                   <code>{one.name}</code> <span class="soft">{one.in}</span>
                 </td>
-                <td>{phrase(one.schema)}</td>
+                <Meaning schema={one.schema} description={one.description ?? one.schema.description} />
               </tr>
             ))}
           </table>
@@ -181,7 +197,7 @@ export const ReferencePage = ({ document }: { document: Document }) => {
   return (
     <Layout title="API" wide>
       <h1>The Berth API</h1>
-      <p>{document.info.description}</p>
+      <p>{document.info.description?.replaceAll("`", "")}</p>
       <p class="note">
         Base address <code>{document.servers?.[0]?.url}</code> · the same as{" "}
         <a href="/api/v1/openapi.json">OpenAPI 3.1</a>

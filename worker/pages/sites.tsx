@@ -21,7 +21,12 @@ export const SitesPage = ({ sites }: { sites: Site[] }) => (
             {site.status === "RUNNING" ? (
               <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
             ) : (
-              <span class="soft">{site.latestDeployment?.error ?? site.githubUrl ?? site.image}</span>
+              <span class="soft">
+                {site.currentDeployment?.error ??
+                  site.latestDeployment?.error ??
+                  site.githubUrl ??
+                  site.image}
+              </span>
             )}
           </td>
           <td>

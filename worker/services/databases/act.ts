@@ -4,6 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
+import { refusedAction } from "../../domain/refused-action.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { queueDatabaseJob } from "./queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
@@ -18,12 +19,10 @@ export async function actOnDatabase(
   await refuseUnpaid(ctx, database);
   const mark = ctx.newMark();
   const [[moved]] = await statements[action](ctx, database, mark);
-  if (!moved) throw conflict(`A ${database.status} database cannot be ${done[action]} now.`);
+  if (!moved) throw conflict(refusedAction(action, { what: "database", ...database }));
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
-
-const done = { start: "started", stop: "stopped", restart: "restarted" };
 
 const statements = { start, stop, restart };
 

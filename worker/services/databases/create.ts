@@ -4,23 +4,29 @@ import { accountOf, type Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { databaseEngines, databaseNameOf } from "../../domain/database-engines.ts";
+import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { firstInvoice } from "../invoices/first.ts";
+import { neverPaid, refuseMoreUnpaid } from "../invoices/never-paid.ts";
 import { packOffered } from "../packs/offered.ts";
 import { sealAdminPassword, sealNewPassword } from "./logins.ts";
 
 /** A PENDING database and its unpaid invoice; nothing is provisioned. */
 export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<DatabaseCreated> {
   const accountId = accountOf(ctx);
-  const [[pack], [taken]] = await ctx.db.batch([
+  const [[pack], [taken], regions, unpaid] = await ctx.db.batch([
     packOffered(ctx, "database", input.packId),
     ctx.db
       .select({ id: databases.id })
       .from(databases)
       .where(and(eq(databases.accountId, accountId), eq(databases.name, input.name))),
+    regionsOfHosts(ctx),
+    neverPaid(ctx, accountId),
   ]);
   if (!pack) throw invalid("packId", "no active database pack has this id");
+  refuseUnknownRegion("region", input.region, regions);
   const nameTaken = () => conflict(`You already have a database named ${input.name}: choose another name.`);
   if (taken) throw nameTaken();
+  refuseMoreUnpaid(unpaid);
 
   const now = ctx.now();
   const id = ctx.newId("database");

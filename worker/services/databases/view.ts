@@ -56,6 +56,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
     error: row.publicError,
   },
   paidUntil: row.paidUntil?.toISOString() ?? null,
+  region: row.region,
   hostId: row.hostId,
   hostOffline: row.hostOffline === 1,
   createdAt: row.createdAt.toISOString(),

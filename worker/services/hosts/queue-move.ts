@@ -5,16 +5,16 @@ import { idleLane } from "../jobs/idle.ts";
 
 /**
  * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: the version in service is made once more,
- * at its commit, on `move_host_id`; where that is null, on the host that fits best.
+ * at its commit and with its run settings, on `move_host_id`; where that is null, on the host that fits best.
  */
 export function queueMove(ctx: Ctx, siteId: SQL) {
   const id = ctx.newId("deployment");
   const now = ctx.now().getTime();
   return [
     ctx.statement(sql`
-      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, commit_sha, commit_message, env_version, created_at)
+      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, commit_sha, commit_message, run, env_version, created_at)
       SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
-        'QUEUED', 'move', c.commit_sha, c.commit_message,
+        'QUEUED', 'move', c.commit_sha, c.commit_message, c.run,
         coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
       FROM sites s LEFT JOIN deployments c ON c.id = s.current_deployment_id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'

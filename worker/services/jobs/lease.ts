@@ -100,7 +100,7 @@ const changes = [
     WHERE mark = ${mark}`,
   sql`
     UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
-      run = CASE WHEN rollback_of IS NOT NULL AND run IS NOT NULL THEN run ELSE
+      run = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
         (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
           'replicas', replicas, 'volumes', json(volumes))
           FROM sites WHERE id = deployments.site_id) END

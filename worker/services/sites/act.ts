@@ -1,9 +1,9 @@
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
-import type { SiteStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { refusedAction } from "../../domain/refused-action.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelDeployments, reviseCancelled, tellCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
@@ -68,7 +68,7 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
       sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND kind = 'site.deploy' AND status = 'QUEUED' AND host_id IS NULL)`,
     ),
   ]);
-  if (!moved) throw refusal("started", site.status, site.currentDeploymentId === null);
+  if (!moved) throw refusal("start", site);
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
@@ -93,7 +93,7 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
     queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
     ...cancelDeployments(ctx, site.id, sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`),
   ]);
-  if (!moved) throw refusal("stopped", site.status);
+  if (!moved) throw refusal("stop", site);
   tellCancelled(ctx, waited);
   reviseCancelled(ctx, leased);
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
@@ -118,14 +118,14 @@ async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted>
       sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND kind = 'site.restart' AND status = 'QUEUED')`,
     ),
   ]);
-  if (!moved) throw refusal("restarted", site.status);
+  if (!moved) throw refusal("restart", site);
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
 
-const refusal = (done: string, status: SiteStatus, neverLive = false) =>
+const refusal = (action: "start" | "stop" | "restart", site: SiteRow) =>
   conflict(
-    neverLive
-      ? `No version of this site has run yet: deploy it first.`
-      : `A ${status} site cannot be ${done} now.`,
+    site.currentDeploymentId === null && site.status === "FAILED"
+      ? "No version of this site has run yet: deploy it first."
+      : refusedAction(action, { what: "site", ...site }),
   );

@@ -6,7 +6,9 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { siteSlug } from "../../domain/slug.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
+import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { firstInvoice } from "../invoices/first.ts";
+import { neverPaid, refuseMoreUnpaid } from "../invoices/never-paid.ts";
 import { packOffered } from "../packs/offered.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { newSegment } from "../webhooks/address.ts";
@@ -14,17 +16,21 @@ import { newSegment } from "../webhooks/address.ts";
 /** A PENDING site and its unpaid invoice; nothing is deployed. */
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
-  const [[pack], [taken]] = await ctx.db.batch([
+  const [[pack], [taken], regions, unpaid] = await ctx.db.batch([
     packOffered(ctx, "site", input.packId),
     ctx.db
       .select({ id: sites.id })
       .from(sites)
       .where(and(eq(sites.accountId, accountId), eq(sites.name, input.name))),
+    regionsOfHosts(ctx),
+    neverPaid(ctx, accountId),
   ]);
   if (!pack) throw invalid("packId", "no active site pack has this id");
+  refuseUnknownRegion("region", input.region, regions);
   if (taken) throw conflict(`You already have a site named ${input.name}: choose another name.`);
 
   refuseTooManyReplicas("replicas", input.replicas ?? 1, pack.memoryMb);
+  refuseMoreUnpaid(unpaid);
 
   const now = ctx.now();
   const siteId = ctx.newId("site");

@@ -5,6 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { packs, sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
+import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
@@ -20,8 +21,13 @@ const ofSource = {
 /** Used from the next deployment. A setting of another kind of source is refused. */
 export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSettings): Promise<Site> {
   const id = siteIdOf(siteId);
-  const [[found], [pack]] = await ctx.db.batch([siteById(ctx, id), packOf(ctx, id)]);
+  const [[found], [pack], regions] = await ctx.db.batch([
+    siteById(ctx, id),
+    packOf(ctx, id),
+    regionsOfHosts(ctx),
+  ]);
   const site = requireOwned(ctx, found);
+  refuseUnknownRegion("settings.region", settings.region, regions);
   if (settings.replicas !== undefined && pack)
     refuseTooManyReplicas("settings.replicas", settings.replicas, pack.memoryMb);
   for (const [type, names] of Object.entries(ofSource))

@@ -30,8 +30,8 @@ const recordFields = {
     sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = sites.host_id AND offline_since IS NOT NULL)`.as(
       "host_offline",
     ),
-  current: json<{ id: string; commit: string | null; finishedAt: number } | null>(
-    sql`(SELECT json_object('id', id, 'commit', commit_sha, 'finishedAt', coalesce(finished_at, created_at))
+  current: json<{ id: string; commit: string | null; finishedAt: number; error: string | null } | null>(
+    sql`(SELECT json_object('id', id, 'commit', commit_sha, 'finishedAt', coalesce(finished_at, created_at), 'error', error)
       FROM deployments WHERE id = sites.current_deployment_id)`,
     "current",
   ),
@@ -70,10 +70,12 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     buildCommand: site.buildCommand,
     startCommand: site.startCommand,
     rootDir: site.rootDir,
+    dockerfilePath: site.dockerfilePath,
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
     volumes: site.volumes,
     image: site.image,
+    region: site.region,
     packId: site.packId,
     nextPackId: site.nextPackId,
     billingTerm: site.billingTerm,

@@ -1,0 +1,28 @@
+import { eq, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { accounts } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+
+/** Sites and databases of one account that wait for their first payment. */
+export const maxNeverPaid = 1000;
+
+/** A query of how many there are. */
+export const neverPaid = (ctx: Ctx, accountId: Id<"account">) =>
+  ctx.db
+    .select({
+      count: sql<number>`(SELECT count(*) FROM sites WHERE account_id = ${accountId} AND status = 'PENDING')
+        + (SELECT count(*) FROM databases WHERE account_id = ${accountId} AND status = 'PENDING')`.as(
+        "count",
+      ),
+    })
+    .from(accounts)
+    .where(eq(accounts.id, accountId));
+
+/** @throws AppError conflict */
+export function refuseMoreUnpaid([found]: { count: number }[]): void {
+  if ((found?.count ?? 0) < maxNeverPaid) return;
+  throw conflict(
+    `${maxNeverPaid} of your sites and databases wait for their first payment: pay for some of them or delete them, then create this one.`,
+  );
+}
