@@ -1,8 +1,12 @@
 export type Instruction = { keyword: string; text: string };
 
+/** Of instructions that take here-documents, where they begin: `<<EOF`, `<<-"EOF"`. */
+const hereDocuments = /(?<=\s)\d*<<(-?)(["']?)([^\s<"']+)\2(?=\s|$)/g;
+const takesHereDocuments = new Set(["RUN", "COPY", "ADD"]);
+
 /**
  * A Dockerfile as its logical instructions (https://docs.docker.com/reference/dockerfile/#format): comments dropped,
- * continued lines joined as written, so that `text` still builds the same. The escape directive is honoured.
+ * continued lines and here-documents joined as written, so that `text` still builds the same. The escape directive is honoured.
  */
 export function parseInstructions(dockerfile: string): { directives: string[]; instructions: Instruction[] } {
   const lines = dockerfile.replace(/^\uFEFF/, "").split(/\r?\n/);
@@ -26,6 +30,13 @@ export function parseInstructions(dockerfile: string): { directives: string[]; i
       while (at + 1 < lines.length && /^\s*(#.*)?$/.test(lines[at] ?? ""));
       own.push(lines[at] ?? "");
     }
+    if (takesHereDocuments.has(keyword))
+      for (const [, dash, , end] of own.join("\n").matchAll(hereDocuments))
+        while (at + 1 < lines.length) {
+          const line = lines[++at] ?? "";
+          own.push(line);
+          if ((dash === "" ? line : line.replace(/^\t+/, "")) === end) break;
+        }
     instructions.push({ keyword, text: own.join("\n") });
   }
   return { directives, instructions };

@@ -155,6 +155,37 @@ describe("trust in the operator's certificates", () => {
     expect(trusted.indexOf("ARG BASE")).toBeLessThan(trusted.indexOf("ARG NODE_EXTRA_CA_CERTS"));
     expect(trusted.startsWith("# escape=\\")).toBe(true);
   });
+
+  it("leaves here-documents as they are", () => {
+    const script = [
+      "#!/bin/sh",
+      "",
+      "# no comment of the Dockerfile's",
+      "run it",
+      "from os import path \\",
+      "}",
+    ];
+    const page = ["<<EOF", "\tEOF2"];
+    const dockerfile = [
+      "FROM a",
+      'RUN <<"EOF" cat > /x && sh',
+      ...script,
+      "EOF",
+      "COPY <<-END --chmod=1 <<EOF2 /pages/",
+      ...page,
+      "\tEND",
+      ...page,
+      "EOF2",
+      "RUN echo $((1<<2)) <<< word",
+      "USER app",
+    ].join("\n");
+    const trusted = trustCa(dockerfile);
+    expect(trusted).toContain([...script, "EOF"].join("\n"));
+    expect(trusted).toContain([...page, "\tEND", ...page, "EOF2"].join("\n"));
+    expect(trusted).toContain("--mount=type=secret,id=berth_ca echo $((1<<2)) <<< word\nUSER app");
+    expect(trusted.match(/--mount=/g)).toHaveLength(2);
+    expect(trusted.match(/ARG NODE_EXTRA_CA_CERTS=/g)).toHaveLength(1);
+  });
 });
 
 describe("the address of a Git host", () => {
