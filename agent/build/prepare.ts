@@ -6,7 +6,7 @@ import { JobError } from "../host.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
 import { detect } from "./detect/index.ts";
-import type { Sources } from "./detect/sources.ts";
+import { procfileNotes, type Sources } from "./detect/sources.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
@@ -65,14 +65,13 @@ export async function prepareBuild(
       generated: null,
     };
   }
-  const plan = detect(await sourcesOf(folder, root, input.rootDir), input);
+  const sources = await sourcesOf(folder, root, input.rootDir);
+  const plan = detect(sources, input);
   const { images, notes } = await chooseBaseImages(plan, canHave);
-  const text = generateDockerfile(
-    plan,
-    { plain, secret, cacheId: `${input.siteId}-packages` },
-    images,
-    notes,
-  );
+  const text = generateDockerfile(plan, { plain, secret, cacheId: `${input.siteId}-packages` }, images, [
+    ...notes,
+    ...procfileNotes(sources),
+  ]);
   const dockerfile = { name: "Dockerfile", text: trusted(text) };
   return {
     ...variables,

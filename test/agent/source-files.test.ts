@@ -122,6 +122,14 @@ it("names that mean something elsewhere are names in .dockerignore", async () =>
   expect(names.filter((name) => name !== ".").sort()).toEqual([".dockerignore", "Dockerfile", "kept"]);
 });
 
+it("what a Procfile wants to run at a release is said in the generated Dockerfile", async () => {
+  write("main.py");
+  write("Procfile", "release: ./migrate\nweb: ./serve\n");
+  const { context, generated } = await prepareBuild(folder, input, null);
+  context.destroy();
+  expect(generated).toMatch(/^# The Procfile's release command is not run: /m);
+});
+
 describe("a folder of the repository", () => {
   const refused = async (rootDir: string) =>
     expect(read({ rootDir })).rejects.toThrow(/does not exist in the repository/);

@@ -21,5 +21,13 @@ export const present = ({ files }: Sources, names: readonly string[]): string[] 
 export const procfileWeb = (sources: Sources): string | null =>
   /^web:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
 
+/** What a Procfile asks for beside that, and nobody does. */
+export const procfileNotes = (sources: Sources): string[] =>
+  /^release:[ \t]*\S/m.test(textOf(sources, "Procfile"))
+    ? [
+        "The Procfile's release command is not run: put it before the start command (migrate && serve), or run it by POST /sites/:id/commands.",
+      ]
+    : [];
+
 /** Debian packages: `build` are installed where dependencies are compiled, `run` where the app runs. */
 export type SystemPackages = { build: string[]; run: string[] };
