@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { agentIdOf, lines, repositoryOf } from "./engine-objects.ts";
 
 /** One thing on the engine; `isOurs`: the service with this token made it. */
@@ -11,15 +12,15 @@ const lookMs = 10_000;
 /** What the engine holds before a service runs on it; then what that service, and the tests, left there. */
 export async function rememberEngine(hostToken: () => string): Promise<() => Promise<string[]>> {
   const before = new Set((await berthObjects("")).map(({ name }) => name));
-  let isShared = (await lines("ps", "--quiet", "--filter", "label=berth.agent")).length > 0;
-  const look = async () => {
-    isShared ||= await hasOtherIngress(hostToken());
+  let isShared = false;
+  const look = () => {
+    isShared ||= runsAnother();
   };
-  await look();
-  const timer = setInterval(() => void look().catch(() => undefined), lookMs).unref();
+  look();
+  const timer = setInterval(look, lookMs).unref();
   return async () => {
     clearInterval(timer);
-    await look();
+    look();
     if (isShared)
       console.log(
         "Another Berth runs on this engine: of what is left there only what this run's agent made was looked for.",
@@ -30,15 +31,37 @@ export async function rememberEngine(hostToken: () => string): Promise<() => Pro
   };
 }
 
-async function hasOtherIngress(hostToken: string): Promise<boolean> {
-  const found = await lines(
-    "ps",
-    "--format",
-    '{{.Label "berth.ingress"}}',
-    "--filter",
-    "label=berth.ingress",
-  );
-  return found.some((agentId) => agentId !== agentIdOf(hostToken));
+type Process = { pid: number; parent: number; command: string };
+
+const berthCommand = /\bscripts\/(?:start|test|bench)\.ts\b|\bagent\.mjs\b/;
+
+/** Whether a Berth runs on this machine that is neither this one nor started by what started this one. */
+function runsAnother(): boolean {
+  const all = new Map(processes().map((one) => [one.pid, one]));
+  const ancestry = (pid: number): Process[] => {
+    const one = all.get(pid);
+    return one ? [one, ...ancestry(one.parent)] : [];
+  };
+  const ofBerth = ({ command }: Process) => berthCommand.test(command);
+  const root = ancestry(process.pid).findLast(ofBerth);
+  return [...all.values()].some((one) => ofBerth(one) && !ancestry(one.pid).some((up) => up === root));
+}
+
+/** Of this machine, not of containers on it. */
+function processes(): Process[] {
+  const own = readlinkSync("/proc/self/ns/pid");
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      if (readlinkSync(`/proc/${name}/ns/pid`) !== own) return [];
+      const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, "utf8"))?.[1]);
+      const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
+      return [{ pid: Number(name), parent, command }];
+    } catch {
+      // It has ended.
+      return [];
+    }
+  });
 }
 
 /** Everything with a name or a label of Berth's, and volumes without a name that nothing uses. Base images are none: they stay. */

@@ -57,7 +57,7 @@ async function deploy(
     env: [],
   };
   const prepared = await prepareBuild(folder, input, null);
-  const tag = `berth-test/languages:${sample}-${process.pid}`;
+  const tag = `berth-test/languages:${sample}-${process.pid}-${images.length}`;
   const lines: string[] = [];
   const building = engine.build({
     ...prepared,

@@ -39,6 +39,6 @@ export async function plugIn(name: string, net: string): Promise<Machine> {
     network: `container:${name}`,
     address: `${net}.2`,
     // Its end of the cable goes with it, and so does this one.
-    unplug: async () => void (await docker("rm", "--force", name)),
+    unplug: async () => void (await docker("rm", "--force", "--volumes", name)),
   };
 }
