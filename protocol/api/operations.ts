@@ -359,7 +359,8 @@ export const operations = {
     path: "/webhooks/deploy/{id}",
     at: "webhook",
     tag: "Deploy webhook",
-    summary: "Deploy the current source; the address is the credential and the body is ignored",
+    summary:
+      "Deploy the current source; the address is the credential. Of a Git host's events, pushes to other branches are skipped",
     access: "none",
     anyBody: true,
     answers: [

@@ -153,7 +153,7 @@ const Operation = ({ document, method, path, operation }: Listed & { document: D
     <details id={operation.operationId}>
       <summary>
         <b class={`method ${method}`}>{method.toUpperCase()}</b> <code>{path}</code>
-        <span class="soft">{operation.summary}</span>
+        <span class="soft">{operation.summary.replaceAll("`", "")}</span>
       </summary>
       <p class="soft">{credentials(operation.security)}</p>
       {operation.parameters && (
