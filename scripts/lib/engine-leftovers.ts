@@ -35,6 +35,8 @@ type Process = { pid: number; parent: number; command: string };
 
 const berthCommand = /\bscripts\/(?:start|test|bench)\.ts\b|\bagent\.mjs\b/;
 
+const ofBerth = ({ command }: Process): boolean => berthCommand.test(command);
+
 /** Whether a Berth runs on this machine that is neither this one nor started by what started this one. */
 function runsAnother(): boolean {
   const all = new Map(processes().map((one) => [one.pid, one]));
@@ -42,7 +44,6 @@ function runsAnother(): boolean {
     const one = all.get(pid);
     return one ? [one, ...ancestry(one.parent)] : [];
   };
-  const ofBerth = ({ command }: Process) => berthCommand.test(command);
   const root = ancestry(process.pid).findLast(ofBerth);
   return [...all.values()].some((one) => ofBerth(one) && !ancestry(one.pid).some((up) => up === root));
 }
