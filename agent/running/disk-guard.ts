@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Id } from "../../protocol/ids.ts";
 import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { commandLabels } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
 import { floorBytes, type Disk } from "../isolation/disk.ts";
 import { log } from "../log.ts";
+import { every } from "./every.ts";
 import { beyondPack, type DiskUse, type Holding } from "./disk-use.ts";
 import type { Crash, Records } from "./records.ts";
 import { lastWords, takeOut } from "./watch.ts";
@@ -47,13 +47,9 @@ export class DiskGuard {
 
   /** One statfs each time. */
   watch(intervalMs: number, signal: AbortSignal): void {
-    const loop = async () => {
-      for (;;) {
-        await delay(intervalMs, undefined, { signal, ref: false });
-        await this.look().catch((error) => log("error", "The disk's writers were not measured", { error }));
-      }
-    };
-    loop().catch(() => undefined);
+    every(intervalMs, signal, () =>
+      this.look().catch((error) => log("error", "The disk's writers were not measured", { error })),
+    );
   }
 
   /** Measures all who write once the disk has less room than its floor, and again when it still falls. */

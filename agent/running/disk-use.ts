@@ -7,6 +7,7 @@ import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.t
 import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
 import { log } from "../log.ts";
+import { every } from "./every.ts";
 import type { Records } from "./records.ts";
 
 /** Megabytes; null where the host cannot tell. */
@@ -92,25 +93,21 @@ export class DiskUse {
 
   /** Looks, every so often, after the sites whose figure is old. */
   watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void = () => undefined): void {
-    const loop = async () => {
-      for (;;) {
-        await delay(intervalMs, undefined, { signal, ref: false });
-        const sites = [
-          ...this.means.ingress.sites(),
-          ...(await this.means.databases().catch(() => none)).keys(),
-        ];
-        for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.forget(siteId);
-        const before = this.walks;
-        for (const siteId of sites) {
-          signal.throwIfAborted();
-          await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
-            log("error", "A site's disk use was not measured", { siteId, error }),
-          );
-        }
-        if (this.walks > before) onMeasured();
+    every(intervalMs, signal, async () => {
+      const sites = [
+        ...this.means.ingress.sites(),
+        ...(await this.means.databases().catch(() => none)).keys(),
+      ];
+      for (const siteId of this.known.keys()) if (!sites.includes(siteId)) this.forget(siteId);
+      const before = this.walks;
+      for (const siteId of sites) {
+        signal.throwIfAborted();
+        await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
+          log("error", "A site's disk use was not measured", { siteId, error }),
+        );
       }
-    };
-    loop().catch(() => undefined);
+      if (this.walks > before) onMeasured();
+    });
   }
 
   /** Of now and of no cache: what serves, with the site's volumes, and each container beside it by itself. */

@@ -1,13 +1,11 @@
-import { setTimeout as delay } from "node:timers/promises";
-import type { Id } from "../../protocol/ids.ts";
 import type { ContainerState } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
 import { isHandingOver } from "../handlers/hand-over.ts";
 import { engineSaid } from "../handlers/refusal.ts";
 import { servingOf, type Target } from "../host.ts";
 import { log } from "../log.ts";
-import type { Crash } from "./records.ts";
-import { lastWords, takeOut, type Watched } from "./watch.ts";
+import { every } from "./every.ts";
+import { endService, lastWords, sayLoop, serves, type Watched } from "./watch.ts";
 
 type Means = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out" | "onCrash">;
 type Doubt = { sinceMs: number; refusals: number };
@@ -44,13 +42,7 @@ export class Keeper {
   }
 
   watch(intervalMs: number, signal: AbortSignal): void {
-    const loop = async () => {
-      for (;;) {
-        await delay(intervalMs, undefined, { signal, ref: false });
-        await this.look();
-      }
-    };
-    loop().catch(() => undefined);
+    every(intervalMs, signal, () => this.look());
   }
 
   async look(): Promise<void> {
@@ -101,40 +93,28 @@ export class Keeper {
     siteId: string,
     { containerId, ...target }: Target,
     found: ContainerState | null,
-    error: unknown,
+    refusal: unknown,
   ): Promise<void> {
-    const { engine, ingress, records, out } = this.means;
+    const { engine, ingress, out } = this.means;
     const others = servingOf(ingress, siteId).filter(
       (one) => one.containerId !== containerId && one.down !== true && !out.has(one.containerId),
     );
     const who = others.length > 0 ? (found ? `Replica ${replicaOf(found.labels)}` : "A replica") : "The app";
     const reason = found
-      ? `${who} does not run, and its container cannot be started: ${engineSaid(error)} Start the site again or deploy it; ask the operator about the host if that fails as well.`
+      ? `${who} does not run, and its container cannot be started: ${engineSaid(refusal)} Start the site again or deploy it; ask the operator about the host if that fails as well.`
       : `${who} does not run: its container was removed from the host by somebody. Start the site again.`;
-    const say = (detail: string) =>
-      records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
     if (others.length > 0) {
       out.add(containerId);
-      return say(`${reason} The site's other replicas serve on.`);
+      return sayLoop(this.means, siteId, containerId, `${reason} The site's other replicas serve on.`);
     }
-    const told = found ? await lastWords(engine, found, reason) : reason;
+    const error = found ? await lastWords(engine, found, reason) : reason;
     const deploymentId = found?.labels["berth.deployment"] || target.deploymentId;
     if (deploymentId === undefined || !this.isMine(siteId, containerId)) return;
-    const crash: Crash = {
-      type: "crashed",
-      siteId: siteId as Id<"site">,
-      deploymentId: deploymentId as Id<"deployment">,
-      error: told,
-    };
-    say(reason);
-    const pending = { crash, containerId, isOut: false };
-    records.addCrash(pending);
-    await takeOut(this.means, pending);
+    await endService(this.means, { siteId, containerId, deploymentId, reason, error });
   }
 
   /** It is to run, as far as is known at this moment. */
   private isMine(siteId: string, containerId: string): boolean {
-    const serving = servingOf(this.means.ingress, siteId);
-    return !isHandingOver(siteId) && serving.some((one) => one.containerId === containerId);
+    return !isHandingOver(siteId) && serves(this.means.ingress, siteId, containerId);
   }
 }

@@ -139,7 +139,7 @@ class SiteHistory {
     siteId: string,
     { containerId, labels, exitCode, time }: ContainerEvent,
   ): Promise<void> {
-    const { engine, ingress, records, out } = this.watched;
+    const { engine, ingress, out } = this.watched;
     const at = millisecondsOf(time);
     const recent = [...(this.exits.get(containerId) ?? []), at].filter((one) => one > at - loopMs);
     this.exits.set(containerId, recent);
@@ -173,26 +173,17 @@ class SiteHistory {
     const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} ${exits} ${
       lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
     }`;
-    const addEvent = (detail: string) =>
-      records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
     if (others.length > 0) {
-      addEvent(`${reason} The site's other replicas serve on; a restart starts all of them again.`);
+      const detail = `${reason} The site's other replicas serve on; a restart starts all of them again.`;
+      sayLoop(this.watched, siteId, containerId, detail);
       out.add(containerId);
       return engine.stopContainer(containerId, stopGraceSeconds);
     }
     const error = await lastWords(engine, container, reason);
     // A newer version took its place meanwhile.
     if (!serves(ingress, siteId, containerId)) return;
-    const crash: Crash = {
-      type: "crashed",
-      siteId: siteId as Id<"site">,
-      deploymentId: labels["berth.deployment"] as Id<"deployment">,
-      error,
-    };
-    addEvent(reason);
-    const pending = { crash, containerId, isOut: false };
-    records.addCrash(pending);
-    await takeOut(this.watched, pending);
+    const deploymentId = labels["berth.deployment"] ?? "";
+    await endService(this.watched, { siteId, containerId, deploymentId, reason, error });
   }
 
   private async takeOut(
@@ -216,15 +207,42 @@ class SiteHistory {
 
 const seeLog = "See what its log says; start it again, or restore a backup into it.";
 
+type TakingOut = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "onCrash">;
+
+/** The last container that served goes out of service, for good until a job brings one; `error` is the owner's to read. */
+export async function endService(
+  means: TakingOut,
+  {
+    siteId,
+    containerId,
+    deploymentId,
+    reason,
+    error,
+  }: Record<"siteId" | "containerId" | "deploymentId" | "reason" | "error", string>,
+): Promise<void> {
+  const crash: Crash = {
+    type: "crashed",
+    siteId: siteId as Id<"site">,
+    deploymentId: deploymentId as Id<"deployment">,
+    error,
+  };
+  sayLoop(means, siteId, containerId, reason);
+  const pending = { crash, containerId, isOut: false };
+  means.records.addCrash(pending);
+  await takeOut(means, pending);
+}
+
+export const sayLoop = (
+  { records }: Pick<Watched, "records">,
+  siteId: string,
+  containerId: string,
+  detail: string,
+): void =>
+  records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
+
 /** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
 export async function takeOut(
-  {
-    engine,
-    ingress,
-    records,
-    agentId,
-    onCrash,
-  }: Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "onCrash">,
+  { engine, ingress, records, agentId, onCrash }: TakingOut,
   pending: PendingCrash,
 ): Promise<void> {
   const { crash, containerId } = pending;
@@ -242,7 +260,7 @@ export async function takeOut(
   onCrash(crash);
 }
 
-function serves(ingress: Ingress, siteId: string, containerId: string): boolean {
+export function serves(ingress: Ingress, siteId: string, containerId: string): boolean {
   return servingIds(ingress, siteId).includes(containerId);
 }
 

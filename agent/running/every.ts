@@ -1,0 +1,12 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Works once after each pause, until the signal, or until the work throws. Keeps no process alive. */
+export function every(intervalMs: number, signal: AbortSignal, work: () => Promise<unknown>): void {
+  const loop = async () => {
+    for (;;) {
+      await delay(intervalMs, undefined, { signal, ref: false });
+      await work();
+    }
+  };
+  loop().catch(() => undefined);
+}
