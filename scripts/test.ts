@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
-import { startEmbeddedService } from "./lib/embedded-service.ts";
+import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
+import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
 /** Programs that tests run, and Debian's packages of them. */
 const tools = {
@@ -17,9 +19,61 @@ const tools = {
   "/usr/bin/systemd-analyze": "systemd",
 };
 
-/** Every tier, on a service started for it. Arguments go to vitest; what cannot run fails. */
+type Outcome = { status: number; counts: Counts };
+
+/** Of a run that never came to its end. */
+const broken: Counts = { passed: 0, failed: 1, skipped: 0, failures: [] };
+const tiers = (...names: string[]) => names.flatMap((name) => ["--project", name]);
+
+/** vitest with these arguments; quiet: what it says comes at its end. A run that could not count is one that failed. */
+async function runVitest(
+  service: EmbeddedService,
+  args: readonly string[],
+  { quiet } = { quiet: false },
+): Promise<Outcome> {
+  const countsFile = join(service.stateDirectory, `counts-${randomUUID()}.json`);
+  const vitest = spawn(
+    join(projectRoot, "node_modules", ".bin", "vitest"),
+    ["run", "--reporter=default", "--reporter=./test/support/closing-line.ts", ...args],
+    {
+      cwd: projectRoot,
+      stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
+      env: { ...process.env, ...service.env, BERTH_COUNTS_FILE: countsFile },
+    },
+  );
+  const end = () => vitest.kill();
+  process.once("exit", end);
+  let output = "";
+  for (const stream of [vitest.stdout, vitest.stderr])
+    stream?.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const status = await new Promise<number>((resolve, reject) => {
+    vitest.once("error", reject);
+    vitest.once("close", (code) => resolve(code ?? 1));
+  });
+  process.off("exit", end);
+  process.stdout.write(output);
+  if (!existsSync(countsFile)) return { status: status || 1, counts: broken };
+  const counts = JSON.parse(readFileSync(countsFile, "utf8")) as Counts;
+  rmSync(countsFile);
+  return { status, counts };
+}
+
+/**
+ * The engine's tests wait most of the time: those that compute run beside them. What drives the whole service comes after, alone,
+ * as it watches what gets lost.
+ */
+async function runTiers(service: EmbeddedService): Promise<Outcome[]> {
+  const sideBySide = await Promise.all([
+    runVitest(service, tiers("engine")),
+    runVitest(service, tiers("unit", "worker"), { quiet: true }),
+  ]);
+  return [...sideBySide, await runVitest(service, tiers("conformance", "e2e"))];
+}
+
+/** Every tier, on a service started for it; with arguments, one run of vitest with them. What cannot run fails. */
+const given = process.argv.slice(2);
 let status = 1;
-let closingLine = "0 passed, 1 failed";
+let counts = broken;
 try {
   const missing = Object.entries(tools).filter(([program]) => !existsSync(program));
   if (missing.length > 0) await installPackages(missing.map(([, name]) => name));
@@ -27,32 +81,22 @@ try {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
   });
-  const closingLineFile = join(service.stateDirectory, "closing-line.txt");
-  rmSync(closingLineFile, { force: true });
-  const vitest = spawn(
-    join(projectRoot, "node_modules", ".bin", "vitest"),
-    ["run", "--reporter=default", "--reporter=./test/support/closing-line.ts", ...process.argv.slice(2)],
-    {
-      cwd: projectRoot,
-      stdio: ["ignore", "inherit", "inherit"],
-      env: { ...process.env, ...service.env, BERTH_CLOSING_LINE_FILE: closingLineFile },
-    },
-  );
-  process.once("exit", () => vitest.kill());
-  status = await new Promise<number>((resolve, reject) => {
-    vitest.once("error", reject);
-    vitest.once("exit", (code) => resolve(code ?? 1));
-  });
-  if (existsSync(closingLineFile)) closingLine = readFileSync(closingLineFile, "utf8");
+  const outcomes = given.length > 0 ? [await runVitest(service, given)] : await runTiers(service);
+  status = Math.max(...outcomes.map((outcome) => outcome.status));
+  const sum = (name: "passed" | "failed" | "skipped") =>
+    outcomes.reduce((total, outcome) => total + outcome.counts[name], 0);
+  const failures = outcomes.flatMap((outcome) => outcome.counts.failures);
+  counts = { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped"), failures };
   await service.stop();
   const left = JSON.parse(readFileSync(join(service.stateDirectory, leftoversFile), "utf8")) as string[];
   if (left.length > 0) {
-    console.error(`\nThe tests left on the engine:\n${left.map((name) => `  ${name}\n`).join("")}`);
-    closingLine = closingLine.replace(/(\d+) failed/, (_, failed) => `${Number(failed) + 1} failed`);
+    counts.failures.push(`The tests left on the engine: ${left.join(", ")}`);
+    counts.failed++;
     status = 1;
   }
 } catch (error) {
   console.error(error);
   status = 1;
 }
-process.stdout.write(`\n${closingLine}\n`, () => process.exit(status));
+for (const failure of counts.failures) console.error(`failed: ${failure}`);
+process.stdout.write(`\n${closingLine(counts)}\n`, () => process.exit(status));

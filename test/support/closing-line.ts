@@ -1,18 +1,33 @@
 import { writeFileSync } from "node:fs";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** The run's last line: `N passed, N failed`, and `, N skipped` when there are any. For scripts/test.ts it goes to a file. */
+/** With a line for each failed test: where it is, its sentence, and what went wrong. */
+export type Counts = { passed: number; failed: number; skipped: number; failures: string[] };
+
+/** `N passed, N failed`, and `, N skipped` when there are any. */
+export const closingLine = ({ passed, failed, skipped }: Omit<Counts, "failures">): string =>
+  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+
+/** The run's last line. For scripts/test.ts, which adds up several runs, the counts go to a file. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
-    for (const module of modules) for (const test of module.children.allTests()) count[test.result().state]++;
+    const failures: string[] = [];
+    for (const module of modules)
+      for (const test of module.children.allTests()) {
+        const { state, errors } = test.result();
+        count[state]++;
+        const why = errors?.[0]?.message.split("\n", 1)[0] ?? state;
+        if (state === "failed" || state === "pending")
+          failures.push(`${module.relativeModuleId} > ${test.fullName}: ${why}`);
+      }
     const broken = modules.filter(
       (module) => module.children.size === 0 || module.errors().length > 0,
     ).length;
     const failed = count.failed + count.pending + broken + errors.length;
-    const line = `${count.passed} passed, ${failed} failed${count.skipped > 0 ? `, ${count.skipped} skipped` : ""}`;
-    const file = process.env["BERTH_CLOSING_LINE_FILE"];
-    if (file) writeFileSync(file, line);
-    else process.on("exit", () => process.stdout.write(`\n${line}\n`));
+    const counts: Counts = { passed: count.passed, failed, skipped: count.skipped, failures };
+    const file = process.env["BERTH_COUNTS_FILE"];
+    if (file) writeFileSync(file, JSON.stringify(counts));
+    else process.on("exit", () => process.stdout.write(`\n${closingLine(counts)}\n`));
   }
 }
