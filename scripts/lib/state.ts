@@ -20,13 +20,17 @@ export type State = {
   sampleInvoiceToken?: string;
 };
 
-/** A port nobody listens on now. */
+const given = new Set<number>();
+
+/** A port nobody listens on now, and not one given before: whoever got that may not listen yet. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
     server.listen(0, "127.0.0.1", () => {
       const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
+      const isNew = !given.has(port);
+      given.add(port);
+      server.close(() => resolve(isNew ? port : freePort()));
     });
   });
 

@@ -11,7 +11,8 @@ import { createEngine } from "../../agent/docker/engine.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";
-import { freePort, get, TestResponder } from "../support/ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;

@@ -15,7 +15,8 @@ import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host, Ingress, JobRun, Target } from "../../agent/host.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
-import { freePort, get, TestResponder } from "../support/ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;

@@ -69,6 +69,9 @@ const probe = (host: string, port: number) =>
   's.on("connect",()=>{console.log("open");s.destroy()}).on("timeout",()=>{console.log("silent");s.destroy()})' +
   '.on("error",(e)=>console.log(e.code))';
 
+/** By our rules, or before them by those of Docker 28 and newer. */
+const refusedOrDropped = /^(?:EHOSTUNREACH|silent)$/;
+
 /** What a connection from inside the site's container comes to. The kernel refuses a few times a second, then says nothing. */
 async function reach({ id }: Site, host: string, port: number): Promise<string> {
   let last = "silent";
@@ -160,8 +163,8 @@ describe("from inside a site's container", () => {
   });
 
   it("another account's site does not answer, one of its own account does", async () => {
-    expect(await reach(site, stranger.address, 3000)).toBe("EHOSTUNREACH");
-    expect(await reach(stranger, site.address, 3000)).toBe("EHOSTUNREACH");
+    expect(await reach(site, stranger.address, 3000)).toMatch(refusedOrDropped);
+    expect(await reach(stranger, site.address, 3000)).toMatch(refusedOrDropped);
     expect(await reach(site, sibling.address, 3000)).toBe("open");
   });
 
@@ -299,12 +302,12 @@ describe("a build step", () => {
     ];
     const steps = targets.map(([host, port]) => `RUN node -e '${probe(host, port)}'`);
     const no = "EHOSTUNREACH";
-    expect(await build(steps)).toEqual([no, no, no, no, "open"]);
+    expect(await build(steps)).toEqual([no, no, no, expect.stringMatching(refusedOrDropped), "open"]);
   });
 
   it("gets neither the host's network nor its privileges", async () => {
-    await expect(build(["RUN --network=host true"])).rejects.toThrow(/not allowed|Unknown flag/);
-    await expect(build(["RUN --security=insecure true"])).rejects.toThrow(/not allowed|Unknown flag/);
+    await expect(build(["RUN --network=host true"])).rejects.toThrow(/not allowed|unknown flag/i);
+    await expect(build(["RUN --security=insecure true"])).rejects.toThrow(/not allowed|unknown flag/i);
   });
 
   it("that uses too much memory or too many processes is ended, and nothing else is", async () => {

@@ -23,7 +23,8 @@ import { watchSites } from "../../agent/running/watch.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
-import { freePort, get, TestResponder } from "../support/ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",

@@ -1,11 +1,11 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
-import { freePort } from "./ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
 
 /** Pebble, Let's Encrypt's own test server: speaks ACME (RFC 8555) and checks names as the real one, on the loopback address. */
 export class AcmeServer {
@@ -60,11 +60,14 @@ export class AcmeServer {
       tlsPort,
     };
     writeFileSync(join(folder, "config.json"), JSON.stringify({ pebble: config }));
+    // Newer ones call it otherwise, and serve DNS over HTTPS unless told not to.
+    const { stderr: flags } = spawnSync("pebble-challtestsrv", ["-help"], { encoding: "utf8" });
     server.run("pebble-challtestsrv", [
       "-defaultIPv6",
       "",
-      "-dns01",
+      flags.includes("-dns01") ? "-dns01" : "-dnsserver",
       `127.0.0.1:${dns}`,
+      ...(flags.includes("-doh ") ? ["-doh", ""] : []),
       "-http01",
       "",
       "-https01",

@@ -3,21 +3,12 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
 import http from "node:http";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
 import type { Ingress } from "../../agent/host.ts";
 import { openRoutes } from "../../agent/ingress/routes.ts";
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
+import { freePort } from "../../scripts/lib/state.ts";
 
 const source = join(import.meta.dirname, "../../agent/ingress/responder.ts");
 

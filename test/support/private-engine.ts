@@ -19,8 +19,9 @@ export async function startPrivateEngine(): Promise<{
   const socketPath = at("socket");
   const flags = ["--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
   const files = ["--pidfile", at("pid"), "--data-root", at("data"), "--exec-root", at("exec")];
-  // In a network namespace of its own, as an engine without a bridge removes docker0, whosever it is; and it ends with us.
-  const within = ["--pdeathsig", "TERM", "unshare", "--net"];
+  // In a network namespace of its own, as an engine without a bridge removes docker0, whosever it is, and one of mounts, as newer
+  // ones leave theirs; and it ends with us.
+  const within = ["--pdeathsig", "TERM", "unshare", "--net", "--mount"];
   const daemon = spawn(
     "setpriv",
     [...within, "dockerd", ...flags, ...files, "--host", `unix://${socketPath}`],
