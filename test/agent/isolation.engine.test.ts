@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
+import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { parseDestination } from "../../agent/isolation/addresses.ts";
 import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits.ts";
@@ -457,7 +458,7 @@ it("a disk hog is stopped alone once the disk is short, with the reason, and wha
     minFreeMb: 1e9 / 1024 ** 2,
     onCrash: (crash) => crashes.push(crash),
   });
-  const ownFolder = (await engine.inspectContainer(hog.id))!.ownFolder!;
+  const ownFolder = (await ownFolderOf((await engine.inspectContainer(hog.id))!))!;
   const written = () => statSync(join(ownFolder, "tmp/full"), { throwIfNoEntry: false })?.size ?? 0;
   try {
     await vi.waitUntil(() => written() > 120 * 1024 ** 2, { timeout: 60_000 });
