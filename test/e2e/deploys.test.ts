@@ -116,9 +116,9 @@ describe("a broken deployment", () => {
   const cases: [string, Record<string, string>, Record<string, unknown>, RegExp][] = [
     [
       "a Dockerfile that fails",
-      { Dockerfile: "FROM node:24-bookworm-slim\nRUN exit 7\n" },
+      { Dockerfile: "FROM node:24-bookworm-slim\nRUN echo no compiler; exit 7\n" },
       {},
-      /exit code: 7|RUN exit 7/,
+      /"echo no compiler; exit 7" exited with code 7\. Its last lines: no compiler$/,
     ],
     [
       "an app that exits",
