@@ -52,9 +52,11 @@ const root = protobuf.Root.fromJSON({
         digest: { type: "string", id: 1 },
         name: { type: "string", id: 3 },
         cached: { type: "bool", id: 4 },
+        started: { type: "Timestamp", id: 5 },
         error: { type: "string", id: 7 },
       },
     },
+    Timestamp: { fields: { seconds: { type: "int64", id: 1 } } },
     VertexLog: {
       fields: {
         vertex: { type: "string", id: 1 },
@@ -92,7 +94,7 @@ const answerCheck = (_call: unknown, answer: (error: null, value: object) => voi
   answer(null, { status: 1 });
 
 type Status = {
-  vertexes: { digest: string; name: string; cached: boolean; error: string }[];
+  vertexes: { digest: string; name: string; cached: boolean; started: object | null; error: string }[];
   logs: { vertex: string; stream: { toNumber(): number } | number; msg: Uint8Array }[];
 };
 
@@ -220,10 +222,12 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       arrays: true,
       defaults: true,
     }) as Status;
-    for (const { digest, name, cached, error } of status.vertexes) {
+    for (const { digest, name, cached, started, error } of status.vertexes) {
       // Steps beside the one that failed are cancelled, which is an error of theirs too.
       if (error !== "" && !error.endsWith("context canceled")) failedStep ||= digest;
-      if (named.has(digest) || name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
+      // All are named at once before the first begins; each is said when it does.
+      if (started === null || named.has(digest)) continue;
+      if (name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
       named.add(digest);
       onLine(cached ? `${name} (cached)` : name, "system");
     }
