@@ -14,7 +14,7 @@ const answerMs = 5000;
 const silent = "gave no answer";
 
 /** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
-function answers(
+export function answers(
   { address, port, path }: Probe,
   leftMs: number,
   signal: AbortSignal,

@@ -184,6 +184,9 @@ export const SitePage = ({
     {site.status === "FAILED" && site.currentDeployment?.error && (
       <p class="note warn">{site.currentDeployment.error}</p>
     )}
+    {events.findLast(({ kind }) => kind !== "disk_full")?.kind === "unhealthy" && (
+      <p class="note warn">Its health check fails: see the events.</p>
+    )}
     {sample && <p class="soft">{used(sample)}</p>}
     <div class="actions">
       {actionsIn[site.status].map((act) => (
