@@ -168,12 +168,12 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   await page.goto(here);
   await page.click('button:has-text("Stop")');
   // The page looks again by itself.
-  await page.locator("h1 .badge", { hasText: "STOPPED" }).waitFor();
+  await page.locator("h1 .badge", { hasText: "STOPPED" }).waitFor({ timeout: 60_000 });
   await page.click("summary");
   await page.locator("details [name=name]").fill(name);
   await page.click(`button:has-text("Delete ${name}")`);
   expect(path()).toBe("/");
-  await page.locator(`main:has-text("Sites"):not(:has-text("${name}"))`).waitFor();
+  await page.locator(`main:has-text("Sites"):not(:has-text("${name}"))`).waitFor({ timeout: 60_000 });
 });
 
 it("the API's reference is read without a script", async () => {
