@@ -4,7 +4,7 @@ import type { Phase } from "../protocol/agent/messages.ts";
 import { JobError } from "./host.ts";
 import type { Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
-import { printable } from "../protocol/redact.ts";
+import { plain } from "../protocol/redact.ts";
 
 /** Why a job was stopped. */
 export class Stopped extends Error {
@@ -31,7 +31,7 @@ export function failureReport(
   if (sentence === undefined || (error instanceof JobError && error.cause !== undefined))
     log(sentence === undefined ? "error" : "warn", "A job failed", { jobId, error: redact(inspect(error)) });
   const unexpected = `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
-  const oneLine = redact(printable(sentence ?? unexpected)).replace(/\s+/g, " ");
+  const oneLine = redact(plain(sentence ?? unexpected)).replace(/\s+/g, " ");
   return {
     type: "failed",
     jobId,

@@ -31,6 +31,7 @@ import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
+import { HealthWatch } from "./running/health.ts";
 import { Keeper } from "./running/keeper.ts";
 import { openRecords, type Crash } from "./running/records.ts";
 import { keepLastLines } from "./running/site-log.ts";
@@ -194,6 +195,7 @@ watchSites(
 );
 const diskLookMs = 2000;
 const keeperLookMs = 5000;
+const healthLookMs = 30_000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
 startSampling(
@@ -203,6 +205,7 @@ startSampling(
 diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 diskGuard.watch(diskLookMs, stopping.signal);
 keeper.watch(keeperLookMs, stopping.signal);
+new HealthWatch({ engine, ingress, records, agentId: config.agentId }).watch(healthLookMs, stopping.signal);
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });

@@ -108,3 +108,6 @@ const escapes =
 /** The text without anything that moves a terminal's cursor. */
 export const printable = (text: string): string =>
   text.replace(escapes, (found) => (/^\u001b\[[0-9;]*m$/.test(found) ? found : ""));
+
+/** Without colours as well: for what is read outside a log. */
+export const plain = (text: string): string => text.replace(escapes, "");

@@ -34,6 +34,7 @@ import { secrets } from "./routes/secrets.ts";
 import { schedules } from "./routes/schedules.ts";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
+import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
 import { sites } from "./routes/sites.ts";
 import { testPayments } from "./routes/test-payments.tsx";
 import { webhooks } from "./routes/webhooks.ts";
@@ -96,6 +97,8 @@ export const app = new Hono<AppEnv>()
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
+  .route("/sites", sitePages)
+  .route("/deployments", deploymentPages)
   .route("/", reference)
   .route("/", signInPages)
   .route("/", dashboard)

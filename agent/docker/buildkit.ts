@@ -29,7 +29,14 @@ export type BuildRequest = {
 /** The build failed for a reason of the repository's: `message` is the engine's, one line. */
 export class BuildFailed extends Error {
   override name = "BuildFailed";
+  /** What the step that failed wrote last. */
+  readonly lastLines: readonly string[];
+  constructor(message: string, lastLines: readonly string[] = []) {
+    super(message);
+    this.lastLines = lastLines;
+  }
 }
+const lastLinesKept = 15;
 
 /** The parts we speak of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
 const root = protobuf.Root.fromJSON({
@@ -45,9 +52,11 @@ const root = protobuf.Root.fromJSON({
         digest: { type: "string", id: 1 },
         name: { type: "string", id: 3 },
         cached: { type: "bool", id: 4 },
+        started: { type: "Timestamp", id: 5 },
         error: { type: "string", id: 7 },
       },
     },
+    Timestamp: { fields: { seconds: { type: "int64", id: 1 } } },
     VertexLog: {
       fields: {
         vertex: { type: "string", id: 1 },
@@ -85,7 +94,7 @@ const answerCheck = (_call: unknown, answer: (error: null, value: object) => voi
   answer(null, { status: 1 });
 
 type Status = {
-  vertexes: { digest: string; name: string; cached: boolean; error: string }[];
+  vertexes: { digest: string; name: string; cached: boolean; started: object | null; error: string }[];
   logs: { vertex: string; stream: { toNumber(): number } | number; msg: Uint8Array }[];
 };
 
@@ -181,12 +190,23 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
 /** JSON lines: BuildKit's status as base64 protobuf, and at most one error. */
 async function readProgress(answer: Readable, { onLine, signal }: BuildRequest): Promise<void> {
   const named = new Set<string>();
-  const partial = new Map<string, string>();
+  type OpenLine = { vertex: string; stream: "stdout" | "stderr"; text: string };
+  const partial = new Map<string, OpenLine>();
+  const written = new Map<string, string[]>();
   let failure: string | undefined;
-  const say = (key: string, stream: "stdout" | "stderr", text: string) => {
-    const lines = ((partial.get(key) ?? "") + text).split(/\r?\n|\r/);
-    partial.set(key, lines.pop() ?? "");
-    for (const line of lines) onLine(line, stream);
+  let failedStep = "";
+  const write = (vertex: string, stream: "stdout" | "stderr", line: string) => {
+    onLine(line, stream);
+    if (line.trim() === "") return;
+    const lines = written.get(vertex) ?? [];
+    written.set(vertex, lines);
+    if (lines.push(line) > lastLinesKept) lines.shift();
+  };
+  const say = (vertex: string, stream: "stdout" | "stderr", text: string) => {
+    const key = `${vertex}:${stream}`;
+    const lines = ((partial.get(key)?.text ?? "") + text).split(/\r?\n|\r/);
+    partial.set(key, { vertex, stream, text: lines.pop() ?? "" });
+    for (const line of lines) write(vertex, stream, line);
   };
   const read = (line: string) => {
     const event = JSON.parse(line) as {
@@ -202,14 +222,18 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       arrays: true,
       defaults: true,
     }) as Status;
-    for (const { digest, name, cached } of status.vertexes) {
-      if (named.has(digest) || name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
+    for (const { digest, name, cached, started, error } of status.vertexes) {
+      // Steps beside the one that failed are cancelled, which is an error of theirs too.
+      if (error !== "" && !error.endsWith("context canceled")) failedStep ||= digest;
+      // All are named at once before the first begins; each is said when it does.
+      if (started === null || named.has(digest)) continue;
+      if (name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
       named.add(digest);
       onLine(cached ? `${name} (cached)` : name, "system");
     }
     for (const { vertex, stream, msg } of status.logs) {
       const number = typeof stream === "number" ? stream : stream.toNumber();
-      say(`${vertex}:${number}`, number === 2 ? "stderr" : "stdout", Buffer.from(msg).toString());
+      say(vertex, number === 2 ? "stderr" : "stdout", Buffer.from(msg).toString());
     }
   };
   let rest = "";
@@ -219,7 +243,8 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
     for (const line of lines) if (line.trim()) read(line);
   }
   if (rest.trim()) read(rest);
-  for (const [key, text] of partial) if (text) onLine(text, key.endsWith(":2") ? "stderr" : "stdout");
+  for (const { vertex, stream, text } of partial.values()) if (text) write(vertex, stream, text);
   signal.throwIfAborted();
-  if (failure !== undefined) throw new BuildFailed(failure.replace(/\s+/g, " ").slice(0, 1000));
+  if (failure !== undefined)
+    throw new BuildFailed(failure.replace(/\s+/g, " ").slice(0, 1000), written.get(failedStep));
 }

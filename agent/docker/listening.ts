@@ -2,6 +2,9 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
+/** 127.0.0.11: Docker's own resolver, in every container of a network. */
+const dockerResolver = "0B00007F";
+
 export type Listener = { port: number; loopbackOnly: boolean };
 
 /** Listening sockets of a network namespace, from the text of /proc/<pid>/net/tcp and tcp6 (proc(5)). */
@@ -11,6 +14,7 @@ export function parseListeners(...tables: string[]): Listener[] {
     const [, local, , state] = line.trim().split(/\s+/);
     if (state !== "0A" || local === undefined) continue;
     const [address = "", portHex = "0"] = local.split(":");
+    if (address === dockerResolver) continue;
     const loopback =
       address.endsWith("7F") || /^0{24}01000000$/.test(address) || /^0{16}0000FFFF.{6}7F$/i.test(address);
     const port = Number.parseInt(portHex, 16);

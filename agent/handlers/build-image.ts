@@ -3,9 +3,11 @@ import { join } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../build/build-key.ts";
 import { describeSource } from "../build/fetch-source.ts";
+import { buildFailure } from "../build/build-failure.ts";
 import { basesOf } from "../build/image-provider.ts";
 import { obtainSource } from "../build/obtain-source.ts";
 import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
+import type { BuildFailed } from "../docker/buildkit.ts";
 import { siteLabels } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
 import type { Obtained } from "./kept-image.ts";
@@ -117,16 +119,14 @@ async function buildWithin(
       throw new JobError(
         `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,
       );
-    if (error instanceof Error && error.name === "BuildFailed")
-      throw new JobError(buildFailure(error.message, host.buildRoom.memoryMb), { cause: error });
+    if (isBuildFailed(error))
+      throw new JobError(buildFailure(error, host.buildRoom.memoryMb), { cause: error });
     throw error;
   } finally {
     room.end();
   }
 }
 
-/** SIGKILL is how the kernel ends what uses too much memory; with cgroup v2 BuildKit may see it and say so instead. */
-const buildFailure = (message: string, memoryMb: number): string =>
-  /exit code: 137\b|did not complete successfully: cannot allocate memory/.test(message)
-    ? `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`
-    : `The build failed: ${message}. See the deployment's log.`;
+/** By its name: its class is loaded with all of gRPC, when something is built. */
+const isBuildFailed = (error: unknown): error is BuildFailed =>
+  error instanceof Error && error.name === "BuildFailed";

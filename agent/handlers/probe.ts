@@ -5,7 +5,7 @@ import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
 import { JobError } from "../host.ts";
-import { printable, redactor } from "../../protocol/redact.ts";
+import { plain, redactor } from "../../protocol/redact.ts";
 
 export type Probe = { address: string; port: number; path: string | null };
 
@@ -14,7 +14,7 @@ const answerMs = 5000;
 const silent = "gave no answer";
 
 /** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
-function answers(
+export function answers(
   { address, port, path }: Probe,
   leftMs: number,
   signal: AbortSignal,
@@ -102,7 +102,7 @@ export async function exitReason(
     return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
   // Before they are cut: half a secret is known to nobody.
   const redact = redactor(state ? secretsIn(state) : []);
-  const shown = lines.map((line) => redact(printable(line))).join(" | ");
+  const shown = lines.map((line) => redact(plain(line))).join(" | ");
   const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
   return `The app exited with code ${exitCode} after ${seconds} s: mend it or its start command.${said}`;
 }
@@ -118,9 +118,10 @@ async function silenceReason(
   if (own?.loopbackOnly) return `The app listens on 127.0.0.1:${port} only: let it listen on 0.0.0.0.`;
   if (own && path !== null)
     return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it or change healthCheckPath.`;
-  // Docker's own resolver listens on a high loopback port in every container.
   const others = listeners.filter(({ loopbackOnly }) => !loopbackOnly).map((listener) => listener.port);
   if (others.length > 0)
     return `Nothing listens on port ${port}, but the app listens on ${others.join(", ")}: set the site's port to it, or let the app use the PORT variable.`;
+  if (listeners.length > 0)
+    return `Nothing listens on port ${port}, but the app listens on ${listeners.map((listener) => `127.0.0.1:${listener.port}`).join(", ")} only: let it listen on 0.0.0.0 and the port in the PORT variable.`;
   return `Nothing listens on port ${port} after ${timeoutSeconds} s: let the app listen on 0.0.0.0 and the port in the PORT variable.`;
 }

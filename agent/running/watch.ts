@@ -6,7 +6,7 @@ import { servingIds, type Ingress } from "../host.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
-import { printable, redactor } from "../../protocol/redact.ts";
+import { plain, redactor } from "../../protocol/redact.ts";
 import { takeOutDatabase } from "./databases-out.ts";
 import type { Crash, DatabaseCrash, PendingCrash, Records } from "./records.ts";
 
@@ -290,7 +290,7 @@ function wordsOf(container: ContainerState, reason: string, lines: readonly stri
   const redact = redactor(secretsIn(container));
   return withLines(
     reason,
-    lines.map((line) => redact(printable(line))),
+    lines.map((line) => redact(plain(line))),
   );
 }
 

@@ -648,6 +648,7 @@ export const operations = {
     access: "key",
     body: CreditPurchase,
     answers: [{ status: 201, schema: CreditPurchased }],
+    refusals: ["conflict"],
     examples: { body: { packageId: "cpk_001k0000000000000000000001" } },
   },
   grantCredits: {

@@ -38,8 +38,18 @@ export type SiteSample = z.infer<typeof SiteSample>;
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
-/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has. */
-export const siteEventKinds = ["start", "restart", "stop", "exit", "oom", "crash_loop", "disk_full"] as const;
+/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has; `unhealthy`: healthCheckPath fails. */
+export const siteEventKinds = [
+  "start",
+  "restart",
+  "stop",
+  "exit",
+  "oom",
+  "crash_loop",
+  "disk_full",
+  "unhealthy",
+  "healthy",
+] as const;
 
 export const SiteEvent = z
   .object({ at: Timestamp, kind: z.enum(siteEventKinds), detail: z.string().max(2000) })

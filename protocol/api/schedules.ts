@@ -46,7 +46,9 @@ export const Schedule = z
     name: z.string(),
     cron: z.string(),
     command: z.string(),
-    nextRunAt: Timestamp.nullable().describe("null while it is not enabled."),
+    nextRunAt: Timestamp.nullable().describe(
+      "null while it is not enabled, or its site is stopped, suspended, or was never live.",
+    ),
     skippedRuns: z
       .number()
       .int()

@@ -299,9 +299,9 @@ describe("a site's container", () => {
   });
 });
 
-it("listening ports are read from the kernel's table, loopback told from open", () => {
+it("listening ports are read from the kernel's table, loopback told from open, without Docker's own resolver", () => {
   const tcp =
-    "  sl  local_address rem_address   st\n   0: 0100007F:0BB8 00000000:0000 0A\n   1: 00000000:1F90 00000000:0000 0A\n   2: 0100007F:1234 0100007F:9999 01\n";
+    "  sl  local_address rem_address   st\n   0: 0100007F:0BB8 00000000:0000 0A\n   1: 00000000:1F90 00000000:0000 0A\n   2: 0100007F:1234 0100007F:9999 01\n   3: 0B00007F:8F3A 00000000:0000 0A\n";
   const tcp6 = "  sl  local_address\n   0: 00000000000000000000000001000000:0050 0:0 0A\n";
   expect(parseListeners(tcp, tcp6)).toEqual([
     { port: 3000, loopbackOnly: true },

@@ -48,7 +48,9 @@ describe("the sample repositories", () => {
 
 describe("a deployment", () => {
   it("shows its commit, its phases and its log", async () => {
-    const repository = new Repository(plainServer("one"));
+    const { Dockerfile = "", ...files } = plainServer("one");
+    const steps = Dockerfile.replace("COPY", "RUN printf 'FIRST %s\\n' step && sleep 0.2\nCOPY");
+    const repository = new Repository({ ...files, Dockerfile: steps });
     const record = await launchKept({ githubUrl: repository.address });
     const { body } = await api("GET", `/deployments/${record.latestDeployment?.id}`);
     expect(body).toMatchObject({
@@ -69,7 +71,10 @@ describe("a deployment", () => {
       "GET",
       `/deployments/${record.latestDeployment?.id}/logs`,
     );
-    expect(log.body.data.map(({ text }) => text).join("\n")).toContain("COPY server.js");
+    // Each step is said when it begins, so what it writes follows it.
+    expect(log.body.data.map(({ text }) => text).join("\n")).toMatch(
+      /\] RUN [^]*\nFIRST step\n[^]*\] COPY server\.js/,
+    );
   });
 
   it("by webhook brings the newest commit, and stop, start and restart do what they say", async () => {
@@ -116,9 +121,9 @@ describe("a broken deployment", () => {
   const cases: [string, Record<string, string>, Record<string, unknown>, RegExp][] = [
     [
       "a Dockerfile that fails",
-      { Dockerfile: "FROM node:24-bookworm-slim\nRUN exit 7\n" },
+      { Dockerfile: "FROM node:24-bookworm-slim\nRUN echo no compiler; exit 7\n" },
       {},
-      /exit code: 7|RUN exit 7/,
+      /"echo no compiler; exit 7" exited with code 7\. Its last lines: no compiler$/,
     ],
     [
       "an app that exits",

@@ -47,7 +47,7 @@ const hostile: Hostile[] = [
     files: { Dockerfile: `# syntax=evil.invalid/frontend:1\n${base}` },
     reason: /build failed/i,
   },
-  { name: "a build step that fails", files: dockerfile("RUN exit 7"), reason: /exit code: 7/ },
+  { name: "a build step that fails", files: dockerfile("RUN exit 7"), reason: /exited with code 7/ },
   {
     name: "a build that never ends",
     files: dockerfile("RUN sleep 100000"),
@@ -70,7 +70,7 @@ const hostile: Hostile[] = [
   {
     name: "a build that looks for the engine's socket and the host's files",
     files: dockerfile("RUN test -S /var/run/docker.sock || test -e /proc/1/root/etc/berth || exit 3"),
-    reason: /exit code: 3/,
+    reason: /exited with code 3/,
   },
   {
     name: "a Dockerfile that is a link to the host's files",
@@ -97,7 +97,7 @@ const hostile: Hostile[] = [
       files: dockerfile("RUN exit 7"),
       prepare: (directory: string) => symlinkSync(target, join(directory, file)),
       // Refused for the link, or built without it.
-      reason: new RegExp(`exit code: 7|${file.replace(".", "\\.")}`),
+      reason: new RegExp(`exited with code 7|${file.replace(".", "\\.")}`),
     })),
   ),
   {

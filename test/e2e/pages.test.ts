@@ -3,7 +3,16 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { api, createSite, local, request, stateDirectory, until } from "./service.ts";
+import {
+  api,
+  createSite,
+  local,
+  plainServer,
+  Repository,
+  request,
+  stateDirectory,
+  until,
+} from "./service.ts";
 
 /** The pages in a real browser, which sends what no test client thinks of: origins, cookies, referrers. */
 let browser: Browser;
@@ -118,6 +127,53 @@ it("an invoice is shown and paid without signing in, and starts the site", async
   );
   await api("DELETE", `/sites/${siteId}`);
   await other.close();
+});
+
+it("a site is created, watched, mended, rolled back and deleted on its pages", async () => {
+  const repository = new Repository(plainServer("one"));
+  await go("/sign-in");
+  await fill({ email: local.email, password: local.password }, "Sign in");
+  await page.click("text=New site");
+  const name = `paged-${process.pid}`;
+  await page.locator("details[open] [name=name]").fill(name);
+  await page.fill("[name=githubUrl]", `https://${repository.address}`);
+  await page.click("details[open] button");
+  await page.click('button:has-text("Pay $5.00")');
+  await page.click('button:has-text("Test payment: pay")');
+  await page.click("text=To the site");
+  const here = page.url();
+  const ended = async () => (await page.locator(".ended").innerText()).trim();
+  await page.click('a:has-text("#1")');
+  expect(await ended()).toBe("LIVE");
+  expect(await page.locator(".log").innerText()).toMatch(/^Fetching [^]*\nDeployment is live\.\n$/);
+
+  repository.commit({ Dockerfile: "FROM node:24-bookworm-slim\nRUN echo no compiler; exit 7\n" }, "Breaks");
+  await page.goto(here);
+  await page.click('.actions button:has-text("Deploy")');
+  expect(await ended()).toMatch(
+    /^FAILED The build failed: .* exited with code 7\. Its last lines: no compiler$/,
+  );
+
+  repository.commit(plainServer("two"), "Mends");
+  await page.goto(here);
+  await page.click('.actions button:has-text("Deploy")');
+  expect(await ended()).toBe("LIVE");
+  await page.goto(here);
+  const address = await page.locator("main a").first().innerText();
+  expect((await request(`http://${address}`)).text).toBe("version two");
+  await page.click('button:has-text("Roll back to it")');
+  expect(await ended()).toBe("LIVE");
+  expect((await request(`http://${address}`)).text).toBe("version one");
+
+  await page.goto(here);
+  await page.click('button:has-text("Stop")');
+  // The page looks again by itself.
+  await page.locator("h1 .badge", { hasText: "STOPPED" }).waitFor({ timeout: 60_000 });
+  await page.click("summary");
+  await page.locator("details [name=name]").fill(name);
+  await page.click(`button:has-text("Delete ${name}")`);
+  expect(path()).toBe("/");
+  await page.locator(`main:has-text("Sites"):not(:has-text("${name}"))`).waitFor({ timeout: 60_000 });
 });
 
 it("the API's reference is read without a script", async () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { gitSecrets } from "../../protocol/git-token.ts";
-import { printable, redactor } from "../../protocol/redact.ts";
+import { plain, printable, redactor } from "../../protocol/redact.ts";
 import { computedMs } from "../support/computed.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
@@ -34,6 +34,7 @@ it("keeps words that are too short to be secrets", () => {
 
 it("keeps colours and takes away what moves a reader's cursor", () => {
   expect(printable("\u001b[32mgreen\u001b[0m")).toBe("\u001b[32mgreen\u001b[0m");
+  expect(plain("\u001b[32mgreen\u001b[0m")).toBe("green");
   expect(printable("a\u001b[2J\u001b[1;1Hb\u0007c\u001b]0;title\u0007d\re")).toBe("abcde");
 });
 

@@ -67,6 +67,26 @@ describe("credits", () => {
     expect((await api(key, "POST", "/credits/purchase", { packageId: "cpk_none" })).status).toBe(400);
   });
 
+  it("are bought no further while a thousand invoices for them are unpaid", async () => {
+    const key = await account();
+    const { invoiceId, invoiceToken } = await buyCredits(key);
+    await bindings.DB.prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+       INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, created_at, due_at)
+       SELECT id || i, token || i, account_id, kind, status, amount_cents, currency, lines, created_at, due_at
+       FROM invoices, n WHERE id = ?`,
+    )
+      .bind(invoiceId)
+      .run();
+    const packageId = "cpk_001k0000000000000000000001";
+    const refused = await api(key, "POST", "/credits/purchase", { packageId });
+    expect([refused.status, refused.body["reason"]]).toEqual([409, expect.stringContaining("pay one")]);
+    await pay(invoiceToken);
+    expect((await api(key, "POST", "/credits/purchase", { packageId })).status).toBe(201);
+    // Other tests make the cron void all there are.
+    await bindings.DB.prepare("DELETE FROM invoices WHERE id LIKE ? || '_%'").bind(invoiceId).run();
+  });
+
   it("show the last 20 transactions, newest first", async () => {
     const { key, hold } = await rich(100);
     for (let index = 1; index <= 25; index++) {

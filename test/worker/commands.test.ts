@@ -450,6 +450,24 @@ describe("a schedule", () => {
     expect((await listed(key, siteId, "?scheduleId=sch_other")).data).toEqual([]);
   });
 
+  it("shows no next run while its site is stopped", async () => {
+    const { key, host, siteId } = await scene();
+    const { id } = (await schedule(key, siteId)).body;
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    expect((await shown(key, siteId))?.nextRunAt).toBeNull();
+    expect((await api(key, "PATCH", `/schedules/${id}`, { name: "later" })).body).toMatchObject({
+      name: "later",
+      nextRunAt: null,
+    });
+    const { job, attempt } = await host.next("job");
+    await finish(host, job, attempt);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "start" });
+    expect((await shown(key, siteId))?.nextRunAt).toBeNull();
+    const started = await host.next("job");
+    await finish(host, started.job, started.attempt);
+    expect(Date.parse((await shown(key, siteId))?.nextRunAt ?? "")).toBeGreaterThan(Date.now());
+  });
+
   it("makes up for all it missed with one run", async () => {
     const { key, siteId } = await scene(0);
     const { id } = (await schedule(key, siteId)).body;

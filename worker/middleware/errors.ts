@@ -19,7 +19,7 @@ const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unkno
     c.header("Retry-After", String(extra["retryAfterSeconds"]));
     extra = {};
   }
-  if (isPage(c)) return c.html(errorPage(code, extra["requestId"]), status);
+  if (isPage(c)) return c.html(errorPage(code, extra), status);
   return c.json({ error: text, ...extra }, status);
 };
 

@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import * as z from "zod";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { Layout } from "./layout.tsx";
 
@@ -16,12 +17,13 @@ const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
 };
 
 /** A refusal for a person. */
-export function errorPage(code: ErrorCode, requestId: unknown) {
+export function errorPage(code: ErrorCode, { requestId, reason, issues }: Record<string, unknown>) {
   const [title, text] = said[code] ?? ["That did not work", "Go back and try again."];
+  const why = typeof reason === "string" ? reason : issuesOf(issues);
   return html`<!doctype html>${(
       <Layout title={title}>
         <h1>{title}</h1>
-        <p>{text}</p>
+        <p>{why ?? text}</p>
         {typeof requestId === "string" && (
           <p class="soft">
             If it happens again, tell the operator: <code>{requestId}</code>
@@ -33,3 +35,9 @@ export function errorPage(code: ErrorCode, requestId: unknown) {
       </Layout>
     )}`;
 }
+
+const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
+const issuesOf = (issues: unknown): string | undefined =>
+  Issues.safeParse(issues)
+    .data?.map(({ path, message }) => `${path}: ${message}.`)
+    .join(" ");

@@ -58,6 +58,11 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
       </form>
     )}
     {said[invoice.status] !== null && <p>{said[invoice.status]}</p>}
+    {invoice.status === "paid" && invoice.resource?.id.startsWith("site_") && (
+      <p class="links screen-only">
+        <a href={`/sites/${invoice.resource.id}`}>To the site</a>
+      </p>
+    )}
     <dl>
       <dt>Invoice</dt>
       <dd>{invoice.id}</dd>

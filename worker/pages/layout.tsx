@@ -17,7 +17,7 @@ h1 { font-size: 1.45rem; letter-spacing: -.02em; margin-bottom: .25rem }
 p { color: var(--soft) }
 table { width: 100%; border-collapse: collapse; margin: 1.5rem 0 }
 td { padding: .7rem 0; border-top: 1px solid var(--line); vertical-align: top }
-td:last-child { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+td + td { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 tr.total td { font-weight: 650; border-top: 2px solid var(--ink) }
 label input, label .soft { font-weight: 400 } label .soft { display: block; margin-top: .3rem }
 label { display: block; margin-top: 1rem; font-size: .9rem; font-weight: 550 }
@@ -37,10 +37,18 @@ dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; font-size:
 main.wide { width: min(60rem, 100% - 2rem) }
 pre { margin: .75rem 0; padding: .8rem 1rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line); overflow-x: auto; font: .85rem/1.45 ui-monospace, monospace }
 details { border: 1px solid var(--line); border-radius: 9px; margin-top: .5rem; padding: .55rem .9rem } summary { cursor: pointer; display: flex; gap: .75rem; align-items: baseline; flex-wrap: wrap } summary .soft { margin-left: auto }
-details[open] > summary { margin-bottom: .75rem } h4 { margin-top: 1rem; font-size: .9rem } table.fields { margin: .4rem 0; font-size: .88rem } table.fields td { padding: .35rem 0 } table.fields td:last-child { text-align: left; white-space: normal; padding-left: 1.5rem; width: 60% }
+details[open] > summary { margin-bottom: .75rem } h4 { margin-top: 1rem; font-size: .9rem } table.fields { margin: .4rem 0; font-size: .88rem } table.fields td { padding: .35rem 0 } table.fields td + td { text-align: left; white-space: normal; padding-left: 1.5rem; width: 60% }
 .method { font: 700 .78rem ui-monospace, monospace; min-width: 4rem; color: var(--sea) } .method.delete { color: var(--warn) } .method.post { color: var(--good) }
 .option { border-left: 3px solid var(--line); padding-left: .9rem; margin: .5rem 0 } .answer { margin: .5rem 0 } .refusal { font-size: .86rem; margin-top: .3rem }
 .test-payments { color: var(--warn) }
+select { font-weight: 400 } textarea, select { width: 100%; font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 9px; padding: .65rem .8rem; margin-top: .3rem } textarea { font: .9rem/1.45 ui-monospace, monospace } textarea:focus-visible, select:focus-visible, summary:focus-visible, .log:focus-visible { outline: 3px solid color-mix(in srgb, var(--sea) 50%, transparent); outline-offset: 2px }
+.check { display: flex; gap: .5rem; align-items: center } .check input { width: auto; margin: 0 }
+.actions { display: flex; flex-wrap: wrap; gap: .75rem; align-items: center; margin-top: 1rem } .actions a, p a { color: var(--sea) } td form { display: inline-block; margin: 0 0 .4rem .4rem }
+td, .wraps { overflow-wrap: anywhere } h1 .badge { vertical-align: middle }
+/* Laid out from its end, a box keeps its end in sight while it grows. */
+p.ended { margin-top: 1rem } .until-end:has(~ .ended) { display: none }
+.log { display: flex; flex-direction: column-reverse; max-height: 65vh; overflow: auto; margin-top: 1rem; border: 1px solid var(--line); border-radius: 9px; background: var(--ground) } .log pre { border: 0; margin: 0; overflow: visible; white-space: pre-wrap; overflow-wrap: anywhere }
+@media (max-width: 40rem) { header { flex-wrap: wrap; gap: .5rem 1rem } header > a { white-space: nowrap } main { padding: 1.25rem } main, main.wide { width: calc(100% - 1rem) } .rows td { display: block; text-align: left; white-space: normal } .rows td + td { border: 0; padding-top: 0 } .rows td + td form { margin: 0 .4rem .4rem 0 } }
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #333; --line: #bbb; --paper: #fff; --good: #000; --warn: #000 }
   body { background: none; display: block } main { border: 0; width: 100%; padding: 0 1.5rem } button, header, .note, .screen-only { display: none }
@@ -58,11 +66,14 @@ export const Layout = ({
   title,
   signedIn = false,
   wide = false,
+  refreshSeconds = null,
   children,
 }: {
   title: string;
   signedIn?: boolean;
   wide?: boolean;
+  /** Of a page without a form, while something on it is under way. */
+  refreshSeconds?: number | null;
   children: Child;
 }) => (
   <html lang="en">
@@ -70,6 +81,7 @@ export const Layout = ({
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="robots" content="noindex" />
+      {refreshSeconds !== null && <meta http-equiv="refresh" content={String(refreshSeconds)} />}
       <title>{`${title} · Berth`}</title>
       <style dangerouslySetInnerHTML={{ __html: style }} />
     </head>

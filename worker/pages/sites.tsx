@@ -8,17 +8,25 @@ const tone = (status: Site["status"]): string =>
       ? "badge warn"
       : "badge";
 
+const isMoving = ({ status }: Site): boolean => status === "DEPLOYING" || status === "DELETING";
+
+export const SiteStatus = ({ status }: Pick<Site, "status">) => <span class={tone(status)}>{status}</span>;
+
 export const SitesPage = ({ sites }: { sites: Site[] }) => (
-  <Layout title="Sites" signedIn>
+  <Layout title="Sites" signedIn refreshSeconds={sites.some(isMoving) ? 3 : null}>
     <h1>Sites</h1>
-    {sites.length === 0 && <p>No sites yet. Create one with POST /api/v1/sites.</p>}
+    {sites.length === 0 && <p>No sites yet.</p>}
     <table>
       {sites.map((site) => (
         <tr>
           <td>
-            <strong>{site.name}</strong>
+            <a href={`/sites/${site.id}`}>
+              <strong>{site.name}</strong>
+            </a>
             <br />
-            {site.status === "RUNNING" ? (
+            {site.status === "PENDING" ? (
+              <span class="soft">Not paid yet</span>
+            ) : site.status === "RUNNING" ? (
               <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
             ) : (
               <span class="soft">
@@ -30,10 +38,13 @@ export const SitesPage = ({ sites }: { sites: Site[] }) => (
             )}
           </td>
           <td>
-            <span class={tone(site.status)}>{site.status}</span>
+            <SiteStatus status={site.status} />
           </td>
         </tr>
       ))}
     </table>
+    <p class="links">
+      <a href="/sites/new">New site</a>
+    </p>
   </Layout>
 );

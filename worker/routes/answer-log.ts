@@ -8,21 +8,36 @@ type Asked = { follow: "0" | "1"; limit: number; cursor: number };
 /** What ended so long ago has its last line, or never will: its log is kept for a time, and news of the end may be lost. */
 const lastLineMs = 60_000;
 
+type Logged = { id: Id<"deployment" | "command">; finishedAt: Date | null };
+
+const logOf = (c: Context<AppEnv>, { id }: Logged) =>
+  c.env.DEPLOYMENT_LOG.get(c.env.DEPLOYMENT_LOG.idFromName(id));
+
+/** The log after a line of it, as server-sent events that end with it. @throws AppError conflict with too many readers */
+export async function followLog(
+  c: Context<AppEnv>,
+  logged: Logged,
+  after: number,
+): Promise<ReadableStream<Uint8Array>> {
+  const { finishedAt } = logged;
+  const isOver = finishedAt !== null && finishedAt.getTime() < c.var.ctx.now().getTime() - lastLineMs;
+  const events = await logOf(c, logged).follow(after, isOver);
+  if (!events) throw conflict("Too many readers follow this log already: close one of them first.");
+  return events;
+}
+
 /** The log of a deployment or a command: a page of it, or server-sent events that go on after `Last-Event-ID`. */
 export async function answerLog(
   c: Context<AppEnv>,
-  { id, finishedAt }: { id: Id<"deployment" | "command">; finishedAt: Date | null },
+  logged: Logged,
   { follow, limit, cursor }: Asked,
 ): Promise<Response> {
-  const log = c.env.DEPLOYMENT_LOG.get(c.env.DEPLOYMENT_LOG.idFromName(id));
   if (follow === "1") {
     const resumeAfter = Number(c.req.header("Last-Event-ID") ?? cursor);
-    const isOver = finishedAt !== null && finishedAt.getTime() < c.var.ctx.now().getTime() - lastLineMs;
     const after = Number.isSafeInteger(resumeAfter) && resumeAfter > 0 ? resumeAfter : 0;
-    const events = await log.follow(after, isOver);
-    if (!events) throw conflict("Too many readers follow this log already: close one of them first.");
+    const events = await followLog(c, logged, after);
     return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
   }
-  const lines = await log.read(cursor, limit);
+  const lines = await logOf(c, logged).read(cursor, limit);
   return c.json({ data: lines, nextCursor: lines.length === limit ? String(lines.at(-1)?.seq) : null });
 }

@@ -6,24 +6,13 @@ import type { AppEnv } from "../app-env.ts";
 import type { Ctx } from "../context.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
-import { contextFor } from "../middleware/context.ts";
-import { takeFrom } from "../middleware/limit.ts";
-import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
+import { personOf } from "../middleware/signed-in.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { SitesPage } from "../pages/sites.tsx";
 import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
 import { listSites } from "../services/sites/list.ts";
-
-/** The context of the person signed in here, counted like their API requests; null sends them to sign in. */
-async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
-  const actor = await sessionActor(c);
-  if (!actor) return null;
-  await takeFrom(c, "session", actor.accountId);
-  requireSameOrigin(c);
-  return contextFor(c, actor);
-}
 
 type Shown = Pick<Parameters<typeof AccountPage>[0], "made" | "notice">;
 async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> = {}) {
@@ -33,7 +22,7 @@ async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> =
   return c.html(html`<!doctype html>${page}`, shown.notice?.tone === "warn" ? 400 : 200);
 }
 
-/** The pages of a signed-in person: for now their sites, API keys and password. */
+/** The pages of a signed-in person that are of no one site: all of them, API keys and the password. */
 export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
     const ctx = await personOf(c);

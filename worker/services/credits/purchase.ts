@@ -1,18 +1,26 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import type { CreditPurchase, CreditPurchased } from "../../../protocol/api/credits.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { creditPackages, creditPurchases, invoices } from "../../db/schema.ts";
-import { invalid } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import { addDays, invoiceDueDays } from "../../domain/pricing.ts";
 import { mintToken } from "../../domain/tokens.ts";
+import { maxNeverPaid } from "../invoices/never-paid.ts";
 
 /** An unpaid invoice for a package, at its price and with its credits of now. */
 export async function purchaseCredits(ctx: Ctx, { packageId }: CreditPurchase): Promise<CreditPurchased> {
   const [found] = await ctx.db
-    .select()
+    .select({
+      ...getTableColumns(creditPackages),
+      unpaid: sql<number>`(SELECT count(*) FROM invoices WHERE account_id = ${accountOf(ctx)} AND kind = 'credits' AND status = 'unpaid')`,
+    })
     .from(creditPackages)
     .where(and(sql`${creditPackages.id} = ${packageId}`, eq(creditPackages.active, true)));
   if (!found) throw invalid("packageId", "no active credit package has this id");
+  if (found.unpaid >= maxNeverPaid)
+    throw conflict(
+      `${maxNeverPaid} of your invoices for credits are unpaid: pay one of them, or wait until they are void, ${invoiceDueDays} days after they were made.`,
+    );
   const now = ctx.now();
   const invoiceId = ctx.newId("invoice");
   const invoiceToken = mintToken("inv", ctx.random(32));

@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { accounts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 
-/** Sites and databases of one account that wait for their first payment. */
+/** Sites and databases of one account that wait for their first payment; and, apart from them, invoices for credits. */
 export const maxNeverPaid = 1000;
 
 /** A query of how many there are. */

@@ -5,7 +5,7 @@ import { schedules } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";
 import { nameIsTaken } from "./name-is-taken.ts";
-import { scheduleOwnedBy } from "./owned.ts";
+import { scheduleById, scheduleOwnedBy } from "./owned.ts";
 import { scheduleView } from "./view.ts";
 
 /** A run that has begun goes on as it was. Other times, or being switched on, count from now: nothing is made up for. */
@@ -16,25 +16,28 @@ export async function changeSchedule(ctx: Ctx, scheduleId: string, change: Sched
   const problem = cronProblem(cron, now);
   if (problem !== null) throw invalid("cron", problem);
   const isRetimed = cron !== row.cron || enabled !== row.enabled;
-  const [changed] = await ctx.db
-    .update(schedules)
-    .set({
-      ...change,
-      ...(isRetimed && { nextRunAt: enabled ? nextRun(cron, now) : null }),
-      updatedAt: now,
-    })
-    .where(
-      and(
-        eq(schedules.id, row.id),
-        // What the next time was computed from.
-        sql`${schedules.cron} = ${row.cron} AND ${schedules.enabled} = ${row.enabled ? 1 : 0}`,
-        change.name === undefined
-          ? undefined
-          : sql`NOT EXISTS (SELECT 1 FROM schedules o WHERE o.site_id = ${row.siteId} AND o.name = ${change.name} AND o.id <> ${row.id})`,
-      ),
-    )
-    .returning();
-  if (changed) return scheduleView(changed);
+  const [[changed], [shown]] = await ctx.db.batch([
+    ctx.db
+      .update(schedules)
+      .set({
+        ...change,
+        ...(isRetimed && { nextRunAt: enabled ? nextRun(cron, now) : null }),
+        updatedAt: now,
+      })
+      .where(
+        and(
+          eq(schedules.id, row.id),
+          // What the next time was computed from.
+          sql`${schedules.cron} = ${row.cron} AND ${schedules.enabled} = ${row.enabled ? 1 : 0}`,
+          change.name === undefined
+            ? undefined
+            : sql`NOT EXISTS (SELECT 1 FROM schedules o WHERE o.site_id = ${row.siteId} AND o.name = ${change.name} AND o.id <> ${row.id})`,
+        ),
+      )
+      .returning({ id: schedules.id }),
+    scheduleById(ctx, row.id),
+  ]);
+  if (changed && shown) return scheduleView(shown);
   if (
     change.name !== undefined &&
     change.name !== row.name &&

@@ -6,16 +6,14 @@ import { schedules } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
-import { scheduleView } from "./view.ts";
+import { scheduleView, selectSchedules } from "./view.ts";
 
 /** A site's schedules, newest first. */
 export async function listSchedules(ctx: Ctx, siteId: string, query: ListQuery): Promise<Page<Schedule>> {
   const id = siteIdOf(siteId);
   const [[site], rows] = await ctx.db.batch([
     siteById(ctx, id),
-    ctx.db
-      .select()
-      .from(schedules)
+    selectSchedules(ctx.db)
       .where(and(eq(schedules.siteId, id), before(schedules.id, query)))
       .orderBy(desc(schedules.id))
       .limit(query.limit + 1),

@@ -4,11 +4,11 @@ import type { Ctx } from "../../context.ts";
 import { schedules } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-import type { ScheduleRow } from "./view.ts";
+import { selectSchedules, type ScheduleRow } from "./view.ts";
 
 /** The query of a schedule, for a batch. */
 export const scheduleById = (ctx: Ctx, id: Id<"schedule">) =>
-  ctx.db.select().from(schedules).where(eq(schedules.id, id));
+  selectSchedules(ctx.db).where(eq(schedules.id, id));
 
 /** A schedule and nothing else: not_found, then forbidden. */
 export async function scheduleOwnedBy(ctx: Ctx, scheduleId: string): Promise<ScheduleRow> {

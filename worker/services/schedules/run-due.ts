@@ -4,7 +4,7 @@ import { commands, schedules, sites } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { keptRunsPerSchedule } from "../../domain/job-rules.ts";
 import { queueCommand } from "../commands/queue.ts";
-import type { ScheduleRow } from "./view.ts";
+import { runsSchedules } from "./view.ts";
 
 /** Taken in one reading, and worked on at once. */
 const pageSize = 100;
@@ -12,10 +12,7 @@ const atOnce = 10;
 /** One minute's work ends, whatever is due. */
 const maxPages = 50;
 
-/**
- * Queues what is due: once for each due minute, however many ticks race, and once for all that were missed. A site that is
- * to be stopped, or that nobody pays for, runs nothing.
- */
+/** Queues what is due: once for each due minute, however many ticks race, and once for all that were missed. */
 export async function runDueSchedules(ctx: Ctx): Promise<void> {
   for (let count = 0; count < maxPages; count++) {
     const due = await ctx.db
@@ -30,12 +27,13 @@ export async function runDueSchedules(ctx: Ctx): Promise<void> {
   }
 }
 
-async function runOne(ctx: Ctx, { id, cron, nextRunAt }: ScheduleRow): Promise<void> {
+type Due = typeof schedules.$inferSelect;
+
+async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
   const mark = ctx.newMark();
   const commandId = ctx.newId("command");
   const now = ctx.now();
   const taken = sql`(SELECT site_id FROM schedules WHERE id = ${id} AND mark = ${mark})`;
-  const runs = sql`s.status IN ('DEPLOYING', 'RUNNING', 'FAILED') AND s.wanted = 'RUNNING'`;
   const [, , , , gone, [queued]] = await ctx.db.batch([
     // Whoever moves the due minute on has it.
     ctx.db
@@ -55,14 +53,14 @@ async function runOne(ctx: Ctx, { id, cron, nextRunAt }: ScheduleRow): Promise<v
       trigger: "schedule",
       scheduleId: sql`c.id`,
       from: sql`schedules c JOIN sites s ON s.id = c.site_id`,
-      where: sql`c.id = ${id} AND c.mark = ${mark} AND ${runs}
+      where: sql`c.id = ${id} AND c.mark = ${mark} AND ${runsSchedules}
         AND NOT EXISTS (SELECT 1 FROM commands WHERE schedule_id = c.id AND status IN ('QUEUED', 'RUNNING'))`,
     }),
     // The run before still goes on, or too many commands wait.
     ctx.statement(sql`
       UPDATE schedules SET skipped_runs = skipped_runs + 1, last_skipped_at = ${now.getTime()}
       WHERE id = ${id} AND mark = ${mark} AND NOT EXISTS (SELECT 1 FROM commands WHERE id = ${commandId})
-        AND EXISTS (SELECT 1 FROM sites s WHERE s.id = schedules.site_id AND ${runs}
+        AND EXISTS (SELECT 1 FROM sites s WHERE s.id = schedules.site_id AND ${runsSchedules}
           AND s.current_deployment_id IS NOT NULL AND s.host_id IS NOT NULL)`),
     ctx.db
       .delete(commands)

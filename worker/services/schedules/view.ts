@@ -1,7 +1,23 @@
 import type { Schedule } from "../../../protocol/api/schedules.ts";
-import type { schedules } from "../../db/schema.ts";
+import { getTableColumns, sql } from "drizzle-orm";
+import type { Db } from "../../context.ts";
+import { schedules } from "../../db/schema.ts";
 
-export type ScheduleRow = typeof schedules.$inferSelect;
+/** Of a site `s`: one that is to be stopped, or that nobody pays for, runs nothing. */
+export const runsSchedules = sql`s.status IN ('DEPLOYING', 'RUNNING', 'FAILED') AND s.wanted = 'RUNNING'`;
+
+/** Schedules with all that their public record shows. */
+export const selectSchedules = (db: Db) =>
+  db
+    .select({
+      ...getTableColumns(schedules),
+      isRun:
+        sql`EXISTS (SELECT 1 FROM sites s WHERE s.id = ${schedules.siteId} AND s.current_deployment_id IS NOT NULL AND ${runsSchedules})`
+          .mapWith(Boolean)
+          .as("is_run"),
+    })
+    .from(schedules);
+export type ScheduleRow = Awaited<ReturnType<typeof selectSchedules>>[number];
 
 export const scheduleView = (row: ScheduleRow): Schedule => ({
   id: row.id,
@@ -11,7 +27,8 @@ export const scheduleView = (row: ScheduleRow): Schedule => ({
   command: row.command,
   timeoutSeconds: row.timeoutSeconds,
   enabled: row.enabled,
-  nextRunAt: row.nextRunAt?.toISOString() ?? null,
+  // It moves on all the same: what is missed meanwhile is not made up for.
+  nextRunAt: row.isRun ? (row.nextRunAt?.toISOString() ?? null) : null,
   skippedRuns: row.skippedRuns,
   lastSkippedAt: row.lastSkippedAt?.toISOString() ?? null,
   createdAt: row.createdAt.toISOString(),

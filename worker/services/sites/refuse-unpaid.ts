@@ -4,14 +4,22 @@ import { invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import type { SiteRow } from "./owned.ts";
 
+type Payable = Pick<SiteRow, "id" | "status">;
+
 /** 402 with the invoice that would settle it, for a site nobody has paid (again). */
-export async function refuseUnpaid(ctx: Ctx, site: Pick<SiteRow, "id" | "status">): Promise<void> {
+export async function refuseUnpaid(ctx: Ctx, site: Payable): Promise<void> {
   if (site.status !== "PENDING" && site.status !== "SUSPENDED") return;
+  const invoiceToken = await unpaidInvoiceOf(ctx, site.id);
+  throw new AppError("payment_required", invoiceToken === null ? {} : { invoiceToken });
+}
+
+/** The token of the newest invoice of a site that waits to be paid. */
+export async function unpaidInvoiceOf(ctx: Ctx, siteId: string): Promise<string | null> {
   const [open] = await ctx.db
     .select({ token: invoices.token })
     .from(invoices)
-    .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid")))
+    .where(and(eq(invoices.resourceId, siteId), eq(invoices.status, "unpaid")))
     .orderBy(desc(invoices.id))
     .limit(1);
-  throw new AppError("payment_required", open ? { invoiceToken: open.token } : {});
+  return open?.token ?? null;
 }

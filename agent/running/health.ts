@@ -1,0 +1,92 @@
+import type { Engine } from "../docker/engine.ts";
+import { replicaOf } from "../docker/specs.ts";
+import { answers } from "../handlers/probe.ts";
+import { servingOf, type Ingress, type Target } from "../host.ts";
+import { log } from "../log.ts";
+import { every } from "./every.ts";
+import type { Records } from "./records.ts";
+
+type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string };
+type Asked = { siteId: string; target: Target; labels: Record<string, string>; path: string };
+
+/** So often in a row a check fails before it is said: one may meet a busy moment. */
+const failuresToSay = 3;
+const answerMs = 5000;
+/** Asked at once. */
+const concurrency = 16;
+
+/**
+ * Asks the health checks of what serves, as was done when it was deployed, and says as events when one fails and when it succeeds
+ * again. It ends nothing: where a check fails for what it depends on, a restart would take the site away as well.
+ */
+export class HealthWatch {
+  private readonly means: Means;
+  private failures = new Map<string, number>();
+
+  constructor(means: Means) {
+    this.means = means;
+  }
+
+  watch(intervalMs: number, signal: AbortSignal): void {
+    every(intervalMs, signal, () =>
+      this.look(signal).catch((error) => log("error", "Health checks were not asked", { error })),
+    );
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    const asked = await this.asked();
+    const serving = new Set(asked.map(({ target }) => target.containerId));
+    this.failures = new Map([...this.failures].filter(([id]) => serving.has(id)));
+    const work = async () => {
+      for (let one = asked.pop(); one !== undefined; one = asked.pop()) await this.ask(one, signal);
+    };
+    await Promise.all(Array.from({ length: concurrency }, work));
+  }
+
+  /** What runs and has a health check. */
+  private async asked(): Promise<Asked[]> {
+    const { engine, ingress, agentId } = this.means;
+    const all = await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId });
+    const running = new Map(all.filter((one) => one.running).map(({ id, labels }) => [id, labels]));
+    return ingress.sites().flatMap((siteId) =>
+      servingOf(ingress, siteId).flatMap((target) => {
+        const labels = running.get(target.containerId);
+        const path = labels?.["berth.health"];
+        return labels && path ? [{ siteId, target, labels, path }] : [];
+      }),
+    );
+  }
+
+  private async ask({ siteId, target, labels, path }: Asked, signal: AbortSignal): Promise<void> {
+    const { containerId, address, port } = target;
+    const answer = await answers({ address, port, path }, answerMs, signal);
+    if (signal.aborted || !this.stillServes(siteId, target)) return;
+    const failures = this.failures.get(containerId) ?? 0;
+    const who = `version ${labels["berth.deployment"]}${Number(labels["berth.replicas"]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
+    if (answer !== true) {
+      this.failures.set(containerId, failures + 1);
+      if (failures + 1 === failuresToSay)
+        this.say(
+          siteId,
+          containerId,
+          "unhealthy",
+          `The health check ${path} of ${who} ${answer}, ${failuresToSay} times in a row.`,
+        );
+      return;
+    }
+    this.failures.delete(containerId);
+    if (failures >= failuresToSay)
+      this.say(siteId, containerId, "healthy", `The health check ${path} of ${who} succeeds again.`);
+  }
+
+  /** It was neither swapped nor given another address meanwhile. */
+  private stillServes(siteId: string, asked: Target): boolean {
+    return servingOf(this.means.ingress, siteId).some(
+      ({ containerId, address }) => containerId === asked.containerId && address === asked.address,
+    );
+  }
+
+  private say(siteId: string, containerId: string, kind: "healthy" | "unhealthy", detail: string): void {
+    this.means.records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind, detail });
+  }
+}

@@ -1,0 +1,169 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  deployResult,
+  finish,
+  operator,
+  readyAgent,
+  runningSite,
+  site,
+  siteUrl,
+} from "./service.ts";
+
+/** The operator's session; the same account as its key's. */
+let cookie = "";
+beforeAll(async () => {
+  await operator();
+  const response = await call("/sign-in", {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl },
+    body: new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" }),
+  });
+  cookie = response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+});
+
+const page = async (path: string) => {
+  const response = await call(path, { headers: { Cookie: cookie, Accept: "text/html" } });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+const post = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) => {
+  const response = await call(path, {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl, Cookie: cookie, Accept: "text/html", ...headers },
+    body: new URLSearchParams(fields),
+  });
+  return { status: response.status, location: response.headers.get("Location"), text: await response.text() };
+};
+
+describe("a site's pages", () => {
+  it("are for who is signed in, and for nobody else's sites", async () => {
+    const { siteId } = await createSite(await account());
+    const own = await createSite(await operator());
+    for (const path of [`/sites/${own.siteId}`, `/sites/${own.siteId}/log`, "/sites/new"]) {
+      const answer = await call(path, { redirect: "manual" });
+      expect([answer.status, answer.headers.get("Location")]).toEqual([303, "/sign-in"]);
+    }
+    expect((await page(`/sites/${siteId}`)).status).toBe(403);
+    expect((await page(`/sites/${siteId}/log`)).status).toBe(403);
+    expect((await post(`/sites/${siteId}`, { act: "set", key: "A", value: "1" })).status).toBe(403);
+    expect((await page("/sites/site_unknown")).status).toBe(404);
+    expect((await page(`/sites/${own.siteId}`)).headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  it("change nothing for a form of another site's", async () => {
+    const { siteId } = await createSite(await operator());
+    const answer = await post(
+      `/sites/${siteId}`,
+      { act: "set", key: "A", value: "1" },
+      { Origin: "https://evil.example" },
+    );
+    expect(answer.status).toBe(403);
+    expect((await site(await operator(), siteId)).envVariables).toEqual([]);
+  });
+
+  it("lead from a form to the invoice; an address may be pasted as browsers show it", async () => {
+    const fields = { deployType: "github", name: "from-a-form", port: "4000", billingTerm: "3", branch: "" };
+    const { status, location } = await post("/sites", {
+      ...fields,
+      githubUrl: "https://git.invalid/owner/repo/",
+    });
+    expect([status, location]).toEqual([303, expect.stringMatching(/^\/invoice\/inv_/)]);
+    const { data } = (await api<{ data: { id: string; name: string }[] }>(await operator(), "GET", "/sites"))
+      .body;
+    const made = data.find(({ name }) => name === "from-a-form");
+    expect(await site(await operator(), made?.id ?? "")).toMatchObject({
+      githubUrl: "git.invalid/owner/repo",
+      port: 4000,
+      billingTerm: 3,
+      branch: null,
+    });
+    const shown = await page(`/sites/${made?.id}`);
+    expect(shown.text).toContain(`href="${location}"`);
+  });
+
+  it("say what is wrong with what was typed, and why something cannot be done", async () => {
+    const refused = await post("/sites", { deployType: "github", name: "A B", githubUrl: "x" });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain("name: 1–63 of a–z, 0–9 and -");
+    const { siteId } = await createSite(await operator());
+    const wrong = await post(`/sites/${siteId}`, { act: "delete", name: "another" });
+    expect(wrong.status).toBe(409);
+    expect(wrong.text).toContain("type it to delete the site");
+  });
+
+  it("set and remove variables, and never show a secret", async () => {
+    const { siteId } = await createSite(await operator());
+    const path = `/sites/${siteId}`;
+    await post(path, { act: "set", key: "PLAIN", value: "seen\r\ntwice" });
+    await post(path, { act: "set", key: "HIDDEN", value: "nobody-sees-this", encrypted: "true" });
+    const { text } = await page(path);
+    expect(text).toContain("seen\ntwice");
+    expect(text).toContain("HIDDEN");
+    expect(text).not.toContain("nobody-sees-this");
+    await post(path, { act: "unset", key: "PLAIN" });
+    expect((await site(await operator(), siteId)).envVariables).toEqual([
+      { key: "HIDDEN", value: null, encrypted: true, scope: "both" },
+    ]);
+  });
+
+  it("show the TXT record of a domain to prove", async () => {
+    const { siteId } = await createSite(await operator());
+    const path = `/sites/${siteId}`;
+    await post(path, { act: "add-domain", domain: "www.pages.example" });
+    const [domain] = (await site(await operator(), siteId)).domains;
+    expect((await page(path)).text).toContain(domain?.record.value);
+    await post(path, { act: "remove-domain", domain: "www.pages.example" });
+    expect((await site(await operator(), siteId)).domains).toEqual([]);
+  });
+});
+
+describe("a deployment's page", () => {
+  it("shows its log as it is written, nothing of it as HTML, and then how it ended", async () => {
+    const on = await readyAgent();
+    const key = await operator();
+    const { siteId } = await runningSite(key, on);
+    const { location } = await post(`/sites/${siteId}`, { act: "deploy" });
+    const id = location?.replace("/deployments/", "") ?? "";
+    const { job, attempt } = await on.next("job");
+    const response = await call(`/deployments/${id}`, { headers: { Cookie: cookie } });
+    expect(response.headers.get("Content-Encoding")).toBe("Identity");
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const read = async (until: string) => {
+      while (!text.includes(until)) {
+        const next = await reader?.read();
+        if (!next || next.done) throw new Error(`The page ended without ${until}: ${text.slice(-500)}`);
+        text += next.value;
+      }
+    };
+    await read("<pre>");
+    expect(text).toContain("Cancel");
+    const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
+    const at = new Date().toISOString();
+    await log.append(1, 1, [{ at, stream: "stdout", text: "\u001b[31m<script>alert(1)</script>\u001b[0m" }]);
+    await read("&lt;script&gt;alert(1)&lt;/script&gt;\n");
+    await finish(on, job, attempt, deployResult);
+    await read("</html>");
+    expect(text).toMatch(/<\/pre><\/div><p class="ended" role="status"><span class="badge good">LIVE/);
+    expect(text).not.toContain("<script");
+    on.close();
+  });
+
+  it("is the owner's alone, as is its end", async () => {
+    const on = await readyAgent();
+    const { siteId } = await runningSite(await account(), on);
+    const [row] = await bindings.DB.prepare("SELECT id FROM deployments WHERE site_id = ?")
+      .bind(siteId)
+      .all<{ id: string }>()
+      .then(({ results }) => results);
+    expect((await page(`/deployments/${row?.id}`)).status).toBe(403);
+    expect((await post(`/deployments/${row?.id}/cancel`, {})).status).toBe(403);
+    on.close();
+  });
+});

@@ -1,0 +1,55 @@
+import type { Deployment } from "../../protocol/api/deployments.ts";
+import type { Site } from "../../protocol/api/sites.ts";
+import { Layout } from "./layout.tsx";
+import { Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
+
+/** A page whose log is written while it is open; its lines take the place of `mark`. */
+const Log = ({ mark }: { mark: string }) => (
+  <div class="log" tabindex={0} role="log" aria-label="Log">
+    <pre>{mark}</pre>
+  </div>
+);
+
+export const DeploymentPage = ({ deployment, mark }: { deployment: Deployment; mark: string }) => (
+  <Layout title={`Deployment ${deployment.number}`} signedIn wide>
+    <h1>Deployment {deployment.number}</h1>
+    <p>
+      {deployment.commit && <code>{deployment.commit.slice(0, 7)} </code>}
+      {deployment.commitMessage ?? deployment.trigger} · {minute(deployment.createdAt)}
+    </p>
+    {isUnderWay(deployment) ? (
+      <div class="actions until-end">
+        <DeploymentStatus status={deployment.status} />
+        <Cancel deployment={deployment} />
+      </div>
+    ) : (
+      <DeploymentEnd deployment={deployment} />
+    )}
+    <Log mark={mark} />
+    <p class="links">
+      <a href={`/sites/${deployment.siteId}`}>Back to the site</a>
+    </p>
+  </Layout>
+);
+
+/** What follows the log where the connection to it ended first. */
+export const CutOff = () => <p role="status">The log was cut off here: reload the page to go on.</p>;
+
+/** How it came out; also what follows the log of one that ended while it was read. */
+export const DeploymentEnd = ({ deployment }: { deployment: Deployment }) => (
+  <p class="ended" role="status">
+    <DeploymentStatus status={deployment.status} />{" "}
+    {deployment.error && <span class="warn">{deployment.error}</span>}
+  </p>
+);
+
+export const SiteLogPage = ({ site, mark }: { site: Site; mark: string }) => (
+  <Layout title={`Log of ${site.name}`} signedIn wide>
+    <h1>Log of {site.name}</h1>
+    <p>What it writes, as it writes it.</p>
+    <Log mark={mark} />
+    <p class="links">
+      <a href={`/sites/${site.id}`}>Back to the site</a>
+    </p>
+  </Layout>
+);

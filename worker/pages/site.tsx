@@ -1,0 +1,264 @@
+import type { Child } from "hono/jsx";
+import type { Deployment } from "../../protocol/api/deployments.ts";
+import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
+import type { Domain, EnvVariableShown, Site } from "../../protocol/api/sites.ts";
+import { Layout } from "./layout.tsx";
+import { SiteStatus } from "./sites.tsx";
+
+export const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
+
+export const isUnderWay = ({ status }: Pick<Deployment, "status">): boolean =>
+  status === "QUEUED" || status === "BUILDING" || status === "STARTING";
+
+export const DeploymentStatus = ({ status }: Pick<Deployment, "status">) => (
+  <span class={status === "LIVE" ? "badge good" : status === "FAILED" ? "badge warn" : "badge"}>
+    {status}
+  </span>
+);
+
+/** A form of one button, or of fields and a button, that does one thing with the site. */
+const Act = ({ site, act, children }: { site: Site; act: string; children: Child }) => (
+  <form method="post" action={`/sites/${site.id}`}>
+    <input type="hidden" name="act" value={act} />
+    {children}
+  </form>
+);
+
+const Button = ({ label, name }: { label: string; name?: string }) => (
+  <button class="small" type="submit" {...(name !== undefined && { "aria-label": name })}>
+    {label}
+  </button>
+);
+
+const actionsIn: Record<Site["status"], readonly string[]> = {
+  PENDING: [],
+  DEPLOYING: ["deploy", "stop"],
+  RUNNING: ["deploy", "restart", "stop"],
+  STOPPED: ["start", "deploy"],
+  FAILED: ["deploy", "start"],
+  SUSPENDED: [],
+  DELETING: [],
+};
+const labels: Record<string, string> = { deploy: "Deploy", restart: "Restart", stop: "Stop", start: "Start" };
+
+const under: Record<string, string> = {
+  start: "It is being started …",
+  stop: "It is being stopped …",
+  restart: "It is being restarted: the new container takes over as soon as it answers.",
+};
+const isAwaited = (asked: string | undefined, { status }: Site): boolean =>
+  (asked === "start" && status === "STOPPED") ||
+  (asked === "stop" && (status === "RUNNING" || status === "DEPLOYING"));
+
+const seconds = ({ clone, build, start, swap }: Deployment["durations"]): string => {
+  const ms = [clone, build, start, swap].reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  return ms === 0 ? "" : ` · ${(ms / 1000).toFixed(1)} s`;
+};
+
+const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deployment }) => (
+  <tr>
+    <td>
+      <a href={`/deployments/${deployment.id}`}>#{deployment.number}</a>{" "}
+      <DeploymentStatus status={deployment.status} />
+      <br />
+      <span class="soft">
+        {deployment.commit && <code>{deployment.commit.slice(0, 7)} </code>}
+        {deployment.commitMessage ?? deployment.trigger} · {minute(deployment.createdAt)}
+        {seconds(deployment.durations)}
+      </span>
+      {deployment.error && <p class="warn soft">{deployment.error}</p>}
+    </td>
+    <td>
+      {isUnderWay(deployment) && <Cancel deployment={deployment} />}
+      {deployment.status === "SUPERSEDED" && deployment.imageKept && (
+        <Act site={site} act="rollback">
+          <input type="hidden" name="deploymentId" value={deployment.id} />
+          <Button label="Roll back to it" name={`Roll back to deployment ${deployment.number}`} />
+        </Act>
+      )}
+    </td>
+  </tr>
+);
+
+export const Cancel = ({ deployment }: { deployment: Deployment }) => (
+  <form method="post" action={`/deployments/${deployment.id}/cancel`}>
+    <Button label="Cancel" name={`Cancel deployment ${deployment.number}`} />
+  </form>
+);
+
+const VariableRow = ({ site, variable }: { site: Site; variable: EnvVariableShown }) => (
+  <tr>
+    <td>
+      <code>{variable.key}</code>
+      <br />
+      <span class="soft wraps">
+        {variable.encrypted ? "secret" : variable.value} {variable.scope !== "both" && `· ${variable.scope}`}
+      </span>
+    </td>
+    <td>
+      <Act site={site} act="unset">
+        <input type="hidden" name="key" value={variable.key} />
+        <Button label="Remove" name={`Remove ${variable.key}`} />
+      </Act>
+    </td>
+  </tr>
+);
+
+const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
+  <tr>
+    <td>
+      <strong>{domain.domain}</strong>{" "}
+      <span class={domain.status === "verified" ? "badge good" : "badge"}>{domain.status}</span>
+      <dl class="wraps">
+        {domain.status === "pending" && (
+          <>
+            <dt>TXT</dt>
+            <dd>
+              <code>{domain.record.name}</code> = <code>{domain.record.value}</code>
+            </dd>
+          </>
+        )}
+        <dt>Points at</dt>
+        <dd>
+          <code>{domain.target}</code>
+        </dd>
+      </dl>
+    </td>
+    <td>
+      {(domain.status === "pending" ? ["verify", "remove"] : ["remove"]).map((act) => (
+        <Act site={site} act={`${act}-domain`}>
+          <input type="hidden" name="domain" value={domain.domain} />
+          <Button label={act === "verify" ? "Verify" : "Remove"} name={`${act} ${domain.domain}`} />
+        </Act>
+      ))}
+    </td>
+  </tr>
+);
+
+const used = ({ cpuMilli, memoryMb, diskMb }: SiteSample): string =>
+  `${(cpuMilli / 1000).toFixed(2)} cores, ${Math.round(memoryMb)} MB of memory${diskMb === null ? "" : `, ${Math.round(diskMb)} MB of disk`} in the last minute.`;
+
+/** Deployments by their number, as they are listed above. */
+const named = (detail: string, deployments: Deployment[]): string =>
+  deployments.reduce((text, { id, number }) => text.replaceAll(id, `#${number}`), detail);
+
+/** One site: what it does now, and all that its owner does with it every day. */
+export const SitePage = ({
+  site,
+  deployments,
+  sample,
+  events,
+  payAt,
+  asked,
+}: {
+  site: Site;
+  deployments: Deployment[];
+  sample: SiteSample | undefined;
+  events: SiteEvent[];
+  /** Where it is paid, when it waits for that. */
+  payAt: string | null;
+  /** The action that was just asked for. */
+  asked: string | undefined;
+}) => (
+  <Layout title={site.name} signedIn wide refreshSeconds={isAwaited(asked, site) ? 2 : null}>
+    <h1>
+      {site.name} <SiteStatus status={site.status} />
+    </h1>
+    <p class="wraps">
+      <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
+    </p>
+    {site.hostOffline && <p class="note warn">Its host cannot be reached now; the site may still answer.</p>}
+    {(asked === "restart" || isAwaited(asked, site)) && (
+      <p class="note" role="status">
+        {under[asked ?? ""]}
+      </p>
+    )}
+    {payAt && (
+      <p class="note">
+        {site.status === "PENDING"
+          ? "It is built and started as soon as it is paid."
+          : "It runs again as soon as it is paid."}{" "}
+        <a href={payAt}>Pay its invoice</a>
+      </p>
+    )}
+    {site.status === "FAILED" && site.currentDeployment?.error && (
+      <p class="note warn">{site.currentDeployment.error}</p>
+    )}
+    {events.findLast(({ kind }) => kind !== "disk_full")?.kind === "unhealthy" && (
+      <p class="note warn">Its health check fails: see the events.</p>
+    )}
+    {sample && <p class="soft">{used(sample)}</p>}
+    <div class="actions">
+      {actionsIn[site.status].map((act) => (
+        <Act site={site} act={act}>
+          <Button label={labels[act] ?? act} />
+        </Act>
+      ))}
+      {site.hostId !== null && <a href={`/sites/${site.id}/log`}>Log</a>}
+    </div>
+    <h2>Deployments</h2>
+    {deployments.length === 0 && <p>None yet.</p>}
+    <table class="rows">
+      {deployments.map((deployment) => (
+        <DeploymentRow site={site} deployment={deployment} />
+      ))}
+    </table>
+    <h2 id="variables">Variables</h2>
+    <p class="soft">Changes are used from the next restart or deployment on.</p>
+    <table class="rows">
+      {site.envVariables.map((variable) => (
+        <VariableRow site={site} variable={variable} />
+      ))}
+    </table>
+    <Act site={site} act="set">
+      <label>
+        Name
+        <input name="key" required maxlength={200} pattern="[A-Za-z_][A-Za-z0-9_]*" autocomplete="off" />
+      </label>
+      <label>
+        Value
+        <textarea name="value" rows={2} maxlength={32_768} autocomplete="off" spellcheck={false} />
+      </label>
+      <label class="check">
+        <input type="checkbox" name="encrypted" value="true" /> Secret: never shown again, masked in logs
+      </label>
+      <button type="submit">Set the variable</button>
+    </Act>
+    <h2 id="domains">Domains</h2>
+    <table class="rows">
+      {site.domains.map((domain) => (
+        <DomainRow site={site} domain={domain} />
+      ))}
+    </table>
+    <Act site={site} act="add-domain">
+      <label>
+        Domain of your own
+        <input name="domain" required maxlength={253} placeholder="www.example.com" />
+      </label>
+      <button type="submit">Add the domain</button>
+    </Act>
+    <h2>Events</h2>
+    {events.length === 0 && <p>None are known.</p>}
+    <table class="rows">
+      {events.toReversed().map(({ at, kind, detail }) => (
+        <tr>
+          <td>
+            {kind} <span class="soft">{minute(at)}</span>
+            <br />
+            <span class="soft">{named(detail, deployments)}</span>
+          </td>
+        </tr>
+      ))}
+    </table>
+    <details>
+      <summary>Delete this site</summary>
+      <Act site={site} act="delete">
+        <label>
+          Its containers, images, volumes and log go, for good. Type its name to delete it.
+          <input name="name" required autocomplete="off" pattern={site.name} />
+        </label>
+        <button type="submit">Delete {site.name}</button>
+      </Act>
+    </details>
+  </Layout>
+);
