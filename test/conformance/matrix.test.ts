@@ -392,7 +392,14 @@ describe.each(rows.filter(({ hasBody }) => hasBody))("$name", (row) => {
 
 describe.each(rows.filter(({ hasQuery }) => hasQuery))("$name", (row) => {
   it("with a bad query: 400", async () => {
-    for (const search of ["?unknown=1", "?limit=0", "?limit=101x", "?limit=-1", "?code="])
+    for (const search of [
+      "?unknown=1",
+      "?limit=0",
+      "?limit=101x",
+      "?limit=-1",
+      "?code=",
+      "?cursor=elsewhere",
+    ])
       expectError(
         await send(await credentialOf(row, owner), row.method, urlOf(row, ownId(row)) + search, {
           address: newAddress(),

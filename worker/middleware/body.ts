@@ -70,6 +70,6 @@ export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
     const headers = new Headers(c.req.raw.headers);
     headers.delete("Content-Type");
     c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
-  } else if (!/^application\/json(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
+  } else if (!/^application\/json\s*(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
   await next();
 });
