@@ -13,13 +13,13 @@ export const limits = {
   /** Per account, for sessions. */
   session: { limit: 600, windowMs: minute },
   /** Per client address, for endpoints without credentials. */
-  address: { limit: 240, windowMs: minute },
+  address: { limit: 600, windowMs: minute },
   /** Per deploy webhook: Git hosts send for all their customers from a few addresses. */
   webhook: { limit: 120, windowMs: minute },
   /** Wrong passwords, per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
   /** Per address. */
-  signUp: { limit: 20, windowMs: 60 * minute },
+  signUp: { limit: 100, windowMs: 60 * minute },
   /** Mails asked for, per e-mail and address. */
   mailed: { limit: 5, windowMs: 60 * minute },
   /** The assistant, per account and plan. */
