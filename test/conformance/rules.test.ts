@@ -521,6 +521,7 @@ describe("conventions", () => {
       first?.body,
       "true",
     ]);
+    expect(replay.headers.get("Location")).toBe(first?.headers.get("Location"));
     const other = await make({ ...body, port: 4000 });
     expect([other.status, other.body]).toEqual([422, { error: "idempotency_mismatch" }]);
     await send(owner.session, "DELETE", `/sites/${first?.body.siteId ?? ""}`);
