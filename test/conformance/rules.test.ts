@@ -412,6 +412,24 @@ describe("accounts", () => {
     ]);
   });
 
+  it("are refused in the same words as everything else", async () => {
+    const bad = await post("/sign-up/email", {
+      name: "Short",
+      email: "short@example.com",
+      password: "short",
+    });
+    expect([bad.status, bad.body]).toMatchObject([
+      400,
+      { error: "invalid_request", issues: [{ path: "", message: expect.any(String) }] },
+    ]);
+    const wrong = await post("/sign-in/email", { email: "nobody@example.com", password });
+    expect([wrong.status, wrong.body["error"], wrong.headers.get("WWW-Authenticate")]).toEqual([
+      401,
+      "unauthorized",
+      "Bearer",
+    ]);
+  });
+
   it("may be signed in to as often as one likes; ten wrong passwords hold up the right one too", async () => {
     const { email } = await person();
     const address = newAddress();

@@ -53,18 +53,19 @@ async function inOurShape(response: Response): Promise<Response> {
   if (response.status >= 500)
     throw new Error(`better-auth answered ${response.status}: ${await response.text()}`);
   const told = await response.json<{ message?: string }>().catch(() => ({ message: undefined }));
+  const message = told.message ?? "not accepted";
   // 422: somebody has this e-mail already.
-  const isTaken = response.status === 422;
-  const known = isTaken
-    ? errorCatalogue.conflict
-    : Object.values(errorCatalogue).find(({ status }) => status === response.status);
+  const status = response.status === 422 ? errorCatalogue.conflict.status : response.status;
+  const known = Object.values(errorCatalogue).find((one) => one.status === status);
   const headers = new Headers(response.headers);
   headers.set("Content-Type", "application/json");
   headers.delete("Content-Length");
+  if (known === errorCatalogue.unauthorized) headers.set("WWW-Authenticate", "Bearer");
   const body = JSON.stringify({
     error: known?.text ?? "invalid_request",
-    ...(isTaken && { reason: told.message }),
+    ...(known === errorCatalogue.conflict && { reason: message }),
+    ...(known === errorCatalogue.invalid_request && { issues: [{ path: "", message }] }),
     ...told,
   });
-  return new Response(body, { status: known?.status ?? response.status, headers });
+  return new Response(body, { status, headers });
 }
