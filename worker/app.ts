@@ -5,7 +5,7 @@ import { secureHeaders } from "hono/secure-headers";
 import { operations } from "../protocol/api/operations.ts";
 import type { AppEnv } from "./app-env.ts";
 import { authenticate } from "./middleware/authenticate.ts";
-import { limitBody, query, requireJson } from "./middleware/body.ts";
+import { hearOut, limitBody, query, requireJson } from "./middleware/body.ts";
 import { actAs } from "./middleware/context.ts";
 import { httpsOnly } from "./middleware/https.ts";
 import { idempotency } from "./middleware/idempotency.ts";
@@ -91,7 +91,7 @@ const api = new Hono<AppEnv>()
   .route("/payments", payments);
 
 export const app = new Hono<AppEnv>()
-  .use(requestId({ limitLength: 64 }), tellRequestId, httpsOnly)
+  .use(requestId({ limitLength: 64 }), tellRequestId, hearOut, httpsOnly)
   .get("/health", (c) => c.json({ status: "ok", version }))
   .route("/api/v1", api)
   .route("/webhooks", webhooks)

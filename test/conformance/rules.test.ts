@@ -545,6 +545,14 @@ describe("conventions", () => {
     await send(owner.session, "DELETE", `/sites/${first?.body.siteId ?? ""}`);
   });
 
+  it("a refusal is heard also by whoever is still sending", async () => {
+    for (const bytes of [300_000, 2_000_000])
+      for (let round = 0; round < 30; round++) {
+        const { status } = await send(null, "POST", "/sites", { text: "x".repeat(bytes) });
+        expect([bytes, status]).toEqual([bytes, 401]);
+      }
+  });
+
   it("unknown addresses are 404 Not found", async () => {
     const { status, body } = await send(owner.session, "GET", "/nothing-here");
     expect([status, body]).toEqual([404, { error: "Not found" }]);

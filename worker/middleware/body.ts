@@ -41,7 +41,6 @@ export const query = <Schema extends z.ZodType>(schema: Schema) => validated("qu
 
 export const maxBodyBytes = 1024 * 1024;
 
-/** Takes some of what still comes: a client that is cut off while it sends sees no answer, only a broken connection. */
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body || body.locked) return;
   const reader = body.getReader();
@@ -53,11 +52,20 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   await reader.cancel();
 }
 
+/**
+ * Takes some of what still comes after a refusal: a client that is cut off while it sends sees no answer, only a broken
+ * connection.
+ */
+export const hearOut = createMiddleware<AppEnv>(async (c, next) => {
+  await next();
+  // Who has gone meanwhile hears no answer either.
+  if (c.res.status >= 400) await discard(c.req.raw.body).catch(() => undefined);
+});
+
 /** 413 above 1 MiB, whether or not the length was declared. */
 export const limitBody = bodyLimit({
   maxSize: maxBodyBytes,
-  onError: async (c) => {
-    await discard(c.req.raw.body);
+  onError: () => {
     throw new AppError("payload_too_large");
   },
 });
