@@ -2,14 +2,16 @@ import { Hono } from "hono";
 import { contextStorage } from "hono/context-storage";
 import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
+import { operations } from "../protocol/api/operations.ts";
 import type { AppEnv } from "./app-env.ts";
 import { authenticate } from "./middleware/authenticate.ts";
-import { limitBody, requireJson } from "./middleware/body.ts";
+import { hearOut, limitBody, query, requireJson } from "./middleware/body.ts";
 import { actAs } from "./middleware/context.ts";
 import { httpsOnly } from "./middleware/https.ts";
 import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
+import { tellRequestId } from "./middleware/request-id.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
 import { backupFiles, backups } from "./routes/backups.ts";
@@ -59,10 +61,16 @@ const pageHeaders = secureHeaders({
 /** The API under {base_url} = {site_url}/api/v1. */
 const api = new Hono<AppEnv>()
   .route("/", openApi)
-  .get("/credits/packages", limitAddress, actAs("link"), async (c) =>
-    c.json(await listCreditPackages(c.var.ctx)),
+  .get(
+    "/credits/packages",
+    limitAddress,
+    actAs("link"),
+    query(operations.listCreditPackages.query),
+    async (c) => c.json(await listCreditPackages(c.var.ctx, c.req.valid("query"))),
   )
-  .get("/packs", limitAddress, actAs("link"), async (c) => c.json(await listPacks(c.var.ctx)))
+  .get("/packs", limitAddress, actAs("link"), query(operations.listPacks.query), async (c) =>
+    c.json(await listPacks(c.var.ctx, c.req.valid("query"))),
+  )
   .route("/auth", device)
   .use(authenticate)
   // Not for reads, which are most requests and have no body.
@@ -84,7 +92,7 @@ const api = new Hono<AppEnv>()
   .route("/payments", payments);
 
 export const app = new Hono<AppEnv>()
-  .use(requestId({ limitLength: 64 }), httpsOnly)
+  .use(requestId({ limitLength: 64 }), tellRequestId, hearOut, httpsOnly)
   .get("/health", (c) => c.json({ status: "ok", version }))
   .route("/api/v1", api)
   .route("/webhooks", webhooks)

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
-import { ListQuery, Timestamp } from "./common.ts";
+import { listQuery, Timestamp } from "./common.ts";
 
 export const Backup = z
   .object({
@@ -30,7 +30,9 @@ export type Backup = z.infer<typeof Backup>;
 export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELETING") });
 export type BackupDeleted = z.infer<typeof BackupDeleted>;
 
-export const BackupListQuery = ListQuery.extend({ databaseId: z.string().min(1).max(100).optional() });
+export const BackupListQuery = listQuery("backup").extend({
+  databaseId: z.string().min(1).max(100).optional(),
+});
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 
 /** Whoever has the address may download until then; ranges are supported. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { idPattern, type IdKind, type Id } from "../ids.ts";
+import { idPattern, idPrefixes, type IdKind, type Id } from "../ids.ts";
 
 export const idOf = <K extends IdKind>(kind: K) =>
   z.custom<Id<K>>((value) => typeof value === "string" && idPattern(kind).test(value), `not a ${kind} id`);
@@ -10,11 +10,16 @@ export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00
 /** A price. Processors charge no less than 50 cents, and a mistyped price shall not be a fortune. */
 export const AmountCents = z.number().int().min(50).max(99_999_999);
 
-export const ListQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(100).default(50),
-  cursor: z.string().min(1).max(200).optional(),
-});
-export type ListQuery = z.infer<typeof ListQuery>;
+/** Of a list of this kind: its cursors are ids, also shorter ones that came with the service. */
+export const listQuery = (kind: IdKind) =>
+  z.strictObject({
+    limit: z.coerce.number().int().min(1).max(100).default(50),
+    cursor: z
+      .string()
+      .regex(new RegExp(`^${idPrefixes[kind]}_[0-9a-z]{1,40}$`), "a nextCursor of this list")
+      .optional(),
+  });
+export type ListQuery = z.infer<ReturnType<typeof listQuery>>;
 
 /** Newest first; `nextCursor` is null on the last page. */
 export const listOf = <T extends z.ZodType>(item: T) =>

@@ -4,11 +4,16 @@ import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
 import { Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
-import { EnvKey, LabelName, regionOfNew } from "./sites.ts";
+import { EnvKey, regionOfNew } from "./sites.ts";
+
+/** Sites reach it as `<name>.internal`, so nothing that a resolver does not look up. */
+export const DatabaseName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9, - and _, the last two not at the ends");
 
 export const DatabaseCreate = z
   .strictObject({
-    name: LabelName,
+    name: DatabaseName,
     type: z.enum(databaseTypes),
     packId: z.string().max(100).optional(),
     region: regionOfNew,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import { ChatReply, ChatRequest } from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
-import { ListQuery, listOf } from "./common.ts";
+import { listOf, listQuery } from "./common.ts";
 import {
   CreditGrant,
   CreditPackage,
@@ -89,7 +89,7 @@ export const operations = {
     tag: "Sites",
     summary: "The caller's sites, newest first",
     access: "key",
-    query: ListQuery,
+    query: listQuery("site"),
     answers: [{ status: 200, schema: listOf(Site) }],
   },
   createSite: {
@@ -157,7 +157,7 @@ export const operations = {
     tag: "Deployments",
     summary: "A site's deployments, newest first",
     access: "key",
-    query: ListQuery,
+    query: listQuery("deployment"),
     answers: [{ status: 200, schema: listOf(Deployment) }],
   },
   rollbackSite: {
@@ -304,7 +304,7 @@ export const operations = {
     tag: "Commands",
     summary: "A site's schedules, newest first",
     access: "key",
-    query: ListQuery,
+    query: listQuery("schedule"),
     answers: [{ status: 200, schema: listOf(Schedule) }],
   },
   createSchedule: {
@@ -379,7 +379,7 @@ export const operations = {
     tag: "Databases",
     summary: "The caller's databases, newest first",
     access: "key",
-    query: ListQuery,
+    query: listQuery("database"),
     answers: [{ status: 200, schema: listOf(Database) }],
   },
   createDatabase: {
@@ -558,7 +558,7 @@ export const operations = {
     tag: "Databases",
     summary: "A database's backups, newest first",
     access: "key",
-    query: ListQuery,
+    query: listQuery("backup"),
     answers: [{ status: 200, schema: listOf(Backup) }],
   },
   createBackup: {
@@ -638,6 +638,7 @@ export const operations = {
     tag: "Credits",
     summary: "Credit packages that can be bought",
     access: "none",
+    query: listQuery("creditPackage"),
     answers: [{ status: 200, schema: listOf(CreditPackage) }],
   },
   purchaseCredits: {
@@ -667,6 +668,7 @@ export const operations = {
     tag: "Credits",
     summary: "All credit packages, inactive ones as well",
     access: "operator",
+    query: listQuery("creditPackage"),
     answers: [{ status: 200, schema: listOf(CreditPackageForOperator) }],
   },
   createCreditPackage: {
@@ -751,7 +753,7 @@ export const operations = {
     tag: "API keys",
     summary: "The account's keys, newest first",
     access: "session",
-    query: ListQuery,
+    query: listQuery("key"),
     answers: [{ status: 200, schema: listOf(Key) }],
   },
   createKey: {
@@ -778,6 +780,7 @@ export const operations = {
     tag: "Billing",
     summary: "What can be hosted and its price, cheapest first",
     access: "none",
+    query: listQuery("pack"),
     answers: [{ status: 200, schema: listOf(Pack) }],
   },
   listInvoices: {
@@ -786,7 +789,7 @@ export const operations = {
     tag: "Billing",
     summary: "The account's invoices, newest first",
     access: "key",
-    query: ListQuery,
+    query: listQuery("invoice"),
     answers: [{ status: 200, schema: listOf(Invoice) }],
   },
   getInvoice: {
@@ -803,6 +806,7 @@ export const operations = {
     tag: "Billing",
     summary: "All packs, inactive ones as well",
     access: "operator",
+    query: listQuery("pack"),
     answers: [{ status: 200, schema: listOf(PackForOperator) }],
   },
   createPack: {
@@ -900,7 +904,7 @@ export const operations = {
     tag: "Hosts",
     summary: "All compute hosts",
     access: "operator",
-    query: ListQuery,
+    query: listQuery("host"),
     answers: [{ status: 200, schema: listOf(Host) }],
   },
   createHost: {

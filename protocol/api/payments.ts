@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { flagReasons } from "../states.ts";
-import { ListQuery, Timestamp } from "./common.ts";
+import { listQuery, Timestamp } from "./common.ts";
 
 /** Something about money that an operator has to look at. */
 export const PaymentFlag = z
@@ -19,7 +19,7 @@ export const PaymentFlag = z
 export type PaymentFlag = z.infer<typeof PaymentFlag>;
 
 /** Open ones, unless `resolved` asks for all. */
-export const FlagQuery = ListQuery.extend({ resolved: z.enum(["0", "1"]).default("0") });
+export const FlagQuery = listQuery("flag").extend({ resolved: z.enum(["0", "1"]).default("0") });
 export type FlagQuery = z.infer<typeof FlagQuery>;
 
 export const FlagResolve = z.strictObject({ resolution: z.string().trim().min(1).max(1000) });

@@ -390,9 +390,29 @@ describe.each(rows.filter(({ hasBody }) => hasBody))("$name", (row) => {
   });
 });
 
+describe.each(
+  rows.filter(({ access, hasBody, method }) => access !== "none" && !hasBody && method !== "GET"),
+)("$name", (row) => {
+  it("with a body that is not JSON, though none is asked for: 400, before anything is done", async () => {
+    const credential = await credentialOf(row, owner);
+    expectError(
+      await send(credential, row.method, urlOf(row, "unknown"), { text: "{" }),
+      400,
+      "invalid_request",
+    );
+  });
+});
+
 describe.each(rows.filter(({ hasQuery }) => hasQuery))("$name", (row) => {
   it("with a bad query: 400", async () => {
-    for (const search of ["?unknown=1", "?limit=0", "?limit=101x", "?limit=-1", "?code="])
+    for (const search of [
+      "?unknown=1",
+      "?limit=0",
+      "?limit=101x",
+      "?limit=-1",
+      "?code=",
+      "?cursor=elsewhere",
+    ])
       expectError(
         await send(await credentialOf(row, owner), row.method, urlOf(row, ownId(row)) + search, {
           address: newAddress(),

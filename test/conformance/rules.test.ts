@@ -3,6 +3,7 @@ import {
   baseUrl,
   createSite,
   newAddress,
+  password,
   pay,
   person,
   removeSites,
@@ -151,6 +152,19 @@ describe("sites", () => {
     expect((await patch(siteId, { envVariables: [{ key: "1A", value: "x" }] })).status).toBe(400);
   });
 
+  it("take several changes of different variables at the same moment, and lose none", async () => {
+    const { siteId } = await createSite(owner.session);
+    const keys = Array.from({ length: 6 }, (_, index) => `KEY_${index}`);
+    const answers = await Promise.all(
+      keys.map((key) => patch(siteId, { envVariables: [{ key, value: "1" }] })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(keys.map(() => 200));
+    const { envVariables } = (
+      await send<{ envVariables: { key: string }[] }>(owner.session, "GET", `/sites/${siteId}`)
+    ).body;
+    expect(envVariables.map(({ key }) => key).toSorted()).toEqual(keys);
+  });
+
   it("show a custom domain's TXT record and where to point DNS", async () => {
     const { siteId } = await createSite(owner.session);
     const name = `${uniqueName("www")}.example.com`;
@@ -189,6 +203,7 @@ describe("sites", () => {
       { ...siteInput(), billingTerm: 2 },
       { ...siteInput(), name: "Not A Name" },
       { ...siteInput(), packId: "pack_unknown" },
+      { ...siteInput(), packId: "" },
       { ...siteInput(), deployType: "zip" },
       { name, deployType: "image", image: "Not An Image" },
     ];
@@ -385,6 +400,48 @@ describe("API keys", () => {
   });
 });
 
+describe("accounts", () => {
+  const post = (path: string, body: object, address = newAddress()) =>
+    send(null, "POST", `${siteUrl}/api/auth${path}`, { body, headers: { Origin: siteUrl }, address });
+
+  it("are one for each e-mail: another sign-up is 409 with a reason", async () => {
+    const again = await post("/sign-up/email", { name: "Again", email: owner.email, password });
+    expect([again.status, again.body]).toMatchObject([
+      409,
+      { error: "conflict", reason: expect.stringMatching(/exists/) },
+    ]);
+  });
+
+  it("are refused in the same words as everything else", async () => {
+    const bad = await post("/sign-up/email", {
+      name: "Short",
+      email: "short@example.com",
+      password: "short",
+    });
+    expect([bad.status, bad.body]).toMatchObject([
+      400,
+      { error: "invalid_request", issues: [{ path: "", message: expect.any(String) }] },
+    ]);
+    const wrong = await post("/sign-in/email", { email: "nobody@example.com", password });
+    expect([wrong.status, wrong.body["error"], wrong.headers.get("WWW-Authenticate")]).toEqual([
+      401,
+      "unauthorized",
+      "Bearer",
+    ]);
+  });
+
+  it("may be signed in to as often as one likes; ten wrong passwords hold up the right one too", async () => {
+    const { email } = await person();
+    const address = newAddress();
+    const signIn = (word: string) => post("/sign-in/email", { email, password: word }, address);
+    for (let round = 0; round < 12; round++) expect((await signIn(password)).status).toBe(200);
+    for (let round = 0; round < 10; round++) expect((await signIn("a wrong password")).status).toBe(401);
+    const held = await signIn(password);
+    expect([held.status, held.body["error"]]).toEqual([429, "rate_limited"]);
+    expect(held.headers.get("Retry-After")).toMatch(/^[1-9]\d*$/);
+  });
+});
+
 describe("conventions", () => {
   it("GET /health and GET /packs ask for nothing", async () => {
     expect((await send(null, "GET", `${siteUrl}/health`)).body).toEqual({
@@ -413,6 +470,47 @@ describe("conventions", () => {
     expect(seen).toEqual(made);
   });
 
+  it("lists of what is for sale come in pages as well", async () => {
+    type Page = { data: { id: string }[]; nextCursor: string | null };
+    for (const path of ["/packs", "/credits/packages"]) {
+      const all = (await send<Page>(null, "GET", path)).body;
+      expect(all.nextCursor).toBeNull();
+      const seen: { id: string }[] = [];
+      for (let cursor: string | null = ""; cursor !== null;) {
+        const search: string = cursor && `&cursor=${cursor}`;
+        const { body }: { body: Page } = await send<Page>(null, "GET", `${path}?limit=2${search}`);
+        expect(body.data.length).toBeLessThanOrEqual(2);
+        seen.push(...body.data);
+        cursor = body.nextCursor;
+      }
+      expect(seen).toEqual(all.data);
+    }
+  });
+
+  it("a cursor is one that the list gave: that of another list is 400", async () => {
+    const { siteId } = await createSite(owner.session);
+    for (const path of ["/databases", "/invoices", "/keys", "/packs", "/backups"]) {
+      const { status, body } = await send(owner.session, "GET", `${path}?cursor=${siteId}`);
+      expect([path, status, body["error"]]).toEqual([path, 400, "invalid_request"]);
+    }
+    expect((await send(owner.session, "GET", `/sites?cursor=${siteId}`)).status).toBe(200);
+  });
+
+  it("the media type is JSON however it is written", async () => {
+    const { siteId } = await createSite(owner.session);
+    for (const type of [
+      "application/json; charset=utf-8",
+      "application/json ; charset=utf-8",
+      "Application/JSON",
+    ]) {
+      const { status } = await send(owner.session, "PATCH", `/sites/${siteId}`, {
+        body: { envVariables: [{ key: "A", value: type }] },
+        headers: { "Content-Type": type },
+      });
+      expect([type, status]).toEqual([type, 200]);
+    }
+  });
+
   it("every answer carries a request id, and keeps a client's own", async () => {
     const own = await send(null, "GET", "/packs", { headers: { "X-Request-Id": "client-made-1" } });
     expect(own.headers.get("X-Request-Id")).toBe("client-made-1");
@@ -420,6 +518,11 @@ describe("conventions", () => {
     expect(strange.headers.get("X-Request-Id")).toMatch(/^[\w-]{8,64}$/);
     const missing = await send(null, "GET", `${baseUrl}/nothing-here`);
     expect([missing.status, missing.headers.get("X-Request-Id")]).toEqual([401, expect.any(String)]);
+    for (const url of [`${siteUrl}/health`, `${siteUrl}/api/auth/get-session`, `${siteUrl}/api/auth/nothing`])
+      expect([url, (await send(null, "GET", url)).headers.get("X-Request-Id")]).toEqual([
+        url,
+        expect.stringMatching(/^[\w-]{8,64}$/),
+      ]);
   });
 
   it("Idempotency-Key replays the first answer, runs concurrent ones once, and refuses another body", async () => {
@@ -436,9 +539,18 @@ describe("conventions", () => {
       first?.body,
       "true",
     ]);
+    expect(replay.headers.get("Location")).toBe(first?.headers.get("Location"));
     const other = await make({ ...body, port: 4000 });
     expect([other.status, other.body]).toEqual([422, { error: "idempotency_mismatch" }]);
     await send(owner.session, "DELETE", `/sites/${first?.body.siteId ?? ""}`);
+  });
+
+  it("a refusal is heard also by whoever is still sending", async () => {
+    for (const bytes of [300_000, 2_000_000])
+      for (let round = 0; round < 30; round++) {
+        const { status } = await send(null, "POST", "/sites", { text: "x".repeat(bytes) });
+        expect([bytes, status]).toEqual([bytes, 401]);
+      }
   });
 
   it("unknown addresses are 404 Not found", async () => {

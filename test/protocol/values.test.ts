@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
+import { DatabaseName } from "../../protocol/api/databases.ts";
 import {
   GitAddress,
   GitBranch,
@@ -87,7 +88,13 @@ describe("paths, names and images", () => {
     for (const name of ["", "A", "a.b", "a_b", "a\n", "x".repeat(64), "é"])
       expect(accepts(SiteName, name)).toBe(false);
   });
-  it("of databases are DNS labels", () => {
+  it("of databases are what resolvers look up", () => {
+    for (const name of ["a", "7", "my-shop", "my_shop", "x".repeat(63)])
+      expect(accepts(DatabaseName, name)).toBe(true);
+    for (const name of ["", "-a", "a-", "_a", "a_", "A", "a.b", "a b", "x".repeat(64), "é"])
+      expect(accepts(DatabaseName, name)).toBe(false);
+  });
+  it("of schedules are DNS labels", () => {
     for (const name of ["a", "my-shop", "x".repeat(63)]) expect(accepts(LabelName, name)).toBe(true);
     for (const name of ["", "-a", "a-", "A", "a.b", "a_b", "x".repeat(64), "é"])
       expect(accepts(LabelName, name)).toBe(false);

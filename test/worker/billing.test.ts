@@ -273,6 +273,18 @@ describe("packs", () => {
     expect((await api(key, "PATCH", "/packs/pack_none", { active: true })).status).toBe(404);
   });
 
+  it("and credit packages that come with the service are the operator's to change as well", async () => {
+    const key = await operator();
+    for (const path of ["/packs", "/credits/packages"]) {
+      const { data } = (await api<{ data: { id: string; name: string }[] }>(key, "GET", `${path}/all`)).body;
+      expect(data.length).toBeGreaterThan(2);
+      for (const { id, name } of data) {
+        const changed = await api(key, "PATCH", `${path}/${id}`, { name });
+        expect([id, changed.status, changed.body["name"]]).toEqual([id, 200, name]);
+      }
+    }
+  });
+
   it("and credit packages are listed without credentials", async () => {
     const { status, body } = await api<{ data: { id: string }[] }>(null, "GET", "/credits/packages");
     expect(status).toBe(200);

@@ -4,7 +4,7 @@ import { errorCatalogue } from "../../protocol/errors.ts";
 import { authOf } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
-import { countedAddress, takeFrom } from "./limit.ts";
+import { countedAddress, giveBack, takeFrom } from "./limit.ts";
 
 /** Below {site_url}/api/auth: what a forged attempt would try again and again. */
 const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
@@ -16,21 +16,25 @@ const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
 
 const WithEmail = z.looseObject({ email: z.string().max(254) });
 
+async function emailIn(request: Request): Promise<string> {
+  const sent: unknown = await request
+    .clone()
+    .json()
+    .catch(() => null);
+  const body = WithEmail.safeParse(sent);
+  return body.success ? body.data.email.trim().toLowerCase() : "";
+}
+
 /** One request to better-auth, limited, its refusals in our shape. @throws AppError rate_limited */
 export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Response> {
   const path = new URL(request.url).pathname.replace(/^\/api\/auth/, "");
   const limit = guarded[path];
-  if (limit) {
-    const body = WithEmail.safeParse(
-      await request
-        .clone()
-        .json()
-        .catch(() => null),
-    );
-    const email = body.success ? body.data.email.trim().toLowerCase() : "";
-    await takeFrom(c, limit, limit === "signUp" ? countedAddress(c) : `${email} ${countedAddress(c)}`);
-  }
+  const address = countedAddress(c);
+  const who = limit === undefined || limit === "signUp" ? address : `${await emailIn(request)} ${address}`;
+  if (limit) await takeFrom(c, limit, who);
   const response = await (await authOf(c.env)).handler(request);
+  // Whoever knows the password may sign in as often as they like.
+  if (limit === "signIn" && response.ok) await giveBack(c, limit, who);
   return response.status >= 400 ? inOurShape(response) : response;
 }
 
@@ -48,11 +52,20 @@ export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Prom
 async function inOurShape(response: Response): Promise<Response> {
   if (response.status >= 500)
     throw new Error(`better-auth answered ${response.status}: ${await response.text()}`);
-  const known = Object.values(errorCatalogue).find(({ status }) => status === response.status);
-  const told = await response.json<object>().catch(() => ({}));
+  const told = await response.json<{ message?: string }>().catch(() => ({ message: undefined }));
+  const message = told.message ?? "not accepted";
+  // 422: somebody has this e-mail already.
+  const status = response.status === 422 ? errorCatalogue.conflict.status : response.status;
+  const known = Object.values(errorCatalogue).find((one) => one.status === status);
   const headers = new Headers(response.headers);
   headers.set("Content-Type", "application/json");
   headers.delete("Content-Length");
-  const body = JSON.stringify({ error: known?.text ?? "invalid_request", ...told });
-  return new Response(body, { status: response.status, headers });
+  if (known === errorCatalogue.unauthorized) headers.set("WWW-Authenticate", "Bearer");
+  const body = JSON.stringify({
+    error: known?.text ?? "invalid_request",
+    ...(known === errorCatalogue.conflict && { reason: message }),
+    ...(known === errorCatalogue.invalid_request && { issues: [{ path: "", message }] }),
+    ...told,
+  });
+  return new Response(body, { status, headers });
 }

@@ -4,7 +4,7 @@ import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
-import { AppError } from "../domain/app-error.ts";
+import { AppError, invalid } from "../domain/app-error.ts";
 
 type Issue = z.core.$ZodIssue;
 
@@ -41,7 +41,6 @@ export const query = <Schema extends z.ZodType>(schema: Schema) => validated("qu
 
 export const maxBodyBytes = 1024 * 1024;
 
-/** Takes some of what still comes: a client that is cut off while it sends sees no answer, only a broken connection. */
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body || body.locked) return;
   const reader = body.getReader();
@@ -53,23 +52,46 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   await reader.cancel();
 }
 
+/**
+ * Takes some of what still comes after a refusal: a client that is cut off while it sends sees no answer, only a broken
+ * connection.
+ */
+export const hearOut = createMiddleware<AppEnv>(async (c, next) => {
+  await next();
+  // Who has gone meanwhile hears no answer either.
+  if (c.res.status >= 400) await discard(c.req.raw.body).catch(() => undefined);
+});
+
 /** 413 above 1 MiB, whether or not the length was declared. */
 export const limitBody = bodyLimit({
   maxSize: maxBodyBytes,
-  onError: async (c) => {
-    await discard(c.req.raw.body);
+  onError: () => {
     throw new AppError("payload_too_large");
   },
 });
 
-/** 415 for a body that does not say it is JSON. An empty one is none, whatever it says. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * 415 for a body that does not say it is JSON, 400 for one that is not, also where none is asked for: nothing is done at a
+ * garbled request. An empty one is none, whatever it says.
+ */
 export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
   if (c.req.method === "GET" || c.req.method === "HEAD") return next();
   const type = c.req.header("Content-Type");
-  if ((await c.req.text()) === "") {
+  const text = await c.req.text();
+  if (text === "") {
     const headers = new Headers(c.req.raw.headers);
     headers.delete("Content-Type");
     c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
-  } else if (!/^application\/json(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
+  } else if (!/^application\/json\s*(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
+  else if (!isJson(text)) throw invalid("", "The body is not valid JSON");
   await next();
 });

@@ -19,14 +19,20 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
     body: await c.req.text(),
   });
   if ("replay" in claim) {
+    const { status, location, body } = claim.replay;
+    if (location !== null) c.header("Location", location);
     const headers = { "Content-Type": "application/json", "Idempotency-Replayed": "true" };
-    return c.body(claim.replay.body, claim.replay.status as 200, headers);
+    return c.body(body, status as 200, headers);
   }
   const answered = (async () => {
     await next();
     const mayHaveActed = c.res.ok || c.res.status === 500;
     if (mayHaveActed && !c.get("isRead"))
-      await claim.keep({ status: c.res.status, body: await c.res.clone().text() });
+      await claim.keep({
+        status: c.res.status,
+        location: c.res.headers.get("Location"),
+        body: await c.res.clone().text(),
+      });
     else await claim.release();
   })();
   // A client that gives up asks again under this key: the first request goes on, so that there is an answer.

@@ -13,13 +13,13 @@ export const limits = {
   /** Per account, for sessions. */
   session: { limit: 600, windowMs: minute },
   /** Per client address, for endpoints without credentials. */
-  address: { limit: 240, windowMs: minute },
+  address: { limit: 600, windowMs: minute },
   /** Per deploy webhook: Git hosts send for all their customers from a few addresses. */
   webhook: { limit: 120, windowMs: minute },
-  /** Per e-mail and address. */
+  /** Wrong passwords, per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
   /** Per address. */
-  signUp: { limit: 20, windowMs: 60 * minute },
+  signUp: { limit: 100, windowMs: 60 * minute },
   /** Mails asked for, per e-mail and address. */
   mailed: { limit: 5, windowMs: 60 * minute },
   /** The assistant, per account and plan. */
@@ -48,6 +48,10 @@ export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, w
   if (retryAfterSeconds > 0) throw new AppError("rate_limited", { retryAfterSeconds });
 }
 
+/** What was counted last counts for nothing after all. */
+export const giveBack = (c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> =>
+  counterOf(c, limit, who).giveBack();
+
 /**
  * Looks something up that must not be guessed: only a miss (nothing, not_found, unauthorized) counts, but every budget is
  * asked before, so that nothing is learnt or done once one is used up. @throws AppError rate_limited
@@ -58,14 +62,14 @@ export async function guessWithin<Found>(
   lookUp: () => Promise<Found>,
 ): Promise<Found> {
   const taken: typeof budgets = [];
-  const giveBack = () => Promise.all(taken.map(([limit, who]) => counterOf(c, limit, who).giveBack()));
+  const giveAllBack = () => Promise.all(taken.map((budget) => giveBack(c, ...budget)));
   try {
     for (const budget of budgets) {
       await takeFrom(c, ...budget);
       taken.push(budget);
     }
   } catch (error) {
-    await giveBack();
+    await giveAllBack();
     throw error;
   }
   let isMiss = true;
@@ -77,7 +81,7 @@ export async function guessWithin<Found>(
     isMiss = error instanceof AppError && (error.code === "not_found" || error.code === "unauthorized");
     throw error;
   } finally {
-    if (!isMiss) await giveBack();
+    if (!isMiss) await giveAllBack();
   }
 }
 

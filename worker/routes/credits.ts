@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
-import { body } from "../middleware/body.ts";
+import { body, query } from "../middleware/body.ts";
 import { changeCreditPackage, createCreditPackage } from "../services/credits/change-packages.ts";
 import { getCredits } from "../services/credits/get.ts";
 import { grantCredits } from "../services/credits/grant.ts";
@@ -17,7 +17,9 @@ export const credits = new Hono<AppEnv>()
   .post("/grants", body(operations.grantCredits.body), async (c) =>
     c.json(await grantCredits(c.var.ctx, c.req.valid("json")), 201),
   )
-  .get("/packages/all", async (c) => c.json(await listAllCreditPackages(c.var.ctx)))
+  .get("/packages/all", query(operations.listAllCreditPackages.query), async (c) =>
+    c.json(await listAllCreditPackages(c.var.ctx, c.req.valid("query"))),
+  )
   .post("/packages", body(operations.createCreditPackage.body), async (c) =>
     c.json(await createCreditPackage(c.var.ctx, c.req.valid("json")), 201),
   )

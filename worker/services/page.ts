@@ -1,6 +1,7 @@
 import { lt, type SQL } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { ListQuery, Page } from "../../protocol/api/common.ts";
+import { invalid } from "../domain/app-error.ts";
 
 /** Newest first: ids sort by time, so the cursor is the last id shown. */
 export const before = (column: SQLiteColumn, query: ListQuery): SQL | undefined =>
@@ -14,4 +15,16 @@ export function page<Row extends { id: string }, Item>(
 ): Page<Item> {
   const shown = rows.slice(0, query.limit);
   return { data: shown.map(view), nextCursor: rows.length > query.limit ? (shown.at(-1)?.id ?? null) : null };
+}
+
+/** Of a short list that is read as a whole and has an order of its own. @throws AppError invalid_request */
+export function pageOfAll<Row extends { id: string }, Item>(
+  rows: Row[],
+  query: ListQuery,
+  view: (row: Row) => Item,
+): Page<Item> {
+  if (query.cursor === undefined) return page(rows, query, view);
+  const last = rows.findIndex(({ id }) => id === query.cursor);
+  if (last < 0) throw invalid("cursor", "what it names is no longer in this list: begin without a cursor");
+  return page(rows.slice(last + 1), query, view);
 }

@@ -1,10 +1,9 @@
-import { eq } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type {
   CreditPackageCreate,
   CreditPackageForOperator,
   CreditPackagePatch,
 } from "../../../protocol/api/credits.ts";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
@@ -31,11 +30,10 @@ export async function changeCreditPackage(
   { amountCents, ...patch }: CreditPackagePatch,
 ): Promise<CreditPackageForOperator> {
   requireOperator(ctx);
-  if (!isId("creditPackage", packageId)) throw new AppError("not_found");
   const [changed] = await ctx.db
     .update(creditPackages)
     .set({ ...patch, ...(amountCents !== undefined && { priceCents: amountCents }) })
-    .where(eq(creditPackages.id, packageId))
+    .where(sql`${creditPackages.id} = ${packageId}`)
     .returning();
   if (!changed) throw new AppError("not_found");
   return creditPackageView(changed);

@@ -1,9 +1,10 @@
 import { asc, eq } from "drizzle-orm";
-import type { Page } from "../../../protocol/api/common.ts";
+import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { CreditPackage, CreditPackageForOperator } from "../../../protocol/api/credits.ts";
 import type { Ctx } from "../../context.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { requireOperator } from "../hosts/require-operator.ts";
+import { pageOfAll } from "../page.ts";
 
 export const creditPackageView = (row: typeof creditPackages.$inferSelect): CreditPackageForOperator => ({
   id: row.id,
@@ -14,28 +15,28 @@ export const creditPackageView = (row: typeof creditPackages.$inferSelect): Cred
   active: row.active,
 });
 
-/** What can be bought, cheapest first; few enough for one page. */
-export async function listCreditPackages(ctx: Ctx): Promise<Page<CreditPackage>> {
+/** What can be bought, cheapest first. */
+export async function listCreditPackages(ctx: Ctx, query: ListQuery): Promise<Page<CreditPackage>> {
   const rows = await ctx.db
     .select()
     .from(creditPackages)
     .where(eq(creditPackages.active, true))
     .orderBy(asc(creditPackages.priceCents), asc(creditPackages.id));
-  return {
-    data: rows.map((row) => {
-      const { active: _, ...shown } = creditPackageView(row);
-      return shown;
-    }),
-    nextCursor: null,
-  };
+  return pageOfAll(rows, query, (row) => {
+    const { active: _, ...shown } = creditPackageView(row);
+    return shown;
+  });
 }
 
 /** All there are, inactive ones as well. */
-export async function listAllCreditPackages(ctx: Ctx): Promise<Page<CreditPackageForOperator>> {
+export async function listAllCreditPackages(
+  ctx: Ctx,
+  query: ListQuery,
+): Promise<Page<CreditPackageForOperator>> {
   requireOperator(ctx);
   const rows = await ctx.db
     .select()
     .from(creditPackages)
     .orderBy(asc(creditPackages.priceCents), asc(creditPackages.id));
-  return { data: rows.map(creditPackageView), nextCursor: null };
+  return pageOfAll(rows, query, creditPackageView);
 }

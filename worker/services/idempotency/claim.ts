@@ -6,7 +6,7 @@ import { addDays } from "../../domain/pricing.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
 export type IdempotentRequest = { key: string; method: string; path: string; body: string };
-export type FirstAnswer = { status: number; body: string };
+export type FirstAnswer = { status: number; location: string | null; body: string };
 /** Either the answer given before, or the right to give the first one. */
 export type Claim =
   | { replay: FirstAnswer }
@@ -38,12 +38,15 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
   const context = `idempotent_requests:${id}` as const;
   if (claimed.length > 0)
     return {
-      async keep({ status, body }) {
+      async keep({ status, location, body }) {
         await ctx.db
           .update(idempotentRequests)
           .set({
             status,
-            responseSealed: Buffer.byteLength(body) > maxKeptBytes ? null : ctx.secrets.seal(body, context),
+            responseSealed:
+              Buffer.byteLength(body) > maxKeptBytes
+                ? null
+                : ctx.secrets.seal(`${location ?? ""}\n${body}`, context),
           })
           .where(row);
       },
@@ -62,5 +65,6 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
     throw conflict(
       "The first request with this Idempotency-Key was done, and its answer is more than is kept: it is not done twice.",
     );
-  return { replay: { status: known.status, body: ctx.secrets.open(known.responseSealed, context) } };
+  const [location = "", ...body] = ctx.secrets.open(known.responseSealed, context).split("\n");
+  return { replay: { status: known.status, location: location || null, body: body.join("\n") } };
 }

@@ -1,6 +1,5 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
@@ -29,14 +28,16 @@ export async function changePack(
   { amountCents, ...patch }: PackPatch,
 ): Promise<PackForOperator> {
   requireOperator(ctx);
-  if (!isId("pack", packId)) throw new AppError("not_found");
-  const [row] = await ctx.db.select().from(packs).where(eq(packs.id, packId));
+  const [row] = await ctx.db
+    .select()
+    .from(packs)
+    .where(sql`${packs.id} = ${packId}`);
   if (!row) throw new AppError("not_found");
   const given = Object.entries({ ...patch, priceCents: amountCents }).filter(
     ([, value]) => value !== undefined,
   );
   const change = Object.fromEntries(given) as Partial<PackRow>;
   requireChargeable({ ...row, ...change });
-  const [changed] = await ctx.db.update(packs).set(change).where(eq(packs.id, packId)).returning();
+  const [changed] = await ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning();
   return packForOperator(changed ?? row);
 }

@@ -1,29 +1,30 @@
 import { asc, eq } from "drizzle-orm";
-import type { Page } from "../../../protocol/api/common.ts";
+import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Pack, PackForOperator } from "../../../protocol/api/packs.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
 import { requireOperator } from "../hosts/require-operator.ts";
+import { pageOfAll } from "../page.ts";
 import { packForOperator, packView } from "./view.ts";
 
 const cheapestFirst = [asc(packs.kind), asc(packs.priceCents), asc(packs.id)];
 
-/** What can be bought, cheapest first; few enough for one page. */
-export async function listPacks(ctx: Ctx): Promise<Page<Pack>> {
+/** What can be bought, cheapest first. */
+export async function listPacks(ctx: Ctx, query: ListQuery): Promise<Page<Pack>> {
   const rows = await ctx.db
     .select()
     .from(packs)
     .where(eq(packs.active, true))
     .orderBy(...cheapestFirst);
-  return { data: rows.map(packView), nextCursor: null };
+  return pageOfAll(rows, query, packView);
 }
 
 /** All there are, inactive ones as well. */
-export async function listAllPacks(ctx: Ctx): Promise<Page<PackForOperator>> {
+export async function listAllPacks(ctx: Ctx, query: ListQuery): Promise<Page<PackForOperator>> {
   requireOperator(ctx);
   const rows = await ctx.db
     .select()
     .from(packs)
     .orderBy(...cheapestFirst);
-  return { data: rows.map(packForOperator), nextCursor: null };
+  return pageOfAll(rows, query, packForOperator);
 }

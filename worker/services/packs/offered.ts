@@ -9,6 +9,12 @@ export const packOffered = (ctx: Ctx, kind: PackRow["kind"], packId: string | un
   ctx.db
     .select()
     .from(packs)
-    .where(and(eq(packs.kind, kind), eq(packs.active, true), packId ? sql`${packs.id} = ${packId}` : sql`1`))
+    .where(
+      and(
+        eq(packs.kind, kind),
+        eq(packs.active, true),
+        packId === undefined ? sql`1` : sql`${packs.id} = ${packId}`,
+      ),
+    )
     .orderBy(asc(packs.priceCents), asc(packs.id))
     .limit(1);

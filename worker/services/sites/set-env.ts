@@ -12,13 +12,22 @@ import { newestEnv, shownEnv } from "./view.ts";
 const maxVariables = 500;
 /** Of all of them as they are stored: a job carries them to the host in one frame. */
 const maxEnvBytes = 256 * 1024;
+/** In each round at least one of the changes made at the same moment comes through. */
+const maxRounds = 20;
+
+type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
 
 /** A new version of the environment: entries by key are set, those with value null removed. Secret values are sealed. */
-export async function setSiteEnv(
-  ctx: Ctx,
-  siteId: string,
-  changes: EnvVariable[],
-): Promise<{ envVariables: EnvVariableShown[]; restartRequired: boolean }> {
+export async function setSiteEnv(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed> {
+  for (let round = 0; round < maxRounds; round++) {
+    const changed = await tryToSet(ctx, siteId, changes);
+    if (changed) return changed;
+  }
+  throw conflict("The environment was changed by others at the same moment: try again.");
+}
+
+/** null: another change came first, and this one is to be made to what it left. */
+async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed | null> {
   const id = siteIdOf(siteId);
   const [[found], [newest], links] = await ctx.db.batch([
     siteById(ctx, id),
@@ -58,7 +67,7 @@ export async function setSiteEnv(
       "envVariables",
       `A site's variables have at most ${maxEnvBytes / 1024} KiB in all, with these they would have more: remove some, or keep large values in a file or volume.`,
     );
-  // The version is unique per site: of two changes at once, one is refused rather than lost.
+  // The version is unique per site: of two changes at once, none is lost.
   const [[made]] = await ctx.db.batch([
     ctx.db
       .insert(siteEnvVersions)
@@ -67,7 +76,7 @@ export async function setSiteEnv(
       .returning({ version: siteEnvVersions.version }),
     forgetOldEnv(ctx, site.id),
   ]);
-  if (!made) throw conflict("The environment was changed at the same moment: try again.");
+  if (!made) return null;
   return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
 }
 
