@@ -145,7 +145,7 @@ async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise
 export const sitePages = new Hono<AppEnv>()
   .use(signedIn)
   .get("/new", async (c) => {
-    const { data } = await listPacks(c.var.ctx);
+    const { data } = await listPacks(c.var.ctx, { limit: 100 });
     return c.html(await whole(<NewSitePage packs={data.filter(({ kind }) => kind === "site")} />));
   })
   .post("/", limitBody, async (c) => {
