@@ -232,14 +232,18 @@ const executedBytesMax = 4 * 1024 * 1024;
 
 export function createEngine({
   socketPath,
+  answerTimeoutMs = 120_000,
   executeTimeoutMs = 120_000,
   registryTimeoutMs = 30_000,
 }: {
   socketPath: string;
+  /** An engine may hang on one container, for which no other may wait for ever. */
+  answerTimeoutMs?: number;
   executeTimeoutMs?: number;
   registryTimeoutMs?: number;
 }): Engine {
   const docker = new Docker({ socketPath });
+  const within = (moreMs = 0) => ({ abortSignal: AbortSignal.timeout(answerTimeoutMs + moreMs) });
 
   /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */
   async function* events(
@@ -264,7 +268,7 @@ export function createEngine({
 
   async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
     try {
-      const found = await docker.getContainer(idOrName).inspect();
+      const found = await docker.getContainer(idOrName).inspect(within());
       return {
         id: found.Id,
         name: found.Name.replace(/^\//, ""),
@@ -409,9 +413,12 @@ export function createEngine({
       }
     },
 
-    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start())),
+    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start(within()))),
     stopContainer: async (id, graceSeconds) =>
-      void (await unless([304, 404], docker.getContainer(id).stop({ t: graceSeconds }))),
+      void (await unless(
+        [304, 404],
+        docker.getContainer(id).stop({ t: graceSeconds, ...within(graceSeconds * 1000) }),
+      )),
 
     async listContainers(labels) {
       const found = await docker.listContainers({ all: true, filters: filters(labels) });

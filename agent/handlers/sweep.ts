@@ -99,3 +99,17 @@ export async function readdress(host: Host, siteId: string, containerId: string)
   if (now.address !== routed.address || now.down !== routed.down || now.deploymentId !== routed.deploymentId)
     await host.ingress.readdress(siteId, now);
 }
+
+/** The same for a container that starts or ends, in the order in which it does; what the engine hangs on holds up no other. */
+export function openReaddressing(host: Host): (siteId: string, containerId: string) => void {
+  const underWay = new Map<string, Promise<void>>();
+  return (siteId, containerId) => {
+    const work = (underWay.get(containerId) ?? Promise.resolve())
+      .then(() => readdress(host, siteId, containerId))
+      .catch((error) => log("error", "A container that started or ended was not routed anew", { error }))
+      .finally(() => {
+        if (underWay.get(containerId) === work) underWay.delete(containerId);
+      });
+    underWay.set(containerId, work);
+  };
+}

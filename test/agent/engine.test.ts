@@ -42,7 +42,7 @@ beforeEach(async () => {
   server = http.createServer((request, response) => {
     if (!request.url?.startsWith("/networks/create")) request.resume();
     asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
-    if (request.url?.includes("/distribution/")) return;
+    if (request.url?.includes("/distribution/") || request.url?.includes("/stuck/")) return;
     if (request.url === "/networks/n") return void response.writeHead(404).end();
     if (request.url === "/networks") return void response.end(JSON.stringify(networks));
     if (request.url?.startsWith("/networks/create")) {
@@ -77,7 +77,7 @@ beforeEach(async () => {
   const socketPath = join(folder, "engine.sock");
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   engine = createEngine({ socketPath });
-  hasty = createEngine({ socketPath, executeTimeoutMs: 200, registryTimeoutMs: 200 });
+  hasty = createEngine({ socketPath, answerTimeoutMs: 200, executeTimeoutMs: 200, registryTimeoutMs: 200 });
 });
 
 afterEach(() => {
@@ -131,6 +131,18 @@ it("a registry that never names a digest is waited for only so long, and then no
   stop.abort();
   await expect(asked).rejects.toThrow();
 });
+
+it.each<[string, (stuck: Engine) => Promise<unknown>]>([
+  ["looked at", (stuck) => stuck.inspectContainer("stuck")],
+  ["started", (stuck) => stuck.startContainer("stuck")],
+  ["stopped", (stuck) => stuck.stopContainer("stuck", 0.2)],
+])(
+  "an engine that never answers when one of its containers is %s is waited for only so long",
+  async (_, ask) => {
+    await expect(ask(hasty)).rejects.toThrow(/abort|timeout/i);
+    await expect.poll(held).toBe(0);
+  },
+);
 
 it("a container that somebody else removes is waited for: until then it holds its volumes and its image", async () => {
   let isGone = false;

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { databaseLabels } from "../../agent/databases/container.ts";
-import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
+import { commandContainer, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/handlers/adopt-commands.ts";
 import { handOver } from "../../agent/handlers/hand-over.ts";
-import { reviveServing, sweep } from "../../agent/handlers/sweep.ts";
-import type { Host } from "../../agent/host.ts";
+import { openReaddressing, reviveServing, sweep } from "../../agent/handlers/sweep.ts";
+import type { Host, Target } from "../../agent/host.ts";
 import type { Journal } from "../../agent/journal.ts";
 import type { Adopted, Runner } from "../../agent/runner.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -133,6 +133,29 @@ describe("an agent whose engine is there again", () => {
     );
     expect(done).toEqual({ executed: [], removed: [], started: [] });
   });
+});
+
+it("a container of which the engine never answers does not keep another one that started anew from being reached", async () => {
+  const answers = new Map([["hangs", Promise.withResolvers<void>()]]);
+  const addresses: string[] = [];
+  const host = {
+    ingress: {
+      current: (containerId: string) => [{ containerId, address: "10.0.0.2", port: 3000 }],
+      readdress: (_siteId: string, target: Target) => Promise.resolve(void addresses.push(target.address)),
+    },
+    engine: {
+      async inspectContainer(id: string) {
+        await answers.get(id)?.promise;
+        return { labels: {}, running: true, addresses: { [networkName("")]: `of ${id}` } };
+      },
+    },
+  } as unknown as Host;
+  const readdress = openReaddressing(host);
+  for (const id of ["hangs", "one", "hangs", "two"]) readdress(id, id);
+  await vi.waitUntil(() => addresses.length > 1, 10_000);
+  expect(addresses).toEqual(["of one", "of two"]);
+  answers.get("hangs")?.resolve();
+  await vi.waitUntil(() => addresses.length > 3, 10_000);
 });
 
 it("an agent that starts goes on with commands though one of their containers cannot be removed", async () => {

@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import type { Engine } from "../../agent/docker/engine.ts";
+import type { Ingress } from "../../agent/host.ts";
+import type { Records } from "../../agent/running/records.ts";
+import { Keeper } from "../../agent/running/keeper.ts";
+
+/** A host on which these serve a site each, and ended so many milliseconds ago. */
+function hostWith(endedAgoMs: Record<string, number>, changes: Partial<Engine> = {}) {
+  const started: string[] = [];
+  const engine = {
+    listContainers: () => Promise.resolve([{}]),
+    inspectContainer: (id: string) =>
+      Promise.resolve({
+        id,
+        running: started.includes(id),
+        pid: 1,
+        finishedAt: new Date(Date.now() - (endedAgoMs[id] ?? 0)),
+        labels: {},
+      }),
+    startContainer: (id: string) => Promise.resolve(void started.push(id)),
+    ...changes,
+  } as unknown as Engine;
+  const ingress = {
+    sites: () => Object.keys(endedAgoMs),
+    current: (containerId: string) => [{ containerId, address: "10.0.0.2", port: 3000 }],
+  } as unknown as Ingress;
+  const keeper = new Keeper({
+    engine,
+    ingress,
+    records: {} as Records,
+    agentId: "a",
+    out: new Set(),
+    onCrash: () => expect.fail("nothing is given up"),
+  });
+  for (const id of Object.keys(endedAgoMs)) keeper.doubt(id);
+  return { keeper, started };
+}
+
+it("starts what ended a moment ago and serves, also where the clock was set back since; what ended just now has a moment", async () => {
+  const { keeper, started } = hostWith({ justNow: 0, before: 10_000, "in an hour, as it seems": -3_600_000 });
+  await keeper.look();
+  expect(started).toEqual(["before", "in an hour, as it seems"]);
+});
