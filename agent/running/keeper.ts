@@ -85,8 +85,9 @@ export class Keeper {
     } catch (error) {
       log("error", "What serves a site was not started", { siteId, containerId, error });
       if (++doubt.refusals < maxRefusals) return;
-      this.doubts.delete(containerId);
+      // It is tried again where it cannot be written down, as on a full disk.
       await this.giveUp(siteId, target, found, error);
+      this.doubts.delete(containerId);
     }
   }
 
