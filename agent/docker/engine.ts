@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable, type Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
+import { engineConnections } from "./connections.ts";
 import { freeSubnet, routedSubnets } from "./subnets.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
@@ -242,7 +243,9 @@ export function createEngine({
   executeTimeoutMs?: number;
   registryTimeoutMs?: number;
 }): Engine {
-  const docker = new Docker({ socketPath });
+  // The type of what dockerode takes lacks the agent, which it hands on.
+  const options = { socketPath, agent: engineConnections() };
+  const docker = new Docker(options);
   const within = (moreMs = 0) => ({ abortSignal: AbortSignal.timeout(answerTimeoutMs + moreMs) });
 
   /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */

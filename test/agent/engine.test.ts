@@ -55,6 +55,10 @@ beforeEach(async () => {
       });
       return;
     }
+    if (request.url === "/containers/half/json")
+      return void response
+        .writeHead(200, { "Content-Length": 100 })
+        .write("{", () => request.socket.destroy());
     if (request.url?.startsWith("/containers/create"))
       return void (request.url.endsWith("name=taken")
         ? response.writeHead(409).end()
@@ -143,6 +147,10 @@ it.each<[string, (stuck: Engine) => Promise<unknown>]>([
     await expect.poll(held).toBe(0);
   },
 );
+
+it("an engine that ends amid an answer has not answered: nobody waits for the rest", async () => {
+  await expect(engine.inspectContainer("half")).rejects.toThrow("aborted");
+});
 
 it("a container that somebody else removes is waited for: until then it holds its volumes and its image", async () => {
   let isGone = false;
