@@ -228,6 +228,10 @@ const filters = (labels: Labels) => ({
 const inBody = ({ name, ...body }: ContainerSpec) =>
   ({ _query: { name }, _body: body }) as Docker.ContainerCreateOptions;
 
+/** Of a container whose name one has that is to be kept. */
+export const nameBeside = ({ name, Labels }: ContainerSpec): string =>
+  `${name}-${Labels["berth.config"]?.slice(0, 8)}`;
+
 const removalMs = 30_000;
 const executedBytesMax = 4 * 1024 * 1024;
 
@@ -409,8 +413,7 @@ export function createEngine({
           if (statusOf(error) !== 409) throw error;
           const existing = await inspectContainer(spec.name);
           if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
-          if (existing && keepContainerIds.includes(existing.id))
-            spec = { ...spec, name: `${spec.name}-${spec.Labels["berth.config"]?.slice(0, 8)}` };
+          if (existing && keepContainerIds.includes(existing.id)) spec = { ...spec, name: nameBeside(spec) };
           else if (existing) await removeContainer(existing.id);
         }
       }

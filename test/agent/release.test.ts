@@ -3,7 +3,7 @@ import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ContainerSpec, Engine } from "../../agent/docker/engine.ts";
+import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { restartSite } from "../../agent/handlers/restart-site.ts";
 import { openRetirement } from "../../agent/handlers/retire.ts";
@@ -58,7 +58,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       const there = find(name);
       if (there?.labels["berth.config"] === labels["berth.config"]) return there?.id ?? "";
       if (there && kept.includes(there.id))
-        return engine.createContainer({ ...spec, name: `${name}+` }, kept);
+        return engine.createContainer({ ...spec, name: nameBeside(spec) }, kept);
       if (there) await engine.removeContainer(there.id);
       containers.push({ id: `container-${++made}`, name, labels, running: false });
       return `container-${made}`;
@@ -184,6 +184,28 @@ it("a volume's old writer runs again though the engine was away when the new ver
   expect(servingContainers()).toMatchObject([{ running: true }]);
   expect(containers).toHaveLength(1);
 });
+
+it.each(["restart", "start with other settings"])(
+  "a %s whose container the engine made without an answer leaves no container but those in service",
+  async (how) => {
+    const host = hostOf();
+    await startSite(host, { run: run(), deploymentId }, jobRun());
+    const before = structuredClone(containers);
+    const { engine } = host;
+    const there = { ...engine };
+    engine.createContainer = async (...what) => {
+      await there.createContainer(...what);
+      throw new Error("socket hang up");
+    };
+    const env = [{ key: "A", value: "new", scope: "runtime", secret: false } as const];
+    const failing =
+      how === "restart"
+        ? restartSite(host, { run: run(), deploymentId }, jobRun({ jobId: "job_restarted" }))
+        : startSite(host, { run: { ...run(), env }, deploymentId }, jobRun());
+    await expect(failing).rejects.toThrow("socket hang up");
+    expect(containers).toEqual(before);
+  },
+);
 
 it.each(["restart", "start with other settings"])(
   "a %s that fails where it was lost what serves leaves all containers running",

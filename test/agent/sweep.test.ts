@@ -167,7 +167,8 @@ it("an agent that starts goes on with commands though one of their containers ca
   });
   const engine = {
     listContainers: () => Promise.resolve([container(1, "reported"), container(2, "open")]),
-    inspectContainer: (id: string) => Promise.resolve(container(Number(id.slice(1)), "")),
+    inspectContainer: (id: string) =>
+      Promise.resolve({ ...container(Number(id.slice(1)), ""), startedAt: new Date() }),
     removeContainer: () => Promise.reject(new Error("device or resource busy")),
   };
   const adopted: string[] = [];
@@ -177,4 +178,20 @@ it("an agent that starts goes on with commands though one of their containers ca
     { adopt: ({ jobId }: Adopted) => adopted.push(jobId) } as unknown as Runner,
   );
   expect(adopted).toEqual(["open"]);
+});
+
+it("an agent that starts does not begin a command that the one before it made and did not start: it may have been said to have failed", async () => {
+  const found = { id: "c", name: `berth-${commandId}`, labels: ofCommand(), env: [], startedAt: null };
+  const removed: string[] = [];
+  const engine = {
+    listContainers: () => Promise.resolve([found]),
+    inspectContainer: () => Promise.resolve(found),
+    removeContainer: (id: string) => Promise.resolve(void removed.push(id)),
+  };
+  await adoptCommands(
+    { agentId: "agent", engine } as unknown as Host,
+    { unacknowledged: () => [] } as unknown as Journal,
+    { adopt: () => expect.fail("it is gone on with") } as unknown as Runner,
+  );
+  expect(removed).toEqual(["c"]);
 });
