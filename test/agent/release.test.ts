@@ -135,6 +135,18 @@ describe("a container that is put into service again", () => {
   });
 });
 
+it("a stop that the engine refuses leaves the site serving, as its record says; a suspended one stays out of service", async () => {
+  const host = hostOf({ stopContainer: () => Promise.reject(new Error("(HTTP code 500) cannot stop")) });
+  await startSite(host, { run: run(), deploymentId }, jobRun());
+  const before = servingContainers();
+  await expect(stopSite(host, run(), jobRun())).rejects.toThrow("cannot stop");
+  expect(servingContainers()).toEqual(before);
+  await expect(
+    stopSite(host, { ...run(), notice: { reason: "suspended", payUrl: null } }, jobRun()),
+  ).rejects.toThrow();
+  expect(serving).toBe("parked");
+});
+
 it("what a new version wrote that does not come up goes into the deployment's log, before its container goes", async () => {
   const line = (stream: number, text: string) => {
     const message = Buffer.from(`2026-01-01T00:00:01.000000000Z ${text}\n`);
