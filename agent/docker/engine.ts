@@ -232,6 +232,8 @@ const inBody = ({ name, ...body }: ContainerSpec) =>
 export const nameBeside = ({ name, Labels }: ContainerSpec): string =>
   `${name}-${Labels["berth.config"]?.slice(0, 8)}`;
 
+const nameAttempts = 20;
+const nameAgainMs = 100;
 const removalMs = 30_000;
 const executedBytesMax = 4 * 1024 * 1024;
 
@@ -406,15 +408,17 @@ export function createEngine({
     },
 
     async createContainer(wanted, keepContainerIds = []) {
-      for (let spec = wanted; ;) {
+      for (let spec = wanted, attempt = 1; ; attempt++) {
         try {
           return (await docker.createContainer(inBody(spec))).id;
         } catch (error) {
-          if (statusOf(error) !== 409) throw error;
+          if (statusOf(error) !== 409 || attempt > nameAttempts) throw error;
           const existing = await inspectContainer(spec.name);
           if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
           if (existing && keepContainerIds.includes(existing.id)) spec = { ...spec, name: nameBeside(spec) };
           else if (existing) await removeContainer(existing.id);
+          // Somebody else removes it right now.
+          else await delay(nameAgainMs);
         }
       }
     },

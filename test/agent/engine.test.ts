@@ -60,9 +60,10 @@ beforeEach(async () => {
         .writeHead(200, { "Content-Length": 100 })
         .write("{", () => request.socket.destroy());
     if (request.url?.startsWith("/containers/create"))
-      return void (request.url.endsWith("name=taken")
+      return void (/name=(?:taken|ghost)$/.test(request.url)
         ? response.writeHead(409).end()
         : response.writeHead(201).end('{"Id":"other"}'));
+    if (request.url === "/containers/ghost/json") return void response.writeHead(404).end();
     if (request.url === "/containers/taken/json") return void response.end(JSON.stringify(taken));
     if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
     if (request.method === "DELETE") return void response.writeHead(409).end();
@@ -192,6 +193,10 @@ it("a container that serves is not removed for another of its name", async () =>
     "POST /containers/create?name=taken",
     "POST /containers/create?name=taken-newer",
   ]);
+});
+
+it("a name that is taken by no container there is is not asked for for ever", async () => {
+  await expect(engine.createContainer({ name: "ghost", Labels: {} })).rejects.toThrow("409");
 });
 
 const networks = [
