@@ -239,12 +239,12 @@ const executedBytesMax = 4 * 1024 * 1024;
 
 export function createEngine({
   socketPath,
-  answerTimeoutMs = 120_000,
+  answerTimeoutMs = 60_000,
   executeTimeoutMs = 120_000,
   registryTimeoutMs = 30_000,
 }: {
   socketPath: string;
-  /** An engine may hang on one container, for which no other may wait for ever. */
+  /** An engine may hang on one container, for which no other may wait for ever. Less than a job that was ended has for tidying up. */
   answerTimeoutMs?: number;
   executeTimeoutMs?: number;
   registryTimeoutMs?: number;
