@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
+import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { restartSite } from "../../agent/handlers/restart-site.ts";
 import { openRetirement } from "../../agent/handlers/retire.ts";
 import { startSite } from "../../agent/handlers/start-site.ts";
@@ -145,6 +146,22 @@ it("a stop that the engine refuses leaves the site serving, as its record says; 
     stopSite(host, { ...run(), notice: { reason: "suspended", payUrl: null } }, jobRun()),
   ).rejects.toThrow();
   expect(serving).toBe("parked");
+});
+
+it("a site is deleted from a disk that has no room left, not even to write down that nothing leads to it", async () => {
+  const host = hostOf({
+    volumes: () => Promise.resolve([]),
+    imageTags: () => Promise.resolve([]),
+    removeNetwork: () => Promise.resolve(),
+  });
+  await startSite(host, { run: run(), deploymentId }, jobRun());
+  host.ingress.unroute = () => {
+    if (containers.length > 0) return Promise.reject(new Error("ENOSPC: no space left on device, write"));
+    serving = null;
+    return Promise.resolve();
+  };
+  await deleteSite(host, run(), jobRun());
+  expect([serving, containers]).toEqual([null, []]);
 });
 
 it("what a new version wrote that does not come up goes into the deployment's log, before its container goes", async () => {
