@@ -7,6 +7,8 @@ import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
 
+const graceSeconds = 10;
+
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
  * again and are reached at the address they have now, and so do databases. Runs before the agent takes work, and whatever
@@ -37,8 +39,12 @@ async function sweepContainer(
   const siteId = labels["berth.site"];
   if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
-  // A stopped site keeps its containers for the next start.
-  if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) return;
+  if (routed === "parked") {
+    // They stay for the next start. One that runs was being stopped, or made, when the agent before this one ended.
+    if (running) await host.engine.stopContainer(id, graceSeconds);
+    return;
+  }
+  if (routed?.some(({ containerId }) => containerId === id)) return;
   // An old version still ends what it began.
   if (routed && running && host.goOnRetiring(id)) return;
   await host.engine.removeContainer(id);

@@ -41,7 +41,12 @@ async function swept(
   work: (host: Host) => Promise<void> = sweep,
   lost: string[] = [],
 ) {
-  const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
+  const done = {
+    executed: [] as string[],
+    removed: [] as string[],
+    started: [] as string[],
+    stopped: [] as string[],
+  };
   const note = (list: string[]) => (id: string) =>
     refused.includes(id)
       ? Promise.reject(new Error("unable to find user app: no matching entries in passwd file"))
@@ -52,7 +57,7 @@ async function swept(
     agentId: "agent",
     ingress: {
       sites: () => (serving === null ? [] : [siteId]),
-      current: () => (serving === null ? null : [target]),
+      current: () => (serving === null || serving === "parked" ? serving : [target]),
       lost: () => lost,
       readdress: () => Promise.resolve(),
     },
@@ -65,6 +70,7 @@ async function swept(
         return Promise.resolve({ exitCode: 0, stdout: "", stderr: "" });
       },
       startContainer: note(done.started),
+      stopContainer: note(done.stopped),
       removeContainer: note(done.removed),
     },
   };
@@ -102,13 +108,24 @@ describe("an agent that starts", () => {
     expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
   });
 
+  it("stops what it finds running of a stopped site, such as a version of which the agent before it made no end", async () => {
+    const { removed, stopped } = await swept(
+      [
+        { id: "stopped", labels: ofSite(), running: false },
+        { id: "left", labels: ofSite(), running: true },
+      ],
+      "parked",
+    );
+    expect({ removed, stopped }).toEqual({ removed: [], stopped: ["left"] });
+  });
+
   it("that lost what serves a site leaves all of its containers as they are", async () => {
     const containers = [
       { id: "serves", labels: ofSite(), running: true },
       { id: "stopped", labels: ofSite(), running: false },
     ];
     const done = await swept(containers, null, [], sweep, [siteId]);
-    expect(done).toEqual({ executed: [], removed: [], started: [] });
+    expect(done).toEqual({ executed: [], removed: [], started: [], stopped: [] });
     expect((await swept(containers)).removed).toEqual(["serves", "stopped"]);
   });
 });
@@ -124,14 +141,14 @@ describe("an agent whose engine is there again", () => {
 
   it("starts what serves and ended with it, and leaves what jobs are about", async () => {
     const done = await swept(containers, "site", [], (host) => reviveServing(host, new Set()));
-    expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"] });
+    expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"], stopped: [] });
   });
 
   it("starts neither a database that is out nor a version that hands over its volume", async () => {
     const done = await swept(containers, "site", [], (host) =>
       handOver(siteId, () => reviveServing(host, new Set([databaseId]))),
     );
-    expect(done).toEqual({ executed: [], removed: [], started: [] });
+    expect(done).toEqual({ executed: [], removed: [], started: [], stopped: [] });
   });
 });
 
