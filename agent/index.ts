@@ -15,7 +15,7 @@ import { nftablesLimit, unfitReason } from "./docker/unfit.ts";
 import { adoptCommands } from "./handlers/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
-import { readdress, reviveServing, sweep } from "./handlers/sweep.ts";
+import { openReaddressing, reviveServing, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
@@ -154,12 +154,7 @@ const out = new Set<string>();
 const onCrash = (crash: Crash) => desk.crashed(crash);
 const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash });
 let isBack = false;
-let readdressed = Promise.resolve();
-const readdressNext = (siteId: string, containerId: string): void => {
-  readdressed = readdressed
-    .then(() => readdress(host, siteId, containerId))
-    .catch((error) => log("error", "A container that started or ended was not routed anew", { error }));
-};
+const readdressNext = openReaddressing(host);
 watchSites(
   {
     engine,

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable, type Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { BuildRequest } from "./buildkit.ts";
+import { engineConnections } from "./connections.ts";
 import { freeSubnet, routedSubnets } from "./subnets.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
@@ -227,19 +228,31 @@ const filters = (labels: Labels) => ({
 const inBody = ({ name, ...body }: ContainerSpec) =>
   ({ _query: { name }, _body: body }) as Docker.ContainerCreateOptions;
 
+/** Of a container whose name one has that is to be kept. */
+export const nameBeside = ({ name, Labels }: ContainerSpec): string =>
+  `${name}-${Labels["berth.config"]?.slice(0, 8)}`;
+
+const nameAttempts = 20;
+const nameAgainMs = 100;
 const removalMs = 30_000;
 const executedBytesMax = 4 * 1024 * 1024;
 
 export function createEngine({
   socketPath,
+  answerTimeoutMs = 60_000,
   executeTimeoutMs = 120_000,
   registryTimeoutMs = 30_000,
 }: {
   socketPath: string;
+  /** An engine may hang on one container, for which no other may wait for ever. Less than a job that was ended has for tidying up. */
+  answerTimeoutMs?: number;
   executeTimeoutMs?: number;
   registryTimeoutMs?: number;
 }): Engine {
-  const docker = new Docker({ socketPath });
+  // The type of what dockerode takes lacks the agent, which it hands on.
+  const options = { socketPath, agent: engineConnections() };
+  const docker = new Docker(options);
+  const within = (moreMs = 0) => ({ abortSignal: AbortSignal.timeout(answerTimeoutMs + moreMs) });
 
   /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */
   async function* events(
@@ -264,7 +277,7 @@ export function createEngine({
 
   async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
     try {
-      const found = await docker.getContainer(idOrName).inspect();
+      const found = await docker.getContainer(idOrName).inspect(within());
       return {
         id: found.Id,
         name: found.Name.replace(/^\//, ""),
@@ -395,23 +408,27 @@ export function createEngine({
     },
 
     async createContainer(wanted, keepContainerIds = []) {
-      for (let spec = wanted; ;) {
+      for (let spec = wanted, attempt = 1; ; attempt++) {
         try {
           return (await docker.createContainer(inBody(spec))).id;
         } catch (error) {
-          if (statusOf(error) !== 409) throw error;
+          if (statusOf(error) !== 409 || attempt > nameAttempts) throw error;
           const existing = await inspectContainer(spec.name);
           if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
-          if (existing && keepContainerIds.includes(existing.id))
-            spec = { ...spec, name: `${spec.name}-${spec.Labels["berth.config"]?.slice(0, 8)}` };
+          if (existing && keepContainerIds.includes(existing.id)) spec = { ...spec, name: nameBeside(spec) };
           else if (existing) await removeContainer(existing.id);
+          // Somebody else removes it right now.
+          else await delay(nameAgainMs);
         }
       }
     },
 
-    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start())),
+    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start(within()))),
     stopContainer: async (id, graceSeconds) =>
-      void (await unless([304, 404], docker.getContainer(id).stop({ t: graceSeconds }))),
+      void (await unless(
+        [304, 404],
+        docker.getContainer(id).stop({ t: graceSeconds, ...within(graceSeconds * 1000) }),
+      )),
 
     async listContainers(labels) {
       const found = await docker.listContainers({ all: true, filters: filters(labels) });

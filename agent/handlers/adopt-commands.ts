@@ -5,11 +5,11 @@ import type { Host } from "../host.ts";
 import type { Journal } from "../journal.ts";
 import { log } from "../log.ts";
 import type { Runner } from "../runner.ts";
-import { attendCommand } from "./run-command.ts";
+import { goOnWithCommand } from "./run-command.ts";
 
 /**
  * Commands that an agent before this one began go on as this one's work, before the control plane hears what that is. What
- * has been reported, or is of no lease, goes.
+ * has been reported, is of no lease or has not begun goes.
  */
 export async function adoptCommands(host: Host, journal: Journal, runner: Runner): Promise<void> {
   const reported = new Set<string>(journal.unacknowledged().map(({ jobId }) => jobId));
@@ -32,13 +32,14 @@ async function adopt(
   const { "berth.command": commandId = "", "berth.job": jobId = "" } = labels;
   const container = await host.engine.inspectContainer(id);
   if (!container) return;
-  if (reported.has(jobId)) return host.engine.removeContainer(id);
+  // What has not begun may have been said to have failed: not claimed, it has.
+  if (reported.has(jobId) || container.startedAt === null) return host.engine.removeContainer(id);
   log("info", "Going on with a command", { commandId, isRunning: container.running });
   runner.adopt({
     jobId: jobId as Id<"job">,
     attempt: Number(labels["berth.attempt"]),
     commandId: commandId as Id<"command">,
     secrets: secretsIn(container),
-    handle: (job) => attendCommand(host, id, job),
+    handle: (job) => goOnWithCommand(host, id, job),
   });
 }

@@ -4,7 +4,11 @@ import { containersOf } from "./release.ts";
 
 /** Route, containers, those of its commands too, images, volumes, and the account's network when nothing uses it. */
 export const deleteSite: Handler<"site.delete"> = async (host, { siteId, accountId }) => {
-  await host.ingress.unroute(siteId);
+  // On a full disk this cannot be written down before what follows has made room.
+  const isUnrouted = await host.ingress.unroute(siteId).then(
+    () => true,
+    () => false,
+  );
   for (const { id } of await containersOf(host, siteId)) await host.engine.removeContainer(id);
   const commands = { ...commandLabels(siteId), "berth.agent": host.agentId };
   for (const { id } of await host.engine.listContainers(commands)) await host.engine.removeContainer(id);
@@ -12,5 +16,6 @@ export const deleteSite: Handler<"site.delete"> = async (host, { siteId, account
   for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
     await host.engine.removeImage(tag);
   await host.engine.removeNetwork(networkName(accountId));
+  if (!isUnrouted) await host.ingress.unroute(siteId);
   return {};
 };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
-import type { ContainerSummary } from "../docker/engine.ts";
+import { nameBeside, type ContainerSummary } from "../docker/engine.ts";
 import { LogParser } from "../docker/log-parser.ts";
 import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
@@ -45,6 +45,7 @@ async function swapTo(
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   job.signal.throwIfAborted();
   const made: string[] = [];
+  const names: string[] = [];
   let serving: readonly string[] = [];
   let stopped: string[] = [];
   const failing = new AbortController();
@@ -54,6 +55,7 @@ async function swapTo(
     serving = await mayServe(host, run.siteId);
     for (let replica = 1; replica <= run.replicas; replica++) {
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
+      names.push(spec.name, nameBeside(spec));
       // What an attempt before this one put into service may have other settings by now, and serves on.
       const there = await host.engine.createContainer(spec, serving);
       // An earlier release of the same name may be about to go.
@@ -83,7 +85,7 @@ async function swapTo(
     failing.abort(error);
     const before = host.ingress.lost().includes(run.siteId) ? serving : servingIds(host.ingress, run.siteId);
     await sayLastWords(host, made, before, job).catch(() => undefined);
-    await restore(host, run.siteId, { before, made, stopped }).catch((left: unknown) =>
+    await restore(host, run.siteId, { before, made, names, stopped }).catch((left: unknown) =>
       log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
     );
     throw refusalOf(error);
@@ -111,7 +113,7 @@ async function sayLastWords(
 async function restore(
   host: Host,
   siteId: string,
-  { before, made, stopped }: Record<"before" | "made" | "stopped", readonly string[]>,
+  { before, made, names, stopped }: Record<"before" | "made" | "names" | "stopped", readonly string[]>,
 ): Promise<void> {
   const began = performance.now();
   const patiently = async (work: () => Promise<void>): Promise<void> => {
@@ -123,8 +125,13 @@ async function restore(
         await delay(restoreAgainMs);
       }
   };
-  for (const id of made.filter((one) => !before.includes(one)))
-    await patiently(() => host.engine.removeContainer(id));
+  await patiently(async () => {
+    // Also one that the engine made without an answer.
+    const all = (await containersOf(host, siteId)).filter(
+      ({ id, name }) => made.includes(id) || names.includes(name),
+    );
+    for (const { id } of all) if (!before.includes(id)) await host.engine.removeContainer(id);
+  });
   for (const id of stopped.filter((one) => before.includes(one)))
     await patiently(async () => {
       await host.engine.startContainer(id);

@@ -13,6 +13,7 @@ import { ensureVolumes } from "./volumes.ts";
 /** Between the end of what could be followed and the next look at it. */
 const againMs = 200;
 const engineAgainMs = 1000;
+const removeMs = 60_000;
 
 /** A container of its own, which outlives the agent: the one that starts next attends to it further. */
 export const runCommand: Handler<"site.command"> = async (host, args, job) => {
@@ -22,17 +23,28 @@ export const runCommand: Handler<"site.command"> = async (host, args, job) => {
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   await ensureVolumes(host, run);
   job.signal.throwIfAborted();
-  const id = await host.engine.createContainer(commandContainer(host.agentId, args, job, image));
-  return attendCommand(host, id, job);
+  const container = commandContainer(host.agentId, args, job, image);
+  // By its name: the engine may make it without an answer.
+  removeAfterwards(host.engine, container.name, job);
+  return attendCommand(host, await host.engine.createContainer(container), job);
 };
+
+/** Runs a command further whose container an agent before this one has started. */
+export function goOnWithCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
+  removeAfterwards(host.engine, id, job);
+  return attendCommand(host, id, job);
+}
+
+function removeAfterwards(engine: Engine, idOrName: string, job: JobRun): void {
+  job.afterwards(() => patiently(() => engine.removeContainer(idOrName), AbortSignal.timeout(removeMs)));
+}
 
 /**
  * Runs a command's container, or goes on with one that runs or has run: its log, its time limit, its end. A container runs
  * once: one that has started is never started again.
  */
-export async function attendCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
+async function attendCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
   const { engine } = host;
-  job.afterwards(() => engine.removeContainer(id));
   let container = await existing(engine, id);
   if (container.startedAt === null) {
     await host.isolation.demand();

@@ -1,10 +1,19 @@
-import type { Handler } from "../host.ts";
+import { servingOf, type Handler } from "../host.ts";
 import { containersOf, stopGraceSeconds } from "./release.ts";
 
-/** Nobody is sent to the site any more, then its containers stop; they stay, with their logs. */
+/**
+ * Nobody is sent to the site any more, then its containers stop; they stay, with their logs. Where the engine does not stop
+ * them the site serves on, unless it is suspended.
+ */
 export const stopSite: Handler<"site.stop"> = async (host, { siteId, hostnames, notice }) => {
+  const before = servingOf(host.ingress, siteId);
   await host.ingress.park(siteId, hostnames, notice);
-  const running = (await containersOf(host, siteId)).filter((container) => container.running);
-  await Promise.all(running.map(({ id }) => host.engine.stopContainer(id, stopGraceSeconds)));
+  try {
+    const running = (await containersOf(host, siteId)).filter((container) => container.running);
+    await Promise.all(running.map(({ id }) => host.engine.stopContainer(id, stopGraceSeconds)));
+  } catch (error) {
+    if (!notice && before.length > 0) await host.ingress.route(siteId, hostnames, before);
+    throw error;
+  }
   return {};
 };

@@ -7,6 +7,8 @@ import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
 
+const graceSeconds = 10;
+
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
  * again and are reached at the address they have now, and so do databases. Runs before the agent takes work, and whatever
@@ -37,8 +39,12 @@ async function sweepContainer(
   const siteId = labels["berth.site"];
   if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
-  // A stopped site keeps its containers for the next start.
-  if (routed === "parked" || routed?.some(({ containerId }) => containerId === id)) return;
+  if (routed === "parked") {
+    // They stay for the next start. One that runs was being stopped, or made, when the agent before this one ended.
+    if (running) await host.engine.stopContainer(id, graceSeconds);
+    return;
+  }
+  if (routed?.some(({ containerId }) => containerId === id)) return;
   // An old version still ends what it began.
   if (routed && running && host.goOnRetiring(id)) return;
   await host.engine.removeContainer(id);
@@ -98,4 +104,18 @@ export async function readdress(host: Host, siteId: string, containerId: string)
   };
   if (now.address !== routed.address || now.down !== routed.down || now.deploymentId !== routed.deploymentId)
     await host.ingress.readdress(siteId, now);
+}
+
+/** The same for a container that starts or ends, in the order in which it does; what the engine hangs on holds up no other. */
+export function openReaddressing(host: Host): (siteId: string, containerId: string) => void {
+  const underWay = new Map<string, Promise<void>>();
+  return (siteId, containerId) => {
+    const work = (underWay.get(containerId) ?? Promise.resolve())
+      .then(() => readdress(host, siteId, containerId))
+      .catch((error) => log("error", "A container that started or ended was not routed anew", { error }))
+      .finally(() => {
+        if (underWay.get(containerId) === work) underWay.delete(containerId);
+      });
+    underWay.set(containerId, work);
+  };
 }

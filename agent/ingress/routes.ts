@@ -20,22 +20,46 @@ import { emptyTable, RouteTable } from "./table.ts";
  * The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state.
  * @param found sites that have containers here. Where the file is damaged or gone, any of these may serve
  */
-export function openRoutes(file: string, statusPort: number, found: readonly string[] = []): Ingress {
+export function openRoutes(
+  file: string,
+  statusPort: number,
+  found: readonly string[] = [],
+  patienceMs = 60_000,
+): Ingress {
   mkdirSync(dirname(file), { recursive: true });
   let table = read(file) ?? beginAnew(file, found);
 
-  /** @param told which site this says all of */
+  /** @param told which site this says all of: the responder takes it, or nothing has changed */
   async function change(edit: (sites: RouteTable["sites"]) => void, told?: string): Promise<void> {
+    const before = table;
     const next = structuredClone(table);
     edit(next.sites);
     if (next.lost) next.lost = next.lost.filter((siteId) => siteId !== told);
-    if (JSON.stringify(next) !== JSON.stringify(table)) {
-      // Never an earlier number, also when the file was lost and the responder still knows one.
-      next.version = Math.max(table.version + 1, Date.now());
-      writeAtomically(file, JSON.stringify(next));
-      table = next;
+    replace(next);
+    try {
+      await loaded(statusPort, table.version, patienceMs);
+    } catch (error) {
+      if (told !== undefined) takeBack(told, before);
+      throw error;
     }
-    await loaded(statusPort, table.version);
+  }
+
+  function replace(next: RouteTable): void {
+    if (JSON.stringify(next) === JSON.stringify(table)) return;
+    // Never an earlier number, also when the file was lost and the responder still knows one.
+    next.version = Math.max(table.version + 1, Date.now());
+    writeAtomically(file, JSON.stringify(next));
+    table = next;
+  }
+
+  /** Of this site only: others may have changed meanwhile. */
+  function takeBack(siteId: string, before: RouteTable): void {
+    const next = structuredClone(table);
+    const site = before.sites[siteId];
+    if (site) next.sites[siteId] = site;
+    else delete next.sites[siteId];
+    if (before.lost?.includes(siteId)) next.lost = [...(next.lost ?? []), siteId];
+    replace(next);
   }
 
   return {
@@ -120,11 +144,12 @@ function writeAtomically(file: string, text: string): void {
 }
 
 /** Waits until the responder answers from this version, and Caddy can hold no older answer. */
-async function loaded(statusPort: number, version: number): Promise<void> {
+async function loaded(statusPort: number, version: number, patienceMs: number): Promise<void> {
+  const began = performance.now();
   for (let attempt = 0; ; attempt++) {
     const known = await versionOf(statusPort).catch(() => -1);
     if (known >= version) break;
-    if (attempt > 600) throw new Error("The ingress responder does not answer");
+    if (performance.now() - began > patienceMs) throw new Error("The ingress responder does not answer");
     await delay(Math.min(2 + attempt, 100));
   }
   await delay(refreshMs);

@@ -94,8 +94,11 @@ export class DiskGuard {
         const serving = servingIds(ingress, siteId);
         const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
         for (const holding of await this.means.diskUse.holdings(siteId, serving, beside))
-          if (holding.containerIds.some((id) => serving.includes(id))) await this.judge(holding, true);
-          else await this.judgeBeside(holding);
+          await (
+            holding.containerIds.some((id) => serving.includes(id))
+              ? this.judge(holding, true)
+              : this.judgeBeside(holding)
+          ).catch((error) => log("error", "A site over its disk was not stopped", { siteId, error }));
       }
     };
     await Promise.all(Array.from({ length: concurrency }, work));
@@ -105,8 +108,8 @@ export class DiskGuard {
   private async judgeBeside(holding: Holding): Promise<void> {
     const { siteId, diskGb, heldMb, containerIds } = holding;
     if (heldMb === null || diskGb === 0 || heldMb <= diskGb * 1024) return;
-    this.say(siteId, containerIds[0] ?? "", beyondPack(holding, "A command, or a version not in service,"));
     for (const id of containerIds) await this.means.engine.stopContainer(id, graceSeconds);
+    this.say(siteId, containerIds[0] ?? "", beyondPack(holding, "A command, or a version not in service,"));
   }
 
   private async stop({ siteId, containerIds }: Holding, first: string, reason: string): Promise<void> {
@@ -118,14 +121,14 @@ export class DiskGuard {
     const commands = await engine.listContainers(commandLabels(siteId));
     const running = commands.filter((one) => one.running).map(({ id }) => id);
     await Promise.all([...containerIds, ...running].map((id) => engine.stopContainer(id, graceSeconds)));
-    this.say(siteId, first, reason);
     const error = await lastWords(engine, container, reason);
+    // First: to a disk that has no room at all nothing can be written.
+    await Promise.all(containerIds.map((id) => engine.removeContainer(id)));
+    this.say(siteId, first, reason);
     const crash: Crash = { type: "crashed", siteId: siteId as Id<"site">, deploymentId, error };
     const pending = { crash, containerId: first, isOut: false };
     records.addCrash(pending);
     await takeOut(this.means, pending);
-    if (this.means.ingress.current(siteId) === "parked")
-      await Promise.all(containerIds.map((id) => engine.removeContainer(id)));
   }
 
   private say(siteId: string, containerId: string, detail: string): void {

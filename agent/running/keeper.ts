@@ -75,8 +75,9 @@ export class Keeper {
       if (found.pid > 0) this.doubts.delete(containerId);
       return;
     }
-    if (Date.now() - (found?.finishedAt?.getTime() ?? 0) < settleMs || !this.isMine(siteId, containerId))
-      return;
+    // Either way: the clock may have been set since.
+    const endedMs = Math.abs(Date.now() - (found?.finishedAt?.getTime() ?? 0));
+    if (endedMs < settleMs || !this.isMine(siteId, containerId)) return;
     try {
       if (!found) throw new Error("gone");
       await engine.startContainer(containerId);
@@ -84,8 +85,9 @@ export class Keeper {
     } catch (error) {
       log("error", "What serves a site was not started", { siteId, containerId, error });
       if (++doubt.refusals < maxRefusals) return;
-      this.doubts.delete(containerId);
+      // It is tried again where it cannot be written down, as on a full disk.
       await this.giveUp(siteId, target, found, error);
+      this.doubts.delete(containerId);
     }
   }
 

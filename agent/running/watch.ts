@@ -34,6 +34,8 @@ const loopMs = 60_000;
 const loopLives = 10;
 /** So long a container that is out of memory is not told of again. */
 const oomAgainMs = 10_000;
+/** As many events as the engine repeats at most. */
+const engineKeeps = 256;
 const shownLines = 20;
 const maxErrorCharacters = 2000;
 
@@ -42,7 +44,9 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
   const { engine, records, agentId } = watched;
   const history = new SiteHistory(watched);
   let handling: Promise<void> = Promise.resolve();
-  let upTo = records.eventsUpTo();
+  const before = records.eventsUpTo();
+  let upTo = before;
+  let known: string[] = [];
   const inOrder = (work: () => Promise<void>): void => {
     handling = handling
       .then(work)
@@ -55,8 +59,11 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
     since: () => upTo,
     onConnect: watched.onConnect,
     onEvent: (event) => {
-      // The engine repeats the event of that very moment.
-      if (upTo !== null && !isLater(event.time, upTo)) return;
+      // The engine repeats what it said at that moment and since. A time may be an earlier one: what happens at once is told
+      // in any order, and clocks are set.
+      const told = `${event.time} ${event.action} ${event.containerId}`;
+      if (event.time === before || known.includes(told)) return;
+      known = [...known.slice(1 - engineKeeps), told];
       upTo = event.time;
       const siteId = ownerOf(event.labels);
       if (!siteId) return;
@@ -302,6 +309,3 @@ function withLines(reason: string, lines: string[]): string {
 }
 
 const millisecondsOf = (time: string): number => Math.floor(Number(time) * 1000);
-
-/** Both with nine decimals; the seconds have as many digits. */
-const isLater = (time: string, than: string): boolean => time > than;

@@ -39,7 +39,7 @@ const host = {
   engine,
   isolation: { demand: () => Promise.resolve() },
   imageRepository: () => repository,
-  ingress: { unroute: () => Promise.resolve(), park: () => Promise.resolve() },
+  ingress: { current: () => null, unroute: () => Promise.resolve(), park: () => Promise.resolve() },
 } as unknown as Host;
 
 const run = {

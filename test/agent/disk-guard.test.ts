@@ -48,13 +48,27 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
   const ingress = {
     current: (siteId: string) =>
       parked.has(siteId) ? "parked" : serving(siteId).map((containerId) => ({ containerId })),
-    withdraw: (siteId: string) => Promise.resolve(void parked.add(siteId)),
+    withdraw: (siteId: string) => {
+      write();
+      return Promise.resolve(void parked.add(siteId));
+    },
   } as unknown as Ingress;
+  /** Where there is no room at all, until what wrote it all is gone. */
+  const write = () => {
+    if (disk.freeBytes === 0 && !done.some((what) => what.startsWith("remove")))
+      throw new Error("no space left on device");
+  };
   let rounds = 0;
   const guard = new DiskGuard({
     engine,
     ingress,
-    records,
+    records: {
+      ...records,
+      addEvent(...event) {
+        write();
+        records.addEvent(...event);
+      },
+    },
     agentId: "a",
     disk: () => Promise.resolve(disk),
     minFreeMb: 2048,
@@ -122,6 +136,18 @@ it("stops commands of a site that is, and a command by itself where nothing serv
   disk.freeBytes = gibibyte;
   await guard.look();
   expect(done.toSorted()).toEqual(["remove hog", "stop alone", "stop hog", "stop itsCommand"]);
+});
+
+it("makes room on a disk that has none left, though it can write nothing down before", async () => {
+  const { guard, disk, done, crashes } = hostWith(
+    { hog: site("s1"), itsCommand: command("s1"), alone: command("s2") },
+    { s1: 2000, s2: 2000 },
+  );
+  disk.freeBytes = 0;
+  await guard.look();
+  expect(done.toSorted()).toEqual(["remove hog", "stop alone", "stop hog", "stop itsCommand"]);
+  expect(crashes).toMatchObject([{ siteId: "s1" }]);
+  expect(records.events("s1").map(({ kind }) => kind)).toContain("disk_full");
 });
 
 it("measures again as long as the disk gets fuller, and not while it stays as it is", async () => {

@@ -42,7 +42,7 @@ beforeEach(async () => {
   server = http.createServer((request, response) => {
     if (!request.url?.startsWith("/networks/create")) request.resume();
     asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
-    if (request.url?.includes("/distribution/")) return;
+    if (request.url?.includes("/distribution/") || request.url?.includes("/stuck/")) return;
     if (request.url === "/networks/n") return void response.writeHead(404).end();
     if (request.url === "/networks") return void response.end(JSON.stringify(networks));
     if (request.url?.startsWith("/networks/create")) {
@@ -55,10 +55,15 @@ beforeEach(async () => {
       });
       return;
     }
+    if (request.url === "/containers/half/json")
+      return void response
+        .writeHead(200, { "Content-Length": 100 })
+        .write("{", () => request.socket.destroy());
     if (request.url?.startsWith("/containers/create"))
-      return void (request.url.endsWith("name=taken")
+      return void (/name=(?:taken|ghost)$/.test(request.url)
         ? response.writeHead(409).end()
         : response.writeHead(201).end('{"Id":"other"}'));
+    if (request.url === "/containers/ghost/json") return void response.writeHead(404).end();
     if (request.url === "/containers/taken/json") return void response.end(JSON.stringify(taken));
     if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
     if (request.method === "DELETE") return void response.writeHead(409).end();
@@ -77,7 +82,7 @@ beforeEach(async () => {
   const socketPath = join(folder, "engine.sock");
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   engine = createEngine({ socketPath });
-  hasty = createEngine({ socketPath, executeTimeoutMs: 200, registryTimeoutMs: 200 });
+  hasty = createEngine({ socketPath, answerTimeoutMs: 200, executeTimeoutMs: 200, registryTimeoutMs: 200 });
 });
 
 afterEach(() => {
@@ -132,6 +137,22 @@ it("a registry that never names a digest is waited for only so long, and then no
   await expect(asked).rejects.toThrow();
 });
 
+it.each<[string, (stuck: Engine) => Promise<unknown>]>([
+  ["looked at", (stuck) => stuck.inspectContainer("stuck")],
+  ["started", (stuck) => stuck.startContainer("stuck")],
+  ["stopped", (stuck) => stuck.stopContainer("stuck", 0.2)],
+])(
+  "an engine that never answers when one of its containers is %s is waited for only so long",
+  async (_, ask) => {
+    await expect(ask(hasty)).rejects.toThrow(/abort|timeout/i);
+    await expect.poll(held).toBe(0);
+  },
+);
+
+it("an engine that ends amid an answer has not answered: nobody waits for the rest", async () => {
+  await expect(engine.inspectContainer("half")).rejects.toThrow("aborted");
+});
+
 it("a container that somebody else removes is waited for: until then it holds its volumes and its image", async () => {
   let isGone = false;
   const removal = engine.removeContainer("c").then(() => (isGone = true));
@@ -172,6 +193,10 @@ it("a container that serves is not removed for another of its name", async () =>
     "POST /containers/create?name=taken",
     "POST /containers/create?name=taken-newer",
   ]);
+});
+
+it("a name that is taken by no container there is is not asked for for ever", async () => {
+  await expect(engine.createContainer({ name: "ghost", Labels: {} })).rejects.toThrow("409");
 });
 
 const networks = [

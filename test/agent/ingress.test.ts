@@ -113,6 +113,27 @@ describe("the responder", () => {
     expect(await responder.leadsTo("late.localhost")).toBe("10.0.0.4:3000");
   });
 
+  it("a change that it does not take, as it stays down, is none: also not once it is there again", async () => {
+    await routes.route("site_9", ["nine.localhost"], [target("10.0.0.9")]);
+    await responder.kill();
+    const impatient = responder.openRoutes([], 50);
+    for (const change of [
+      () => impatient.route("site_9", ["nine.localhost"], [target("10.0.0.99")]),
+      () => impatient.route("site_new", ["new.localhost"], [target("10.0.0.98")]),
+      () => impatient.park("site_9", ["nine.localhost"]),
+      () => impatient.unroute("site_9"),
+    ])
+      await expect(change()).rejects.toThrow("does not answer");
+    expect([impatient.current("site_9"), impatient.current("site_new")]).toEqual([
+      [target("10.0.0.9")],
+      null,
+    ]);
+    await responder.run();
+    expect(await responder.leadsTo("nine.localhost")).toBe("10.0.0.9:3000");
+    expect(await responder.leadsTo("new.localhost")).toBe(responder.statusPage);
+    await routes.unroute("site_9");
+  });
+
   it("goes on serving what it knows when the file is damaged or lost, and takes the next whole one", async () => {
     await routes.route("site_5", ["held.localhost"], [target("10.0.0.5")]);
     for (const damage of [

@@ -3,8 +3,9 @@ import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ContainerSpec, Engine } from "../../agent/docker/engine.ts";
+import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
+import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { restartSite } from "../../agent/handlers/restart-site.ts";
 import { openRetirement } from "../../agent/handlers/retire.ts";
 import { startSite } from "../../agent/handlers/start-site.ts";
@@ -58,7 +59,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       const there = find(name);
       if (there?.labels["berth.config"] === labels["berth.config"]) return there?.id ?? "";
       if (there && kept.includes(there.id))
-        return engine.createContainer({ ...spec, name: `${name}+` }, kept);
+        return engine.createContainer({ ...spec, name: nameBeside(spec) }, kept);
       if (there) await engine.removeContainer(there.id);
       containers.push({ id: `container-${++made}`, name, labels, running: false });
       return `container-${made}`;
@@ -135,6 +136,34 @@ describe("a container that is put into service again", () => {
   });
 });
 
+it("a stop that the engine refuses leaves the site serving, as its record says; a suspended one stays out of service", async () => {
+  const host = hostOf({ stopContainer: () => Promise.reject(new Error("(HTTP code 500) cannot stop")) });
+  await startSite(host, { run: run(), deploymentId }, jobRun());
+  const before = servingContainers();
+  await expect(stopSite(host, run(), jobRun())).rejects.toThrow("cannot stop");
+  expect(servingContainers()).toEqual(before);
+  await expect(
+    stopSite(host, { ...run(), notice: { reason: "suspended", payUrl: null } }, jobRun()),
+  ).rejects.toThrow();
+  expect(serving).toBe("parked");
+});
+
+it("a site is deleted from a disk that has no room left, not even to write down that nothing leads to it", async () => {
+  const host = hostOf({
+    volumes: () => Promise.resolve([]),
+    imageTags: () => Promise.resolve([]),
+    removeNetwork: () => Promise.resolve(),
+  });
+  await startSite(host, { run: run(), deploymentId }, jobRun());
+  host.ingress.unroute = () => {
+    if (containers.length > 0) return Promise.reject(new Error("ENOSPC: no space left on device, write"));
+    serving = null;
+    return Promise.resolve();
+  };
+  await deleteSite(host, run(), jobRun());
+  expect([serving, containers]).toEqual([null, []]);
+});
+
 it("what a new version wrote that does not come up goes into the deployment's log, before its container goes", async () => {
   const line = (stream: number, text: string) => {
     const message = Buffer.from(`2026-01-01T00:00:01.000000000Z ${text}\n`);
@@ -184,6 +213,28 @@ it("a volume's old writer runs again though the engine was away when the new ver
   expect(servingContainers()).toMatchObject([{ running: true }]);
   expect(containers).toHaveLength(1);
 });
+
+it.each(["restart", "start with other settings"])(
+  "a %s whose container the engine made without an answer leaves no container but those in service",
+  async (how) => {
+    const host = hostOf();
+    await startSite(host, { run: run(), deploymentId }, jobRun());
+    const before = structuredClone(containers);
+    const { engine } = host;
+    const there = { ...engine };
+    engine.createContainer = async (...what) => {
+      await there.createContainer(...what);
+      throw new Error("socket hang up");
+    };
+    const env = [{ key: "A", value: "new", scope: "runtime", secret: false } as const];
+    const failing =
+      how === "restart"
+        ? restartSite(host, { run: run(), deploymentId }, jobRun({ jobId: "job_restarted" }))
+        : startSite(host, { run: { ...run(), env }, deploymentId }, jobRun());
+    await expect(failing).rejects.toThrow("socket hang up");
+    expect(containers).toEqual(before);
+  },
+);
 
 it.each(["restart", "start with other settings"])(
   "a %s that fails where it was lost what serves leaves all containers running",

@@ -377,6 +377,19 @@ describe("what happens to a container", () => {
     expect(records.eventsUpTo()).toBe("1767225607.000000000");
   });
 
+  it("is taken in also where the engine's events come in another order, or the host's clock was set back", async () => {
+    records.takenIn(`${1_767_225_600 + 86_400}.000000000`);
+    const on = world();
+    watch(on);
+    on.emit("start", 2);
+    on.emit("die", 1, 1);
+    // Both said again by the engine after it was asked again.
+    on.emit("die", 1, 1);
+    on.emit("start", 2);
+    await settle();
+    expect(kinds()).toEqual(["start", "exit"]);
+  });
+
   it("that is out of memory again and again is told once, and again when it goes on", async () => {
     const on = world();
     watch(on);

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { databaseLabels } from "../../agent/databases/container.ts";
-import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
+import { commandContainer, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/handlers/adopt-commands.ts";
 import { handOver } from "../../agent/handlers/hand-over.ts";
-import { reviveServing, sweep } from "../../agent/handlers/sweep.ts";
-import type { Host } from "../../agent/host.ts";
+import { openReaddressing, reviveServing, sweep } from "../../agent/handlers/sweep.ts";
+import type { Host, Target } from "../../agent/host.ts";
 import type { Journal } from "../../agent/journal.ts";
 import type { Adopted, Runner } from "../../agent/runner.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -41,7 +41,12 @@ async function swept(
   work: (host: Host) => Promise<void> = sweep,
   lost: string[] = [],
 ) {
-  const done = { executed: [] as string[], removed: [] as string[], started: [] as string[] };
+  const done = {
+    executed: [] as string[],
+    removed: [] as string[],
+    started: [] as string[],
+    stopped: [] as string[],
+  };
   const note = (list: string[]) => (id: string) =>
     refused.includes(id)
       ? Promise.reject(new Error("unable to find user app: no matching entries in passwd file"))
@@ -52,7 +57,7 @@ async function swept(
     agentId: "agent",
     ingress: {
       sites: () => (serving === null ? [] : [siteId]),
-      current: () => (serving === null ? null : [target]),
+      current: () => (serving === null || serving === "parked" ? serving : [target]),
       lost: () => lost,
       readdress: () => Promise.resolve(),
     },
@@ -65,6 +70,7 @@ async function swept(
         return Promise.resolve({ exitCode: 0, stdout: "", stderr: "" });
       },
       startContainer: note(done.started),
+      stopContainer: note(done.stopped),
       removeContainer: note(done.removed),
     },
   };
@@ -102,13 +108,24 @@ describe("an agent that starts", () => {
     expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
   });
 
+  it("stops what it finds running of a stopped site, such as a version of which the agent before it made no end", async () => {
+    const { removed, stopped } = await swept(
+      [
+        { id: "stopped", labels: ofSite(), running: false },
+        { id: "left", labels: ofSite(), running: true },
+      ],
+      "parked",
+    );
+    expect({ removed, stopped }).toEqual({ removed: [], stopped: ["left"] });
+  });
+
   it("that lost what serves a site leaves all of its containers as they are", async () => {
     const containers = [
       { id: "serves", labels: ofSite(), running: true },
       { id: "stopped", labels: ofSite(), running: false },
     ];
     const done = await swept(containers, null, [], sweep, [siteId]);
-    expect(done).toEqual({ executed: [], removed: [], started: [] });
+    expect(done).toEqual({ executed: [], removed: [], started: [], stopped: [] });
     expect((await swept(containers)).removed).toEqual(["serves", "stopped"]);
   });
 });
@@ -124,15 +141,38 @@ describe("an agent whose engine is there again", () => {
 
   it("starts what serves and ended with it, and leaves what jobs are about", async () => {
     const done = await swept(containers, "site", [], (host) => reviveServing(host, new Set()));
-    expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"] });
+    expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"], stopped: [] });
   });
 
   it("starts neither a database that is out nor a version that hands over its volume", async () => {
     const done = await swept(containers, "site", [], (host) =>
       handOver(siteId, () => reviveServing(host, new Set([databaseId]))),
     );
-    expect(done).toEqual({ executed: [], removed: [], started: [] });
+    expect(done).toEqual({ executed: [], removed: [], started: [], stopped: [] });
   });
+});
+
+it("a container of which the engine never answers does not keep another one that started anew from being reached", async () => {
+  const answers = new Map([["hangs", Promise.withResolvers<void>()]]);
+  const addresses: string[] = [];
+  const host = {
+    ingress: {
+      current: (containerId: string) => [{ containerId, address: "10.0.0.2", port: 3000 }],
+      readdress: (_siteId: string, target: Target) => Promise.resolve(void addresses.push(target.address)),
+    },
+    engine: {
+      async inspectContainer(id: string) {
+        await answers.get(id)?.promise;
+        return { labels: {}, running: true, addresses: { [networkName("")]: `of ${id}` } };
+      },
+    },
+  } as unknown as Host;
+  const readdress = openReaddressing(host);
+  for (const id of ["hangs", "one", "hangs", "two"]) readdress(id, id);
+  await vi.waitUntil(() => addresses.length > 1, 10_000);
+  expect(addresses).toEqual(["of one", "of two"]);
+  answers.get("hangs")?.resolve();
+  await vi.waitUntil(() => addresses.length > 3, 10_000);
 });
 
 it("an agent that starts goes on with commands though one of their containers cannot be removed", async () => {
@@ -144,7 +184,8 @@ it("an agent that starts goes on with commands though one of their containers ca
   });
   const engine = {
     listContainers: () => Promise.resolve([container(1, "reported"), container(2, "open")]),
-    inspectContainer: (id: string) => Promise.resolve(container(Number(id.slice(1)), "")),
+    inspectContainer: (id: string) =>
+      Promise.resolve({ ...container(Number(id.slice(1)), ""), startedAt: new Date() }),
     removeContainer: () => Promise.reject(new Error("device or resource busy")),
   };
   const adopted: string[] = [];
@@ -154,4 +195,20 @@ it("an agent that starts goes on with commands though one of their containers ca
     { adopt: ({ jobId }: Adopted) => adopted.push(jobId) } as unknown as Runner,
   );
   expect(adopted).toEqual(["open"]);
+});
+
+it("an agent that starts does not begin a command that the one before it made and did not start: it may have been said to have failed", async () => {
+  const found = { id: "c", name: `berth-${commandId}`, labels: ofCommand(), env: [], startedAt: null };
+  const removed: string[] = [];
+  const engine = {
+    listContainers: () => Promise.resolve([found]),
+    inspectContainer: () => Promise.resolve(found),
+    removeContainer: (id: string) => Promise.resolve(void removed.push(id)),
+  };
+  await adoptCommands(
+    { agentId: "agent", engine } as unknown as Host,
+    { unacknowledged: () => [] } as unknown as Journal,
+    { adopt: () => expect.fail("it is gone on with") } as unknown as Runner,
+  );
+  expect(removed).toEqual(["c"]);
 });

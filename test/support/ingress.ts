@@ -37,8 +37,8 @@ export class TestResponder {
   }
 
   /** The agent's side of it; opened anew it is an agent that has restarted. */
-  openRoutes(found: readonly string[] = []): Ingress {
-    return openRoutes(this.file, this.statusPort, found);
+  openRoutes(found: readonly string[] = [], patienceMs?: number): Ingress {
+    return openRoutes(this.file, this.statusPort, found, patienceMs);
   }
 
   async run(): Promise<void> {
