@@ -65,6 +65,8 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
     throw conflict(
       "The first request with this Idempotency-Key was done, and its answer is more than is kept: it is not done twice.",
     );
-  const [location = "", ...body] = ctx.secrets.open(known.responseSealed, context).split("\n");
-  return { replay: { status: known.status, location: location || null, body: body.join("\n") } };
+  const answer = ctx.secrets.open(known.responseSealed, context);
+  // One that was kept by an earlier version is the body alone.
+  const [, location = "", body = answer] = /^((?:\/.*)?)\n([^]*)$/.exec(answer) ?? [];
+  return { replay: { status: known.status, location: location || null, body } };
 }
