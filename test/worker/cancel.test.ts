@@ -3,6 +3,7 @@ import type { Deployment } from "../../protocol/api/deployments.ts";
 import {
   account,
   api,
+  bindings,
   createSite,
   fail,
   finish,
@@ -64,6 +65,40 @@ describe("cancelling a deployment", () => {
     await finish(host, job, attempt);
     expect((await site(key, siteId)).status).toBe("STOPPED");
     expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "start" })).status).toBe(202);
+  });
+
+  it("of a site that was stopped leaves it stopped, and one that fails does not", async () => {
+    const [key, host] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, host);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    const stop = await host.next("job");
+    await finish(host, stop.job, stop.attempt);
+    for (const [cancelled, status] of [
+      [true, "STOPPED"],
+      [false, "FAILED"],
+    ] as const) {
+      const id = await deploy(key, siteId);
+      const { job, attempt } = await host.next("job");
+      if (cancelled) await cancel(key, id);
+      await fail(host, job, attempt, "It broke.", cancelled);
+      expect((await site(key, siteId)).status).toBe(status);
+    }
+  });
+
+  it("behind a start of a stopped site leaves the start, and what starts stays", async () => {
+    const [key, host] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, host);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    const stop = await host.next("job");
+    await finish(host, stop.job, stop.attempt);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "start" });
+    const { job, attempt } = await host.next("job");
+    expect(job.kind).toBe("site.start");
+    await cancel(key, await deploy(key, siteId));
+    await finish(host, job, attempt);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    const wanted = bindings.DB.prepare("SELECT wanted FROM sites WHERE id = ?").bind(siteId);
+    expect(await wanted.first()).toEqual({ wanted: "RUNNING" });
   });
 
   it("leaves a first deployment's site FAILED, from where it can be deployed again", async () => {

@@ -14,6 +14,7 @@ import { moveSites } from "../hosts/move-sites.ts";
 import { giveRoomAway } from "../hosts/placement.ts";
 import { limitsFollowed } from "../terms/queue-restart.ts";
 import { forgetSite } from "../sites/forget.ts";
+import { idleLane } from "./idle.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
 
@@ -308,6 +309,20 @@ export async function endAsFailed(
           .update(sites)
           .set({ status: statusAfterDeployment, updatedAt: now })
           .where(and(eq(sites.id, requireSite(job)), ended)),
+        // What a stopped site was to run after all is taken back.
+        ctx.db
+          .update(sites)
+          .set({ status: "STOPPED", wanted: "STOPPED" })
+          .where(
+            and(
+              eq(sites.id, requireSite(job)),
+              eq(sites.status, "FAILED"),
+              sql`EXISTS (SELECT 1 FROM deployments WHERE id = current_deployment_id AND error IS NULL)`,
+              idleLane(sites.id),
+              ended,
+              failure.cancelled ? undefined : sql`0`,
+            ),
+          ),
         giveUpMove(ctx, requireSite(job), job.hostId, ended),
         ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
       ]);
