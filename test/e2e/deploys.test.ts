@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import {
   api,
@@ -49,7 +50,9 @@ describe("the sample repositories", () => {
 describe("a deployment", () => {
   it("shows its commit, its phases and its log", async () => {
     const { Dockerfile = "", ...files } = plainServer("one");
-    const steps = Dockerfile.replace("COPY", "RUN printf 'FIRST %s\\n' step && sleep 0.2\nCOPY");
+    // New each time: what is in the engine's cache writes nothing.
+    const step = randomUUID();
+    const steps = Dockerfile.replace("COPY", `RUN printf 'FIRST %s\\n' ${step} && sleep 0.2\nCOPY`);
     const repository = new Repository({ ...files, Dockerfile: steps });
     const record = await launchKept({ githubUrl: repository.address });
     const { body } = await api("GET", `/deployments/${record.latestDeployment?.id}`);
@@ -73,7 +76,7 @@ describe("a deployment", () => {
     );
     // Each step is said when it begins, so what it writes follows it.
     expect(log.body.data.map(({ text }) => text).join("\n")).toMatch(
-      /\] RUN [^]*\nFIRST step\n[^]*\] COPY server\.js/,
+      new RegExp(`\\] RUN [^]*\\nFIRST ${step}\\n[^]*\\] COPY server\\.js`),
     );
   });
 
