@@ -7,6 +7,7 @@ import { log } from "../log.ts";
 import { every } from "./every.ts";
 import { beyondPack, type DiskUse, type Holding } from "./disk-use.ts";
 import type { Crash, Records } from "./records.ts";
+import { sideBySide } from "./side-by-side.ts";
 import { lastWords, takeOut } from "./watch.ts";
 
 type Means = {
@@ -88,20 +89,16 @@ export class DiskGuard {
     const running = (await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId })).filter(
       (one) => one.running && siteOf(one),
     );
-    const waiting = [...new Set(running.map(siteOf))];
-    const work = async () => {
-      for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
-        const serving = servingIds(ingress, siteId);
-        const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
-        for (const holding of await this.means.diskUse.holdings(siteId, serving, beside))
-          await (
-            holding.containerIds.some((id) => serving.includes(id))
-              ? this.judge(holding, true)
-              : this.judgeBeside(holding)
-          ).catch((error) => log("error", "A site over its disk was not stopped", { siteId, error }));
-      }
-    };
-    await Promise.all(Array.from({ length: concurrency }, work));
+    await sideBySide(new Set(running.map(siteOf)), concurrency, async (siteId) => {
+      const serving = servingIds(ingress, siteId);
+      const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
+      for (const holding of await this.means.diskUse.holdings(siteId, serving, beside))
+        await (
+          holding.containerIds.some((id) => serving.includes(id))
+            ? this.judge(holding, true)
+            : this.judgeBeside(holding)
+        ).catch((error) => log("error", "A site over its disk was not stopped", { siteId, error }));
+    });
   }
 
   /** A command, or a version that is not in service: whoever waits for it hears that it ended. */

@@ -5,6 +5,7 @@ import { servingOf, type Ingress, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { Records } from "./records.ts";
+import { sideBySide } from "./side-by-side.ts";
 
 type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string };
 type Asked = { siteId: string; target: Target; labels: Record<string, string>; path: string };
@@ -37,10 +38,7 @@ export class HealthWatch {
     const asked = await this.asked();
     const serving = new Set(asked.map(({ target }) => target.containerId));
     this.failures = new Map([...this.failures].filter(([id]) => serving.has(id)));
-    const work = async () => {
-      for (let one = asked.pop(); one !== undefined; one = asked.pop()) await this.ask(one, signal);
-    };
-    await Promise.all(Array.from({ length: concurrency }, work));
+    await sideBySide(asked, concurrency, (one) => this.ask(one, signal));
   }
 
   /** What runs and has a health check. */

@@ -5,6 +5,7 @@ import { readUsage, type Usage } from "../docker/usage.ts";
 import { servingIds, type Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
+import { sideBySide } from "./side-by-side.ts";
 
 type Means = {
   engine: Engine;
@@ -53,27 +54,23 @@ async function sampleAll(
   const at = new Date();
   const readings = new Map<string, Reading>();
   const samples: [string, Sample][] = [];
-  const waiting = [...ingress.sites(), ...databases.keys()];
   const containersOf = (id: string): string[] => {
     const database = databases.get(id);
     return database === undefined ? servingIds(ingress, id) : [database];
   };
-  const work = async () => {
-    for (let siteId = waiting.pop(); siteId !== undefined; siteId = waiting.pop()) {
-      // Reading holds up whatever else the agent does: between two sites that has its turn.
-      await turn();
-      const parts: Used[] = [];
-      for (const containerId of containersOf(siteId)) {
-        const last = before.get(containerId);
-        const reading = await readingOf(engine, read, containerId, last?.pid);
-        if (!reading) continue;
-        readings.set(containerId, reading);
-        if (last) parts.push(usedBetween(last, reading));
-      }
-      if (parts.length > 0) samples.push([siteId, { ...sumOf(parts), diskMb: diskMb(siteId) }]);
+  await sideBySide([...ingress.sites(), ...databases.keys()], concurrency, async (siteId) => {
+    // Reading holds up whatever else the agent does: between two sites that has its turn.
+    await turn();
+    const parts: Used[] = [];
+    for (const containerId of containersOf(siteId)) {
+      const last = before.get(containerId);
+      const reading = await readingOf(engine, read, containerId, last?.pid);
+      if (!reading) continue;
+      readings.set(containerId, reading);
+      if (last) parts.push(usedBetween(last, reading));
     }
-  };
-  await Promise.all(Array.from({ length: concurrency }, work));
+    if (parts.length > 0) samples.push([siteId, { ...sumOf(parts), diskMb: diskMb(siteId) }]);
+  });
   records.addSamples(at, intervalMs, samples);
   return readings;
 }

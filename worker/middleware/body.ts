@@ -19,19 +19,20 @@ function told(issue: Issue): Issue[] {
   return meant.flat().flatMap((one) => told({ ...one, path: [...issue.path, ...one.path] }));
 }
 
-/** The one place where a schema's refusal becomes a 400. The schema shows on the validator, for whoever lists the routes. */
+/** The one place where a schema's refusal becomes a 400. */
+export function refusalBy({ issues }: Pick<z.core.$ZodError, "issues">): AppError {
+  const shown = issues.flatMap(told).map(({ path, message }) => ({ path: path.join("."), message }));
+  return new AppError("invalid_request", { issues: shown });
+}
+
+/** The schema shows on the validator, for whoever lists the routes. */
 const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(
   target: Target,
   schema: Schema,
 ) =>
   Object.assign(
     zValidator(target, schema, (result) => {
-      if (result.success) return;
-      const issues = result.error.issues.flatMap(told).map((issue) => ({
-        path: issue.path.join("."),
-        message: issue.message,
-      }));
-      throw new AppError("invalid_request", { issues });
+      if (!result.success) throw refusalBy(result.error);
     }),
     { target, schema },
   );

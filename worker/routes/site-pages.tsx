@@ -4,8 +4,8 @@ import * as z from "zod";
 import { DomainName, EnvVariable, SiteCreate, siteActions } from "../../protocol/api/sites.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Ctx } from "../context.ts";
-import { AppError, conflict } from "../domain/app-error.ts";
-import { limitBody } from "../middleware/body.ts";
+import { conflict } from "../domain/app-error.ts";
+import { limitBody, refusalBy } from "../middleware/body.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { CutOff, DeploymentEnd, DeploymentPage, SiteLogPage } from "../pages/log.tsx";
 import { linesInto } from "../pages/lines-into.ts";
@@ -74,8 +74,7 @@ async function read<Schema extends z.ZodType>(c: Context<AppEnv>, schema: Schema
   const entries = Object.entries(await c.req.parseBody());
   const form = schema.safeParse(Object.fromEntries(entries.filter(([, value]) => value !== "")));
   if (form.success) return form.data;
-  const issues = form.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  throw new AppError("invalid_request", { issues });
+  throw refusalBy(form.error);
 }
 
 /** What a site's host tells, and nothing where it does not. */

@@ -79,6 +79,21 @@ export const statusAfterDeployment = sql`CASE
   WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED'
   ELSE 'FAILED' END`;
 
+/** What a stopped site was to run after all is taken back. */
+const stopAgain = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
+  ctx.db
+    .update(sites)
+    .set({ status: "STOPPED", wanted: "STOPPED" })
+    .where(
+      and(
+        eq(sites.id, siteId),
+        eq(sites.status, "FAILED"),
+        sql`EXISTS (SELECT 1 FROM deployments WHERE id = current_deployment_id AND error IS NULL)`,
+        idleLane(sites.id),
+        guard,
+      ),
+    );
+
 /** The host reports success. @throws ZodError when the result is not of the job's kind */
 export async function finishJob(
   ctx: Ctx,
@@ -309,20 +324,7 @@ export async function endAsFailed(
           .update(sites)
           .set({ status: statusAfterDeployment, updatedAt: now })
           .where(and(eq(sites.id, requireSite(job)), ended)),
-        // What a stopped site was to run after all is taken back.
-        ctx.db
-          .update(sites)
-          .set({ status: "STOPPED", wanted: "STOPPED" })
-          .where(
-            and(
-              eq(sites.id, requireSite(job)),
-              eq(sites.status, "FAILED"),
-              sql`EXISTS (SELECT 1 FROM deployments WHERE id = current_deployment_id AND error IS NULL)`,
-              idleLane(sites.id),
-              ended,
-              failure.cancelled ? undefined : sql`0`,
-            ),
-          ),
+        ...(failure.cancelled ? [stopAgain(ctx, requireSite(job), ended)] : []),
         giveUpMove(ctx, requireSite(job), job.hostId, ended),
         ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
       ]);
