@@ -44,6 +44,7 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
       OomScoreAdj: 100,
       // PostgreSQL's parallel queries share memory there.
       ShmSize: Math.max(64, Math.floor(limits.memoryMb / 4)) * 1024 * 1024,
+      ...(engine.socketFolder && { Tmpfs: { [engine.socketFolder]: "size=1m,mode=1777" } }),
       Mounts: [
         { Type: "volume" as const, Source: volumeName(databaseId, spec.volume), Target: engine.dataPath },
       ],

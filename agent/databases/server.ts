@@ -14,6 +14,7 @@ import {
   volumeLabels,
   volumeName,
 } from "./container.ts";
+import { removeEmptyLock } from "./empty-lock.ts";
 import { exposeStarted, giveCertificate } from "./guard.ts";
 import { engines } from "./index.ts";
 import { run } from "./run.ts";
@@ -103,6 +104,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, subnet: string): 
         : error;
     }
   }
+  if (isNew) await removeEmptyLock(host.engine, wanted.Labels);
   await host.engine.startContainer(id);
   return id;
 }

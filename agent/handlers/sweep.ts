@@ -1,6 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
+import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import { servingOf, type Host, type Target } from "../host.ts";
@@ -74,9 +75,12 @@ async function reviveDatabase(
 ): Promise<void> {
   const databaseId = labels["berth.database"];
   if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
-  await host.engine
-    .startContainer(id)
-    .catch((error) => log("error", "A database was not started", { id, error }));
+  try {
+    await removeEmptyLock(host.engine, labels);
+    await host.engine.startContainer(id);
+  } catch (error) {
+    log("error", "A database was not started", { id, error });
+  }
 }
 
 /** A container that serves a site runs, and the ingress knows its address. */

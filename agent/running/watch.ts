@@ -3,6 +3,7 @@ import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
+import { removeEmptyLock } from "../databases/empty-lock.ts";
 import { stopGraceSeconds } from "../handlers/release.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
@@ -160,6 +161,8 @@ class SiteHistory {
     this.lives.delete(containerId);
     const container = await engine.inspectContainer(containerId);
     if (!container || !(isDatabase || serves(ingress, siteId, containerId))) return;
+    // The engine's next try goes well.
+    if (isDatabase && (await removeEmptyLock(engine, labels))) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
     const often =
       recent.length >= loopExits

@@ -257,6 +257,35 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s server that canno
   });
 });
 
+describe("a postgresql server that was killed while it made its lock, and left an empty one", () => {
+  const spec = specOf("postgresql", "halflocked");
+  const { write, read } = clients.postgresql;
+  const lock = async () => join((await volumesOf(spec))[0]?.folder ?? "", "postmaster.pid");
+  const stoppedWithEmptyLock = async () => {
+    await docker("stop", containerName(spec.databaseId));
+    writeFileSync(await lock(), "");
+  };
+
+  it("runs again by itself, after the engine has tried in vain", async () => {
+    await does("database.provision", { database: spec });
+    await ask(spec, write);
+    truncateSync(await lock());
+    await kill(spec);
+    await vi.waitFor(async () => expect(await ask(spec, read)).toBe("1"), { timeout: 60_000, interval: 250 });
+    expect(await crashOf(spec)).toBeUndefined();
+  });
+
+  it("runs again when its owner starts it, and with the agent", async () => {
+    await stoppedWithEmptyLock();
+    await does("database.start", { database: spec });
+    expect(await ask(spec, read)).toBe("1");
+    await stoppedWithEmptyLock();
+    await sweep(host);
+    await vi.waitFor(async () => expect(await ask(spec, read)).toBe("1"), { timeout: 30_000, interval: 250 });
+    expect(records.events(spec.databaseId).at(-1)).toMatchObject({ kind: "start" });
+  });
+});
+
 it("a database that holds more than its pack is told so, is backed up, and is measured as less when it gave room back", async () => {
   const spec = specOf("mysql", "large");
   await does("database.provision", { database: spec });
