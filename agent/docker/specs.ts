@@ -19,6 +19,9 @@ export const labelsOf = (id: string) =>
 export const ownerOf = (labels: Record<string, string>): string | undefined =>
   labels["berth.site"] || labels["berth.database"] || undefined;
 
+/** Between a site's SIGTERM and its SIGKILL. */
+export const stopGraceSeconds = 10;
+
 /** A volume's name is the same for whichever agent of this engine carries the site. */
 export const volumeName = (siteId: string, name: string): string => `berth-${siteId}-${name}`;
 export const volumeLabels = (agentId: string, run: RunSpec, name: string) => ({

@@ -2,7 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { nameBeside, type ContainerSummary } from "../docker/engine.ts";
 import { LogParser } from "../docker/log-parser.ts";
-import { networkLabels, networkName, siteContainer, siteLabels, volumesOf } from "../docker/specs.ts";
+import {
+  networkLabels,
+  networkName,
+  siteContainer,
+  siteLabels,
+  stopGraceSeconds,
+  volumesOf,
+} from "../docker/specs.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { JobError, servingIds, type Host, type JobRun, type Target } from "../host.ts";
 import { log } from "../log.ts";
@@ -177,9 +184,6 @@ async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): 
 
 export const containersOf = (host: Host, siteId: string) =>
   host.engine.listContainers({ ...siteLabels(siteId), "berth.agent": host.agentId });
-
-/** Seconds between SIGTERM and SIGKILL. */
-export const stopGraceSeconds = 10;
 
 /** The image of a deployment this host has built. @throws JobError when it is gone */
 export async function imageOf(host: Host, siteId: string, deploymentId: string): Promise<string> {

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { countServed, socketTables } from "../docker/listening.ts";
 import type { Engine } from "../docker/engine.ts";
-import { siteLabels } from "../docker/specs.ts";
+import { siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import type { Records } from "../running/records.ts";
-import { stopGraceSeconds } from "./release.ts";
 
 /** After the longest drain, a container is tried to be removed for so long, so often. */
 const removeMs = 10 * 60_000;

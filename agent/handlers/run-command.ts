@@ -3,11 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { JobResult } from "../../protocol/agent/jobs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { engineTimeBefore, LogParser, type LogEntry } from "../docker/log-parser.ts";
-import { commandContainer, networkLabels, networkName } from "../docker/specs.ts";
+import { commandContainer, networkLabels, networkName, stopGraceSeconds } from "../docker/specs.ts";
 import { Stopped } from "../failure.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
-import { imageOf, stopGraceSeconds } from "./release.ts";
+import { imageOf } from "./release.ts";
 import { ensureVolumes } from "./volumes.ts";
 
 /** Between the end of what could be followed and the next look at it. */

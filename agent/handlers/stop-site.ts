@@ -1,5 +1,6 @@
 import { servingOf, type Handler } from "../host.ts";
-import { containersOf, stopGraceSeconds } from "./release.ts";
+import { stopGraceSeconds } from "../docker/specs.ts";
+import { containersOf } from "./release.ts";
 
 /**
  * Nobody is sent to the site any more, then its containers stop; they stay, with their logs. Where the engine does not stop

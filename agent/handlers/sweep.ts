@@ -3,12 +3,10 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
-import { networkName } from "../docker/specs.ts";
+import { networkName, stopGraceSeconds } from "../docker/specs.ts";
 import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
-
-const graceSeconds = 10;
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -42,7 +40,7 @@ async function sweepContainer(
   const routed = host.ingress.current(siteId);
   if (routed === "parked") {
     // They stay for the next start. One that runs was being stopped, or made, when the agent before this one ended.
-    if (running) await host.engine.stopContainer(id, graceSeconds);
+    if (running) await host.engine.stopContainer(id, stopGraceSeconds);
     return;
   }
   if (routed?.some(({ containerId }) => containerId === id)) return;

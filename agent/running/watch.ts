@@ -1,10 +1,9 @@
 import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
-import { ownerOf, replicaOf, secretsIn, siteLabels } from "../docker/specs.ts";
+import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
-import { stopGraceSeconds } from "../handlers/release.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import { plain, redactor } from "../../protocol/redact.ts";

@@ -3,41 +3,46 @@ import type { Pack } from "../../protocol/api/packs.ts";
 import { Layout } from "./layout.tsx";
 import { money } from "./money.ts";
 
-const Source = ({ type, packs, children }: { type: string; packs: Pack[]; children: Child }) => (
-  <form method="post" action="/sites">
-    <input type="hidden" name="deployType" value={type} />
-    <label>
-      Name
-      <input name="name" required pattern="[a-z0-9\-]{1,63}" maxlength={63} autocomplete="off" />
-      <span class="soft">a–z, 0–9 and -</span>
-    </label>
-    {children}
-    <label>
-      Port the app listens on
-      <input name="port" type="number" min={1} max={65535} value="3000" />
-    </label>
-    <label>
-      Pack
-      <select name="packId">
-        {packs.map((pack) => (
-          <option value={pack.id}>
-            {`${pack.name}: ${money(pack.amountCents, pack.currency)} a month, ${pack.memoryMb} MB of memory, ${pack.cpuMilli / 1000} cores`}
-          </option>
-        ))}
-      </select>
-    </label>
-    <label>
-      Paid for
-      <select name="billingTerm">
-        {packs[0]?.terms.map(({ months, discountPercent }) => (
-          <option value={String(months)}>
-            {`${months} ${months === 1 ? "month" : "months"}${discountPercent > 0 ? `, ${discountPercent} % off` : ""}`}
-          </option>
-        ))}
-      </select>
-    </label>
-    <button type="submit">To the invoice</button>
-  </form>
+type SourceProps = { type: string; title: string; open?: boolean; packs: Pack[]; children: Child };
+
+const Source = ({ type, title, open = false, packs, children }: SourceProps) => (
+  <details open={open}>
+    <summary>{title}</summary>
+    <form method="post" action="/sites">
+      <input type="hidden" name="deployType" value={type} />
+      <label>
+        Name
+        <input name="name" required pattern="[a-z0-9\-]{1,63}" maxlength={63} autocomplete="off" />
+        <span class="soft">a–z, 0–9 and -</span>
+      </label>
+      {children}
+      <label>
+        Port the app listens on
+        <input name="port" type="number" min={1} max={65535} value="3000" />
+      </label>
+      <label>
+        Pack
+        <select name="packId">
+          {packs.map((pack) => (
+            <option value={pack.id}>
+              {`${pack.name}: ${money(pack.amountCents, pack.currency)} a month, ${pack.memoryMb} MB of memory, ${pack.cpuMilli / 1000} cores`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Paid for
+        <select name="billingTerm">
+          {packs[0]?.terms.map(({ months, discountPercent }) => (
+            <option value={String(months)}>
+              {`${months} ${months === 1 ? "month" : "months"}${discountPercent > 0 ? `, ${discountPercent} % off` : ""}`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit">To the invoice</button>
+    </form>
+  </details>
 );
 
 /** Nothing runs before its invoice is paid, to which each of these leads. */
@@ -45,40 +50,31 @@ export const NewSitePage = ({ packs }: { packs: Pack[] }) => (
   <Layout title="New site" signedIn>
     <h1>New site</h1>
     <p>It is built and started as soon as its invoice is paid.</p>
-    <details open>
-      <summary>From a Git repository</summary>
-      <Source type="github" packs={packs}>
-        <label>
-          Repository
-          <input name="githubUrl" required maxlength={300} placeholder="github.com/owner/repository" />
-        </label>
-        <label>
-          Branch
-          <input name="branch" maxlength={200} placeholder="the repository's default" />
-        </label>
-        <label>
-          Access token of a private one
-          <input name="gitToken" type="password" maxlength={500} autocomplete="off" />
-        </label>
-      </Source>
-    </details>
-    <details>
-      <summary>From an image</summary>
-      <Source type="image" packs={packs}>
-        <label>
-          Image
-          <input name="image" required maxlength={300} placeholder="registry.example.com/app:1" />
-        </label>
-      </Source>
-    </details>
-    <details>
-      <summary>From a Dockerfile</summary>
-      <Source type="dockerfile" packs={packs}>
-        <label>
-          Dockerfile
-          <textarea name="dockerfile" required rows={10} maxlength={100_000} spellcheck={false} />
-        </label>
-      </Source>
-    </details>
+    <Source type="github" title="From a Git repository" open packs={packs}>
+      <label>
+        Repository
+        <input name="githubUrl" required maxlength={300} placeholder="github.com/owner/repository" />
+      </label>
+      <label>
+        Branch
+        <input name="branch" maxlength={200} placeholder="the repository's default" />
+      </label>
+      <label>
+        Access token of a private one
+        <input name="gitToken" type="password" maxlength={500} autocomplete="off" />
+      </label>
+    </Source>
+    <Source type="image" title="From an image" packs={packs}>
+      <label>
+        Image
+        <input name="image" required maxlength={300} placeholder="registry.example.com/app:1" />
+      </label>
+    </Source>
+    <Source type="dockerfile" title="From a Dockerfile" packs={packs}>
+      <label>
+        Dockerfile
+        <textarea name="dockerfile" required rows={10} maxlength={100_000} spellcheck={false} />
+      </label>
+    </Source>
   </Layout>
 );
