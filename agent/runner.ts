@@ -91,10 +91,11 @@ export class Runner {
   }
 
   /** What a hello says of this agent's work. */
-  leases(): { running: Lease[]; finished: Lease[] } {
+  leases(): { slots: number; running: Lease[]; finished: Lease[] } {
     const finished = this.journal.unacknowledged().map(leaseOf);
     const running = [...this.running.values()].filter(({ outcome }) => outcome === "report").map(leaseOf);
     return {
+      slots: this.slots.less(0),
       running: running.filter((lease) => !finished.some(({ jobId }) => jobId === lease.jobId)),
       finished,
     };

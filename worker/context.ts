@@ -10,6 +10,7 @@ import { backupStore, type BackupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 import { logError } from "./log-error.ts";
+import type { Offer } from "./services/jobs/lease.ts";
 
 /** Who acts. Comes from the credential, never from the input. */
 export type Actor =
@@ -90,6 +91,10 @@ function rawStatement(client: D1Database, db: Db, query: SQL) {
 export type HostHints = {
   /** There is work; null: for any host. */
   wake(hostId: Id<"host"> | null): void;
+  /** It was leased to this host. */
+  deliver(hostId: Id<"host">, offer: Offer): void;
+  /** It may have leases that it was never told of. */
+  remind(hostId: Id<"host">): void;
   /** Leases of this host were ended or are to be cancelled: tell the agent. */
   revise(hostId: Id<"host">, lease: { jobId: Id<"job">; attempt: number }, verdict: "drop" | "cancel"): void;
   /** The host is removed: its agent is told, and not let in again. */
@@ -153,6 +158,8 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
                 .all<{ id: Id<"host"> }>()
                 .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
         ),
+      deliver: (hostId, offer) => defer(link(hostId).deliver(offer)),
+      remind: (hostId) => defer(link(hostId).remind()),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
       dismiss: (hostId) => defer(link(hostId).dismiss()),
     },

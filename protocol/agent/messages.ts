@@ -62,6 +62,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     running: z.array(z.object(Lease)).max(1000),
     /** Results not yet acknowledged: they follow as `done`/`failed` frames, so they are not offered anew either. */
     finished: z.array(z.object(Lease)).max(1000),
+    /** How many jobs it works on at once, commands not counted; left out by an agent that is only given what it asks for. */
+    slots: z.number().int().min(0).max(100).optional(),
     /** The host has containers of these sites, and lost which of them serve: each is to be told anew. */
     lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
   }),

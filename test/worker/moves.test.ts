@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
-import { clearAway, hostFor, paidSites, tick } from "./hosts-service.ts";
+import { clearAway, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
 import { account, api, deployResult, finish, operator, runningSite, site } from "./service.ts";
 
 beforeEach(clearAway);
@@ -74,4 +74,19 @@ describe("a site that waits for a host", () => {
     expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", hostId: host.hostId });
     host.close();
   });
+});
+
+it("a site that was stopped before it had run is not brought back by the removal of its dead host", async () => {
+  const key = await account();
+  const dead = await hostFor(1);
+  const [siteId = ""] = await paidSites(key, 1);
+  await dead.next("job");
+  await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+  dead.close();
+  await sql("UPDATE hosts SET offline_since = 1 WHERE id = ?", dead.hostId);
+  await api(await operator(), "DELETE", `/hosts/${dead.hostId}?force=1`);
+  await tick();
+  expect(await site(key, siteId)).toMatchObject({ hostId: null, status: "STOPPED" });
+  const { results } = await sql("SELECT kind FROM jobs WHERE site_id = ? AND status = 'QUEUED'", siteId);
+  expect(results).toEqual([]);
 });

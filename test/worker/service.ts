@@ -137,7 +137,13 @@ export async function agent(token?: {
 }
 
 export const hello = (
-  lists: { running?: object[]; finished?: object[]; facts?: object; lostSites?: string[] } = {},
+  lists: {
+    running?: object[];
+    finished?: object[];
+    slots?: number;
+    facts?: object;
+    lostSites?: string[];
+  } = {},
 ): Record<string, unknown> => ({
   type: "hello",
   protocol: 1,

@@ -152,6 +152,8 @@ export const hosts = sqliteTable(
     /** As the agent last reported; null before its first connection. */
     cpuCount: real("cpu_count"),
     memoryMb: integer("memory_mb"),
+    /** How many jobs it takes without having asked for them; null: none. */
+    slots: integer(),
     agentVersion: text("agent_version"),
     createdAt: time("created_at").notNull(),
     /** The last connection, not the last heartbeat: heartbeats never touch D1. */

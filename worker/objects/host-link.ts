@@ -17,6 +17,7 @@ import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
 import { leaseJob, type LogId, type Offer } from "../services/jobs/lease.ts";
+import { offerAnew, untoldJobs } from "../services/jobs/offer-anew.ts";
 import { recordPhase } from "../services/jobs/progress.ts";
 import { resyncHost } from "../services/jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
@@ -76,6 +77,27 @@ export class HostLink extends DurableObject<Env> {
   async wake(): Promise<void> {
     const socket = this.current();
     if (socket) await this.offer(socket);
+  }
+
+  /** A job that was leased in the moment it was queued. Where no agent is, its hello finds it. */
+  async deliver(offer: Offer): Promise<void> {
+    const socket = this.greeted();
+    if (!socket) return;
+    this.takeSlot(socket, offer);
+    this.sendOffer(socket, offer);
+  }
+
+  /** What was leased for this host and never delivered. */
+  async remind(): Promise<void> {
+    const socket = this.greeted();
+    if (!socket) return;
+    const { hostId } = this.attached(socket);
+    const ctx = this.context(hostId);
+    for (const job of await untoldJobs(ctx, hostId)) {
+      if (this.ctx.storage.kv.get(`log:${job.id}:${job.attempt}`) !== undefined) continue;
+      const offer = await offerAnew(ctx, hostId, job);
+      if (offer) await this.deliver(offer);
+    }
   }
 
   /** A lease was ended or is to be cancelled: the agent hears of it now, or at its next hello. */
@@ -233,13 +255,16 @@ export class HostLink extends DurableObject<Env> {
       if (socket !== this.current() || !state.greeted || !(room.jobs || room.commands)) return;
       const offer = await leaseJob(this.context(state.hostId), state.hostId, room);
       if (!offer) return;
-      // The agent may have said meanwhile that it has more room.
-      const now = this.attached(socket);
-      if (offer.job.kind === "site.command")
-        this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
-      else this.attach(socket, { ...now, free: now.free - 1 });
+      this.takeSlot(socket, offer);
       this.sendOffer(socket, offer);
     }
+  }
+
+  /** The agent may have said meanwhile that it has more room. */
+  private takeSlot(socket: WebSocket, { job }: Offer): void {
+    const now = this.attached(socket);
+    if (job.kind === "site.command") this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
+    else this.attach(socket, { ...now, free: now.free - 1 });
   }
 
   /** Sent first, as what comes after a write waits for it: were it lost, the agent's hello names the lease again. */

@@ -9,6 +9,7 @@ type What = {
   trigger: DeploymentTrigger;
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment"> | undefined;
+  jobId?: Id<"job">;
 };
 
 /**
@@ -17,7 +18,11 @@ type What = {
  * answers what made way, the last one which deployment waits now.
  * @param siteId an expression, so that a batch may find the site itself, or none
  */
-export function queueDeployment(ctx: Ctx, siteId: SQL, { trigger, rebuild = false, rollbackOf }: What) {
+export function queueDeployment(
+  ctx: Ctx,
+  siteId: SQL,
+  { trigger, rebuild = false, rollbackOf, jobId = ctx.newId("job") }: What,
+) {
   const id = ctx.newId("deployment");
   const now = ctx.now();
   const target = rollbackOf ?? null;
@@ -49,7 +54,7 @@ export function queueDeployment(ctx: Ctx, siteId: SQL, { trigger, rebuild = fals
         AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`),
     ctx.statement(sql`
       INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id,
+      SELECT ${jobId}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id,
         ${now.getTime() + queueTimeoutMs}, ${now.getTime()}
       FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
     ctx.db

@@ -122,7 +122,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
         serving: false,
         status: sql`CASE
           WHEN status IN ('DELETING', 'SUSPENDED', 'STOPPED') OR status = 'FAILED' AND NOT serving THEN status
-          WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED'
+          WHEN wanted = 'STOPPED' THEN 'STOPPED'
           ELSE 'DEPLOYING' END`,
       })
       .where(and(gone, eq(sites.hostId, id)))

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
+import { and, asc, desc, eq, isNotNull, isNull, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../../protocol/agent/messages.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -57,8 +57,8 @@ const mark = sql.placeholder("mark");
 const hostId = sql.placeholder("hostId");
 const now = sql.placeholder("now");
 
-const take = (which: SQL) => sql`
-  UPDATE jobs SET status = 'LEASED', host_id = ${hostId}, attempt = attempt + 1, leased_at = ${now},
+const take = (which: SQL, by: SQLWrapper = hostId) => sql`
+  UPDATE jobs SET status = 'LEASED', host_id = ${by}, attempt = attempt + 1, leased_at = ${now},
     deadline_at = ${now} + (${sql.placeholder("timeouts")} ->> ('$."' || kind || '"'))
       + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
     mark = ${mark} WHERE ${which}`;
@@ -80,6 +80,17 @@ const takeOldest = take(sql`id = (
         AND j.kind IN ('database.start', 'database.stop', 'database.restart', 'database.rotate', 'database.expose'))))
   ORDER BY j.seq LIMIT 1)`);
 
+/** For its own host, if that has a slot for it and nothing comes before it. */
+const takeAtOnce = take(
+  sql`id = (
+  SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
+  WHERE j.id = ${sql.placeholder("jobId")} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
+    AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
+    AND h.slots > (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.id <> j.id))`,
+  sql`host_id`,
+);
+
 const takeAgain = take(sql`id = ${sql.placeholder("jobId")} AND status = 'LEASED' AND host_id = ${hostId}`);
 
 const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
@@ -89,7 +100,8 @@ const deploymentId = ofTaken("deployment_id");
 const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${deploymentId})`;
 const links = offerLinks(siteId, ofTaken("kind"));
 
-const changes = [
+/** Of every lease. */
+const first = [
   sql`
     UPDATE jobs SET
       deployment_id = CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
@@ -110,6 +122,11 @@ const changes = [
     INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
     SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
     WHERE d.id = ${deploymentId}`,
+];
+const last = [takeRoom(siteId, ofTaken("host_id"), ofTaken("kind")), links.change];
+
+/** Of one that a host asked for: it may be anything, and for whoever takes it. */
+const between = [
   sql`
     UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${deploymentId}
     WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`,
@@ -119,20 +136,17 @@ const changes = [
       leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
       leaving_host_id = nullif(leaving_host_id, ${hostId})
     WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`,
-  takeRoom(siteId, hostId, ofTaken("kind")),
   sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`,
   // What was asked for while it had no host is this host's as well.
   sql`
     UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
       AND (site_id = ${siteId} OR database_id = ${databaseId})`,
-  links.change,
 ];
 
 // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
-const reads = {
+const readsOfDeployment = {
   jobs: (db: Db) => db.select().from(jobs).where(eq(jobs.mark, mark)),
   sites: (db: Db) => db.select().from(sites).where(eq(sites.id, siteId)),
-  databases: (db: Db) => db.select().from(databases).where(eq(databases.id, databaseId)),
   packs: (db: Db) =>
     db
       .select()
@@ -169,6 +183,12 @@ const reads = {
       .from(domains)
       .where(and(eq(domains.siteId, siteId), isNotNull(domains.verifiedAt)))
       .orderBy(asc(domains.id)),
+  linked: links.databases,
+  links: links.links,
+};
+const reads = {
+  ...readsOfDeployment,
+  databases: (db: Db) => db.select().from(databases).where(eq(databases.id, databaseId)),
   commands: (db: Db) =>
     db
       .select()
@@ -186,8 +206,6 @@ const reads = {
       .where(
         and(eq(invoices.resourceId, siteId), eq(invoices.kind, "renewal"), eq(invoices.status, "unpaid")),
       ),
-  linked: links.databases,
-  links: links.links,
   unplaced: (db: Db) =>
     db
       .select({ id: jobs.id })
@@ -225,13 +243,43 @@ async function takeLease(
   taking: SQL,
   given: Record<string, string | number>,
 ): Promise<Offer | "ended" | null> {
-  const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
-  const read = await changeThenRead(ctx, [taking, ...changes], values);
+  const batch = batchOf(ctx, [taking, ...first, ...between, ...last], reads, given);
+  const read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
+  // This host has less room now: another may be the best for what waits.
+  if (read.jobs.length > 0 && read.unplaced.length > 0) ctx.hosts.wake(null);
+  return offerOf(ctx, read);
+}
+
+/**
+ * For the batch that queues a deployment on a site's own host: leases it there and then, so that it is one round trip to D1
+ * from a request to the host. `deliver` sends it; what is leased and never sent, the next hello or `remind` makes up for.
+ */
+export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">) {
+  const { statements, read } = batchOf(ctx, [takeAtOnce, ...first, ...last], readsOfDeployment, { jobId });
+  return {
+    statements,
+    /** What the statements answered. false: the job waits. */
+    deliver(answers: readonly unknown[]): boolean {
+      const found = read(answers);
+      const host = found.jobs[0]?.hostId;
+      if (!host) return false;
+      const offered = offerOf(ctx, { ...found, databases: [], commands: [], backups: [], renewals: [] });
+      ctx.defer(
+        offered.then((offer) => void (typeof offer !== "string" && offer && ctx.hosts.deliver(host, offer))),
+      );
+      return true;
+    },
+  };
+}
+
+/** "ended": it could not be sent to any host, and has failed for that reason. */
+async function offerOf(
+  ctx: Ctx,
+  read: Omit<Read<typeof reads>, "unplaced">,
+): Promise<Offer | "ended" | null> {
   const [job] = read.jobs;
   const [pack] = read.packs;
   if (!job) return null;
-  // This host has less room now: another may be the best for what waits.
-  if (read.unplaced.length > 0) ctx.hosts.wake(null);
   const framed = fittingFrame();
   if (typeof framed === "string") {
     await endAsFailed(ctx, job, { error: framed, cancelled: false, durations: null });
@@ -291,19 +339,23 @@ async function takeLease(
   }
 }
 
-type Read = {
-  [Name in keyof typeof reads]: Awaited<ReturnType<(typeof reads)[Name]>>;
-};
+type Reads = Record<string, (db: Db) => unknown>;
+type Read<Of extends Reads> = { [Name in keyof Of]: Awaited<ReturnType<Of[Name]>> };
 
-/** One batch: the changes, then what they left. */
-async function changeThenRead(
+/** For one batch: the changes, then what they left. */
+function batchOf<Of extends Reads>(
   ctx: Ctx,
   changes: readonly SQL[],
-  values: Record<string, unknown>,
-): Promise<Read> {
+  reads: Of,
+  given: Record<string, string | number>,
+) {
+  const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
   const items = [...changes, ...Object.values(reads)].map((query) => ctx.hot(query as SQL, values));
-  const answers = (await ctx.db.batch(items as [(typeof items)[number]])) as unknown[];
-  return Object.fromEntries(
-    Object.keys(reads).map((name, index) => [name, answers[changes.length + index]]),
-  ) as Read;
+  return {
+    statements: items as [(typeof items)[number], ...typeof items],
+    read: (answers: readonly unknown[]) =>
+      Object.fromEntries(
+        Object.keys(reads).map((name, index) => [name, answers[changes.length + index]]),
+      ) as Read<Of>,
+  };
 }

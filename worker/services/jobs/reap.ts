@@ -7,6 +7,7 @@ import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
 import { endAsFailed } from "./finish.ts";
 import { limitsOf } from "./lease.ts";
+import { leasedAtOnce } from "./offer-anew.ts";
 import { noRoomFor } from "./no-room-for.ts";
 import { idleLane } from "./idle.ts";
 
@@ -19,7 +20,7 @@ const hasNoRoom = sql<number>`EXISTS (
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const open = ["QUEUED", "LEASED"] as const;
-  const [expired, idle, idleDatabases, unplaced, waiting] = await ctx.db.batch([
+  const [expired, idle, idleDatabases, unplaced, waiting, leased] = await ctx.db.batch([
     ctx.db
       .select({ ...getTableColumns(jobs), hasNoRoom })
       .from(jobs)
@@ -51,6 +52,7 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
       .selectDistinct({ hostId: jobs.hostId })
       .from(jobs)
       .where(and(isNotNull(jobs.hostId), eq(jobs.status, "QUEUED"))),
+    ctx.db.selectDistinct({ hostId: jobs.hostId }).from(jobs).where(leasedAtOnce(now)),
     ctx.statement(giveRoomAway(sql`1`)),
   ]);
   for (const job of expired) {
@@ -79,4 +81,5 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
   }
   if (unplaced.length > 0) ctx.hosts.wake(null);
   for (const { hostId } of waiting) if (hostId) ctx.hosts.wake(hostId);
+  for (const { hostId } of leased) if (hostId) ctx.hosts.remind(hostId);
 }

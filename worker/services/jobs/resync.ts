@@ -2,14 +2,14 @@ import { and, eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts, jobs } from "../../db/schema.ts";
-import { attemptsReason, interruptedReason, maxAttempts } from "../../domain/job-rules.ts";
-import { endAsFailed } from "./finish.ts";
 import { tellAnew } from "./tell-anew.ts";
-import { leaseAgain, logIdOf, type LogId, type Offer } from "./lease.ts";
+import { logIdOf, type LogId, type Offer } from "./lease.ts";
+import { offerAnew } from "./offer-anew.ts";
 
 type Lease = { jobId: Id<"job">; attempt: number };
 export type Hello = {
   agentVersion: string;
+  slots?: number | undefined;
   facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
   running: Lease[];
   finished: Lease[];
@@ -40,6 +40,7 @@ export async function resyncHost(
         agentVersion: hello.agentVersion,
         cpuCount: hello.facts.cpuCount,
         memoryMb: hello.facts.memoryMb,
+        slots: hello.slots ?? null,
       })
       .where(eq(hosts.id, hostId)),
     ctx.db
@@ -58,16 +59,8 @@ export async function resyncHost(
     if (known) kept.push({ ...lease, logId: logIdOf(job) });
     if (known && job.cancelRequested) cancel.push(lease);
     if (known) continue;
-    if (job.cancelRequested)
-      await endAsFailed(ctx, job, { error: "Cancelled.", cancelled: true, durations: null });
-    else if (job.kind === "site.command")
-      await endAsFailed(ctx, job, { error: interruptedReason, cancelled: false, durations: null });
-    else if (job.attempt >= maxAttempts)
-      await endAsFailed(ctx, job, { error: attemptsReason, cancelled: false, durations: null });
-    else {
-      const offer = await leaseAgain(ctx, hostId, job.id);
-      if (offer) offers.push(offer);
-    }
+    const offer = await offerAnew(ctx, hostId, job);
+    if (offer) offers.push(offer);
   }
   await tellAnew(ctx, hostId, hello.lostSites ?? []);
   const drop = hello.running.filter(

@@ -8,6 +8,7 @@ import { sites } from "../../db/schema.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueDeployment } from "../deployments/queue.ts";
+import { leaseAtOnce } from "../jobs/lease.ts";
 import { roomAgain } from "../hosts/placement.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import type { SiteRow } from "./owned.ts";
@@ -21,8 +22,8 @@ type What = {
 type Accepted = SiteActionAccepted & { deploymentId: string };
 
 /**
- * Statements for one batch: move the site that `which` names to DEPLOYING and queue a deployment, or change nothing at all.
- * A waiting one is joined, not doubled. `accepted` reads what they answer.
+ * Statements for one batch, its last ones: move the site that `which` names to DEPLOYING and queue a deployment, or change nothing at all.
+ * A waiting one is joined, not doubled; one that may begin is leased to the site's host. `accepted` reads what they answer.
  */
 export function requestDeployment(
   ctx: Ctx,
@@ -34,7 +35,9 @@ export function requestDeployment(
   const mark = ctx.newMark();
   // The image of a rollback is on its host only.
   const room = roomAgain(ctx.now(), { stays: rollbackOf !== undefined });
-  return [
+  const jobId = ctx.newId("job");
+  const lease = leaseAtOnce(ctx, jobId);
+  const statements = [
     ctx.db
       .update(sites)
       .set({ status: to, wanted, mark, updatedAt: ctx.now(), ...room.set })
@@ -44,18 +47,21 @@ export function requestDeployment(
       trigger,
       rebuild,
       rollbackOf,
+      jobId,
     }),
+    ...lease.statements,
   ] as const;
-}
-
-type Answers = BatchResponse<ReturnType<typeof requestDeployment>>;
-
-/** What the batch did; null: nothing. */
-export function accepted(ctx: Ctx, [[moved], replaced, , , , , [waiting]]: Answers): Accepted | null {
-  if (!moved || !waiting) return null;
-  for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
-  ctx.hosts.wake(moved.hostId);
-  return { id: moved.id, status: moved.status, deploymentId: waiting.id };
+  return {
+    statements,
+    /** What the batch did; null: nothing. */
+    accepted(answers: BatchResponse<typeof statements>): Accepted | null {
+      const [[moved], replaced, , , , , [waiting], ...leased] = answers;
+      if (!moved || !waiting) return null;
+      for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
+      if (!lease.deliver(leased)) ctx.hosts.wake(moved.hostId);
+      return { id: moved.id, status: moved.status, deploymentId: waiting.id };
+    },
+  };
 }
 
 /** Why a site did not move. @throws AppError payment_required, conflict */
@@ -72,11 +78,11 @@ export async function deploySite(
   { only, ...what }: Omit<What, "only"> & { only?: { condition: SQL; refusal: AppError } } = {},
 ): Promise<Accepted> {
   await refuseUnpaid(ctx, site);
-  const statements = requestDeployment(ctx, eq(sites.id, site.id), trigger, {
+  const { statements, accepted } = requestDeployment(ctx, eq(sites.id, site.id), trigger, {
     ...what,
     only: only?.condition,
   });
-  const done = accepted(ctx, await ctx.db.batch(statements));
+  const done = accepted(await ctx.db.batch(statements));
   if (done) return done;
   if (only && (siteEvents.deployRequested.from as readonly string[]).includes(site.status))
     throw only.refusal;

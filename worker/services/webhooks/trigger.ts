@@ -5,7 +5,7 @@ import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { pushSkips, type PushEvent } from "../../domain/push-event.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
-import { accepted, refuseDeployment, requestDeployment } from "../sites/deploy.ts";
+import { refuseDeployment, requestDeployment } from "../sites/deploy.ts";
 
 export type Triggered =
   | { skipped: true; status: SiteStatus }
@@ -17,13 +17,14 @@ const segmentPattern = /^whk_[0-9a-z][0-9A-Za-z]{43}$/;
 export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent): Promise<Triggered> {
   if (!segmentPattern.test(segment)) throw new AppError("not_found");
   const which = eq(sites.webhookHash, sha256Hex(segment));
+  const { statements, accepted } = requestDeployment(ctx, which, "webhook", { only: deploys(event) });
   const [[site], ...answers] = await ctx.db.batch([
     ctx.db.select({ id: sites.id, status: sites.status, branch: sites.branch }).from(sites).where(which),
-    ...requestDeployment(ctx, which, "webhook", { only: deploys(event) }),
+    ...statements,
   ]);
   if (!site || site.status === "DELETING") throw new AppError("not_found");
   if (pushSkips(event, site.branch)) return { skipped: true, status: site.status };
-  const done = accepted(ctx, answers);
+  const done = accepted(answers);
   if (!done) return refuseDeployment(ctx, site);
   return { skipped: false, status: done.status, deploymentId: done.deploymentId };
 }
