@@ -259,7 +259,7 @@ export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">) {
   return {
     statements,
     /** What the statements answered. false: the job waits. */
-    deliver(answers: readonly unknown[]): boolean {
+    deliver: (answers: readonly unknown[]): boolean => {
       const found = read(answers);
       const host = found.jobs[0]?.hostId;
       if (!host) return false;

@@ -54,7 +54,7 @@ export function requestDeployment(
   return {
     statements,
     /** What the batch did; null: nothing. */
-    accepted(answers: BatchResponse<typeof statements>): Accepted | null {
+    accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
       const [[moved], replaced, , , , , [waiting], ...leased] = answers;
       if (!moved || !waiting) return null;
       for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
