@@ -8,6 +8,7 @@ import { detect } from "../../agent/build/detect/index.ts";
 import type { Overrides } from "../../agent/build/detect/sources.ts";
 import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
+import type { BuildVariables } from "../../agent/build/dockerfile/instructions.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
 import { readSources } from "../../agent/build/read-sources.ts";
 import { JobError } from "../../agent/host.ts";
@@ -220,6 +221,16 @@ describe("a Node app", () => {
       dockerfile({ "package.json": JSON.stringify(next), ...files }).includes("npm prune");
     expect(isPruned({ "next.config.ts": "" })).toBe(false);
     expect(isPruned({ "next.config.mjs": "" })).toBe(true);
+  });
+
+  it("collects its garbage before a build has used up its memory, unless its owner says how", () => {
+    const heap = (more: Partial<BuildVariables>) =>
+      generateDockerfile(node(start), { ...variables, memoryMb: 2048, ...more });
+    const [build = "", last = ""] = heap({}).split(/^(?=FROM )/m);
+    expect(build).toMatch(/^ENV .* NODE_OPTIONS=--max-old-space-size=1792$/m);
+    expect(last).not.toContain("NODE_OPTIONS");
+    expect(heap({ plain: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
+    expect(heap({ secret: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
   });
 
   it("that Bun starts is refused with what to do", () => {

@@ -70,6 +70,12 @@ const enableCorepack =
   "case $(node --version) in v1[679].*) npm install --global --force corepack@0.20.0 ;; esac; " +
   "corepack enable || { npm install --global --force corepack && corepack enable; }";
 
+/** A build's limit is none of Node's own group: it would let garbage grow to the size of the host, and be killed. */
+const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
+  memoryMb === undefined || [...plain, ...secret].includes("NODE_OPTIONS")
+    ? ""
+    : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
+
 const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
@@ -96,7 +102,7 @@ export function nodeBuildStage(
     `FROM ${images.node} AS ${stage}`,
     ...installDebian(plan.libraries),
     "WORKDIR /app",
-    `ENV ${tool.env}`,
+    `ENV ${tool.env}${heap(variables)}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
     ...installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
