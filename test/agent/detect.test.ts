@@ -249,6 +249,41 @@ describe("a Node app", () => {
     expect(dockerfile({ ...files, "package-lock.json": "" })).not.toContain("bun.lock");
   });
 
+  it.each<[string, object, Files, object]>([
+    [
+      "SvelteKit as its generator makes it",
+      { ...vite, devDependencies: { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "7", vite: "8" } },
+      {},
+      { buildCommand: "GCP_BUILDPACKS=1 npm run build", startCommand: "node build" },
+    ],
+    [
+      "AdonisJS, whose build is a folder of its own",
+      {
+        scripts: { start: "node bin/server.js", build: "node ace build" },
+        dependencies: { "@adonisjs/core": "6" },
+      },
+      {},
+      { startCommand: "cd build && HOST=0.0.0.0 node bin/server.js" },
+    ],
+    [
+      "Qwik with an adapter",
+      {
+        scripts: { build: "qwik build", start: "vite --open --mode ssr", serve: "node server/entry.express" },
+        devDependencies: { "@builder.io/qwik-city": "1", vite: "7" },
+      },
+      { "adapters/": "" },
+      { startCommand: "node server/entry.express" },
+    ],
+    [
+      "TanStack Start with Nitro",
+      { ...vite, dependencies: { "@tanstack/react-start": "1", nitro: "3" } },
+      {},
+      { startCommand: "node .output/server/index.mjs" },
+    ],
+  ])("of %s is a server", (_, manifest, files, expected) =>
+    expect(node(manifest, files)).toMatchObject({ kind: "node", ...expected }),
+  );
+
   it("of vite-node is no development server of Vite's", () =>
     expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));
 
@@ -376,6 +411,7 @@ describe("a site that a framework builds", () => {
       { scripts: { start: "npm run develop", develop: "gatsby develop", build: "gatsby build" } },
       ["public"],
     ],
+    ["vite", { scripts: { start: "nx serve", build: "nx build" } }, ["dist"]],
     ["vite", { scripts: { start: "yarn dev", dev: "vite", build: "vite build" } }, ["dist"]],
     ["react-scripts", { scripts: { start: "PORT=80 npx craco start", build: "craco build" } }, ["build"]],
     ["@react-router/dev", { scripts: { build: "react-router build" } }, ["build/client"]],
@@ -426,11 +462,27 @@ describe("a site that a framework builds", () => {
   });
 
   it("that no build would make is refused before it is built", () => {
-    const kit = { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "6", vite: "7" };
-    expect(() => node({ ...vite, devDependencies: kit })).toThrow(/adapter-node/);
-    const vitepress = { scripts: { "docs:build": "vitepress build" }, devDependencies: { vitepress: "1" } };
+    const vitepress = { scripts: { "docs:dev": "vitepress dev" }, devDependencies: { vitepress: "1" } };
     expect(() => node(vitepress)).toThrow(/set buildCommand/);
-    expect(node(vitepress, {}, { buildCommand: "npm run docs:build" })).toMatchObject({ kind: "site" });
+    expect(node(vitepress, {}, { buildCommand: "npx vitepress build" })).toMatchObject({ kind: "site" });
+    const qwik = { ...vite, devDependencies: { "@builder.io/qwik-city": "1", vite: "7" } };
+    expect(() => node(qwik)).toThrow(/npm run qwik add/);
+    expect(node(qwik, { "adapters/": "" })).toMatchObject({ kind: "site" });
+    const tanstack = { ...vite, dependencies: { "@tanstack/react-start": "1" } };
+    expect(() => node(tanstack)).toThrow(/nitro/);
+  });
+
+  it.each([
+    ["VitePress", "docs:build", "vitepress", "docs/.vitepress/dist"],
+    ["VuePress", "docs:build", "vuepress", "docs/.vuepress/dist"],
+    ["Storybook", "build-storybook", "storybook", "storybook-static"],
+  ])("of %s is built by the script %s that its generator makes", (_, script, dependency, output) => {
+    const manifest = { scripts: { [script]: "x" }, devDependencies: { [dependency]: "1" } };
+    expect(node(manifest)).toMatchObject({ kind: "site", buildCommand: `npm run ${script}` });
+    expect(node(manifest)).toMatchObject({ outputs: expect.arrayContaining([output]) });
+    expect(node({ ...manifest, scripts: { ...vite.scripts, [script]: "x" } })).toMatchObject({
+      buildCommand: "npm run build",
+    });
   });
 
   it("is Nuxt's, too, when it is generated", () =>

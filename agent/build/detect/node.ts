@@ -2,6 +2,7 @@ import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { nodeMajor } from "./node-version.ts";
 import {
+  buildScriptOf,
   dependsOn,
   needsDevelopment,
   readPackageJson,
@@ -87,6 +88,8 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
     throw new JobError(
       'The "start" script runs Bun or Deno, which is not installed: let it run Node, or add a Dockerfile.',
     );
+  if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
+    return `cd build && HOST=0.0.0.0 ${script.trim()}`;
   const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
@@ -132,11 +135,16 @@ function buildScript(
   packageManager: PackageManager,
   installed: PackageJson,
 ): string | null {
-  if (scriptOf(manifest, "build") === null) return null;
+  const script = buildScriptOf(manifest);
+  if (script === null) return null;
   return workspace?.root.files.has("turbo.json") && dependsOn(installed, "turbo")
     ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
-    : `${programOf(packageManager)} run build`;
+    : `${kitServer(manifest)}${programOf(packageManager)} run ${script}`;
 }
+
+/** By this, adapter-auto of SvelteKit's own template takes its adapter for a server that Node starts. */
+const kitServer = (manifest: PackageJson): string =>
+  dependsOn(manifest, "@sveltejs/adapter-auto") ? "GCP_BUILDPACKS=1 " : "";
 
 export const programOf = (manager: PackageManager): "npm" | "pnpm" | "yarn" =>
   manager === "berry" ? "yarn" : manager;
