@@ -754,6 +754,25 @@ describe("a PHP app", () => {
   });
 
   it.each([
+    [
+      "with Wayfinder, which asks artisan",
+      { devDependencies: { "@laravel/vite-plugin-wayfinder": "0.1", vite: "7" } },
+    ],
+    ["by a script of PHP's", { scripts: { build: "php artisan ziggy:generate && vite build" } }],
+    [
+      "by Composer's",
+      { scripts: { build: "npm run ziggy && vite build", ziggy: "php artisan ziggy:generate" } },
+    ],
+  ])("whose assets are built %s has PHP and Node in one build, and no Node where it runs", (_, more) => {
+    const assets = { "package.json": JSON.stringify({ ...vite, ...more }), "package-lock.json": "" };
+    const text = dockerfile({ ...laravel, ...assets });
+    expect(text).toMatch(
+      /^FROM node:24-bookworm-slim AS node\n[^]*^FROM php AS assets\nCOPY --from=node \/usr\/local \/usr\/local\n[^]*^COPY --from=packages \/app\/ \.\/\n[^]*npm run build[^]*^FROM php\n[^]*^COPY --from=build/m,
+    );
+    expect(text.slice(text.lastIndexOf("FROM "))).not.toContain("node");
+  });
+
+  it.each([
     ["^8.2", null],
     [">=8.1", null],
     ["~8.3.0", "8.3"],

@@ -67,6 +67,11 @@ function scriptsBehind(manifest: PackageJson, command: string): string[] {
   return found;
 }
 
+/** The build script asks PHP: by itself, or by Laravel's Wayfinder, which runs artisan. */
+export const buildRunsPhp = (manifest: PackageJson): boolean =>
+  dependsOn(manifest, "@laravel/vite-plugin-wayfinder") ||
+  scriptsBehind(manifest, scriptOf(manifest, "build") ?? "").some((text) => /(?:^|[\s;&|])php\s/.test(text));
+
 /** Programs whose packages have another name. */
 const packageOf: Record<string, string> = {
   "babel-node": "@babel/node",

@@ -85,6 +85,7 @@ export function nodeBuildStage(
   variables: BuildVariables,
   images: BaseImages,
   copySource = `COPY ${sourceFolder}/ ./`,
+  base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
   const usesCorepack = plan.packageManager !== "npm";
@@ -99,7 +100,7 @@ export function nodeBuildStage(
       : [
           `# npm installs what package.json allows: it does not read ${plan.bunLock}. For Bun, add a Dockerfile.`,
         ]),
-    `FROM ${images.node} AS ${stage}`,
+    ...base,
     ...installDebian(plan.libraries),
     "WORKDIR /app",
     `ENV ${tool.env}${heap(variables)}`,
@@ -140,7 +141,8 @@ export const assetsStage = (
   variables: BuildVariables,
   images: BaseImages,
   copySource?: string,
+  base?: string[],
 ): string[] => [
-  ...nodeBuildStage(plan, "assets", variables, images, copySource),
+  ...nodeBuildStage(plan, "assets", variables, images, copySource, base),
   runs("rm -rf node_modules"),
 ];
