@@ -223,6 +223,38 @@ describe("a Node app", () => {
     expect(isPruned({ "next.config.mjs": "" })).toBe(true);
   });
 
+  it("has its dependencies in a layer of their own, which stays while they do", () => {
+    const manifest = { ...start, dependencies: { express: "5" } };
+    const last = (files: Files) => dockerfile(files).split(/^(?=FROM )/m)[1];
+    expect(last({ "package.json": JSON.stringify(manifest) })).toMatch(
+      /\/app\/node_modules \/app\/node_modules\nCOPY --from=build --chown=node:node \/own \/app\n/,
+    );
+    const whole = /COPY --from=build --chown=node:node \/app \/app\n/;
+    expect(last({ "package.json": JSON.stringify(start) })).toMatch(whole);
+    expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);
+  });
+
+  it("of Next.js is what it puts together itself, where its configuration says so", () => {
+    const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "16" } };
+    const files = {
+      "package.json": JSON.stringify({ ...next, devDependencies: { typescript: "5" } }),
+      "next.config.ts": 'const nextConfig = {\n  output: "standalone",\n};\n',
+    };
+    const text = dockerfile(files);
+    expect(text).toMatch(
+      /\.next\/standalone \/app\nCOPY .*\/app\/\.next\/static \/app\/\.next\/static\nCOPY .*\/app\/public \/app\/public\n[^]*exec env HOSTNAME=0\.0\.0\.0 node server\.js"/,
+    );
+    expect(text).not.toMatch(/prune|\/app \/app/);
+    const moved = { ...files, "next.config.ts": `${files["next.config.ts"]}outputFileTracingRoot: ".."` };
+    for (const whole of [dockerfile(files, { startCommand: "npm start" }), dockerfile(moved)])
+      expect(whole).not.toContain("standalone");
+    const own = JSON.stringify({
+      ...next,
+      scripts: { ...next.scripts, start: "node migrate.js && next start" },
+    });
+    expect(dockerfile({ ...files, "package.json": own })).not.toContain("standalone");
+  });
+
   it("collects its garbage before a build has used up its memory, unless its owner says how", () => {
     const heap = (more: Partial<BuildVariables>) =>
       generateDockerfile(node(start), { ...variables, memoryMb: 2048, ...more });

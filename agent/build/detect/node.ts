@@ -45,6 +45,8 @@ export type NodePlan = NodeBuild & {
   startCommand: string;
   /** What starts it is installed for development only. */
   startsByDevelopment: boolean;
+  /** Next.js puts together what it needs to run. */
+  standalone: boolean;
 };
 
 const lockFiles: Record<PackageManager, string[]> = {
@@ -56,9 +58,9 @@ const lockFiles: Record<PackageManager, string[]> = {
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
   const build = nodeBuild(sources, manifest, overrides);
+  const given = overrides.startCommand ?? procfileWeb(sources);
   const startCommand =
-    overrides.startCommand ??
-    procfileWeb(sources) ??
+    given ??
     scriptCommand(manifest, programOf(build.packageManager)) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
@@ -68,13 +70,27 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
         ? 'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.'
         : `Found ${build.bunLock}, and nothing that Node could start; Bun is not installed: add a "start" script that runs Node, or a Dockerfile.`,
     );
+  const standalone = given === null && isStandalone(sources, manifest);
   return {
     kind: "node",
     ...build,
-    startCommand,
+    startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
+    standalone,
     startsByDevelopment: needsDevelopment(manifest, startCommand) || readsTypeScript(sources, manifest),
   };
 }
+
+/** Next.js's own server, where it lies by default, does what the start script does. */
+function isStandalone(sources: Sources, manifest: PackageJson): boolean {
+  const configs = scripts.map((ending) => textOf(sources, `next.config.${ending}`)).join("\n");
+  return (
+    (sources.workspace ?? null) === null &&
+    scriptOf(manifest, "start")?.trim() === "next start" &&
+    /^[^/\n]*\boutput:\s*["'`]standalone["'`]/m.test(configs) &&
+    !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
+  );
+}
+const scripts = ["js", "mjs", "cjs", "ts", "mts"];
 
 /** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
 const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>

@@ -111,24 +111,54 @@ export function nodeBuildStage(
   ];
 }
 
+/** The app without what was installed: that has a layer of its own, without the state of package managers, which have times. */
+const separate =
+  "mkdir -p node_modules /own/node_modules && " +
+  "find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t /own {} + && " +
+  "find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t /own/node_modules {} +";
+
+/** What of the build is in the image, and where it has lain; a step before that makes it so. */
+function takes(plan: NodePlan): { step: string[]; folders: [from: string, to: string][] } {
+  if (plan.standalone)
+    return {
+      step: [runs("mkdir -p public")],
+      folders: [
+        ["/app/.next/standalone", "/app"],
+        ["/app/.next/static", "/app/.next/static"],
+        ["/app/public", "/app/public"],
+      ],
+    };
+  if (plan.isWorkspace || plan.plugAndPlay || !plan.hasDependencies)
+    return { step: [], folders: [["/app", "/app"]] };
+  return {
+    step: [runs(separate)],
+    folders: [
+      ["/app/node_modules", "/app/node_modules"],
+      ["/own", "/app"],
+    ],
+  };
+}
+
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
+  const { step, folders } = takes(plan);
   const usesCorepack = plan.packageManager !== "npm";
   return [
     ...nodeBuildStage(plan, "build", variables, images),
-    ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment
+    ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment && !plan.standalone
       ? [
           ...(plan.folder === null ? [] : ["WORKDIR /app"]),
           runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)]),
         ]
       : []),
+    ...step,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
     `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
     // Before WORKDIR, which would make the folder root's.
-    "COPY --from=build --chown=node:node /app /app",
+    ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
     `WORKDIR ${appFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
