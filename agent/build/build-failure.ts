@@ -57,7 +57,7 @@ const advice = (lines: readonly string[], memoryMb: number): string[] =>
 
 /** Stacks, and where on a machine that is gone a log lies. */
 const tellsNothing =
-  /^(?:npm error )?(?:(?:gyp ERR! stack )?\s*at .+:\d+:\d+\)?|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|)$/;
+  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+:\d+:\d+\)?|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|)$/;
 /** How npm is used. */
 const usage = /^npm error (?:Clean install a project|Usage:)$/;
 

@@ -43,6 +43,7 @@ describe("a build that failed", () => {
         "npm error",
         "npm error `npm ci` can only install packages when your package.json and package-lock.json or npm-shrinkwrap.json are in sync. Please update your lock file with `npm install` before continuing.",
         ...Array.from({ length: 90 }, (_, n) => `npm error Missing: some-package-${n}@1.0.0 from lock file`),
+        "npm error",
         "npm error Clean install a project",
         "npm error Usage:",
         "npm error npm ci",

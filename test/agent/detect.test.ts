@@ -248,6 +248,9 @@ describe("a Node app", () => {
     const moved = { ...files, "next.config.ts": `${files["next.config.ts"]}outputFileTracingRoot: ".."` };
     for (const whole of [dockerfile(files, { startCommand: "npm start" }), dockerfile(moved)])
       expect(whole).not.toContain("standalone");
+    const asked = { ...files, "next.config.ts": '  output: process.env.X ? "standalone" : undefined' };
+    const mixed = { ...files, "next.config.ts": '...(process.env.X && { output: "standalone" }),' };
+    for (const whole of [dockerfile(asked), dockerfile(mixed)]) expect(whole).not.toContain("standalone");
     const own = JSON.stringify({
       ...next,
       scripts: { ...next.scripts, start: "node migrate.js && next start" },

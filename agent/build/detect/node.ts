@@ -86,7 +86,7 @@ function isStandalone(sources: Sources, manifest: PackageJson): boolean {
   return (
     (sources.workspace ?? null) === null &&
     scriptOf(manifest, "start")?.trim() === "next start" &&
-    /^[^/\n]*\boutput:\s*["'`]standalone["'`]/m.test(configs) &&
+    /^[^/\n?&]*\boutput:\s*["'`]standalone["'`]/m.test(configs) &&
     !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
   );
 }

@@ -117,11 +117,16 @@ const separate =
   "find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t /own {} + && " +
   "find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t /own/node_modules {} +";
 
+/** Where the configuration says so under a condition only, it may not be there. */
+const standalone =
+  "mkdir -p public && if [ ! -f .next/standalone/server.js ]; then " +
+  "echo 'The build left no .next/standalone/server.js: set startCommand to npm start, which needs none.' >&2; exit 1; fi";
+
 /** What of the build is in the image, and where it has lain; a step before that makes it so. */
 function takes(plan: NodePlan): { step: string[]; folders: [from: string, to: string][] } {
   if (plan.standalone)
     return {
-      step: [runs("mkdir -p public")],
+      step: [runs(standalone)],
       folders: [
         ["/app/.next/standalone", "/app"],
         ["/app/.next/static", "/app/.next/static"],
