@@ -43,7 +43,7 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   ],
   [
     /JavaScript heap out of memory/,
-    (memoryMb) => `It used more than the ${memoryMb} MB of memory a build has: let it use less.`,
+    (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: let it use less.`,
   ],
 ];
 const unfitLock = (file: string, program: string): string =>

@@ -81,7 +81,7 @@ describe("a build that failed", () => {
         "14: 0x7f2f2bd9a1ca __libc_start_main [/lib/x86_64-linux-gnu/libc.so.6]",
         "Aborted (core dumped)",
       ],
-      /code 1\. It used more than the 2048 MB of memory a build has: let it use less\. Its last lines: FATAL ERROR: .* \| Aborted \(core dumped\)$/,
+      /code 1\. Its Node was out of memory, of which a build has 2048 MB: let it use less\. Its last lines: FATAL ERROR: .* \| Aborted \(core dumped\)$/,
     ],
     [
       "an error whose stack is long",
