@@ -234,6 +234,20 @@ describe("a Node app", () => {
     expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);
   });
 
+  it("of Next.js goes on from what the last build compiled, which is not in the image", () => {
+    const text = dockerfile({
+      "package.json": JSON.stringify({
+        ...start,
+        dependencies: { next: "16" },
+        scripts: { build: "next build" },
+      }),
+    });
+    expect(text).toMatch(
+      /^RUN --mount=type=cache,id=site_x-packages-turbopack,target=\/app\/\.next\/cache\/turbopack --mount=type=cache,id=site_x-packages-webpack,target=\/app\/\.next\/cache\/webpack .*npm run build"/m,
+    );
+    expect(dockerfile({ "package.json": JSON.stringify(start) })).not.toContain(".next");
+  });
+
   it("of Next.js is what it puts together itself, where its configuration says so", () => {
     const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "16" } };
     const files = {

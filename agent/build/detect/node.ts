@@ -38,6 +38,8 @@ export type NodeBuild = {
   isWorkspace: boolean;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
+  /** Folders in which a build finds what the last one compiled; no app reads them. */
+  compiled: string[];
   buildCommand: string | null;
 };
 export type NodePlan = NodeBuild & {
@@ -140,6 +142,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
+    compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
     buildCommand: overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
   };
 }

@@ -90,6 +90,9 @@ export function nodeBuildStage(
   const tool = toolOf(plan);
   const usesCorepack = plan.packageManager !== "npm";
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
+  const compiled = plan.compiled.map((folder) =>
+    cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${appFolder(plan)}/${folder}`),
+  );
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
   const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
   // Without an install, the package manager itself is still to be fetched.
@@ -107,7 +110,7 @@ export function nodeBuildStage(
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
     ...installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
-    ...buildStep(plan.buildCommand, variables),
+    ...buildStep(plan.buildCommand, variables, compiled),
   ];
 }
 
