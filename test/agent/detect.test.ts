@@ -303,7 +303,7 @@ describe("a Node app", () => {
       "SvelteKit as its generator makes it",
       { ...vite, devDependencies: { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "7", vite: "8" } },
       {},
-      { buildCommand: "GCP_BUILDPACKS=1 npm run build", startCommand: "node build" },
+      { buildCommand: "export GCP_BUILDPACKS=1; npm run build", startCommand: "node build" },
     ],
     [
       "AdonisJS, whose build is a folder of its own",
@@ -332,6 +332,14 @@ describe("a Node app", () => {
   ])("of %s is a server", (_, manifest, files, expected) =>
     expect(node(manifest, files)).toMatchObject({ kind: "node", ...expected }),
   );
+
+  it("of SvelteKit has its adapter for a server by the owner's own build command, too", () => {
+    const kit = { ...vite, devDependencies: { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "7" } };
+    expect(node(kit, {}, { buildCommand: "make" })).toMatchObject({
+      buildCommand: "export GCP_BUILDPACKS=1; make",
+      startCommand: "node build",
+    });
+  });
 
   it("of vite-node is no development server of Vite's", () =>
     expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));

@@ -143,7 +143,10 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     isWorkspace,
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
     compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
-    buildCommand: overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
+    buildCommand: withAdapter(
+      manifest,
+      overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
+    ),
   };
 }
 
@@ -158,12 +161,14 @@ function buildScript(
   if (script === null) return null;
   return workspace?.root.files.has("turbo.json") && dependsOn(installed, "turbo")
     ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
-    : `${kitServer(manifest)}${programOf(packageManager)} run ${script}`;
+    : `${programOf(packageManager)} run ${script}`;
 }
 
 /** By this, adapter-auto of SvelteKit's own template takes its adapter for a server that Node starts. */
-const kitServer = (manifest: PackageJson): string =>
-  dependsOn(manifest, "@sveltejs/adapter-auto") ? "GCP_BUILDPACKS=1 " : "";
+const withAdapter = (manifest: PackageJson, command: string | null): string | null =>
+  command !== null && dependsOn(manifest, "@sveltejs/adapter-auto")
+    ? `export GCP_BUILDPACKS=1; ${command}`
+    : command;
 
 export const programOf = (manager: PackageManager): "npm" | "pnpm" | "yarn" =>
   manager === "berry" ? "yarn" : manager;
