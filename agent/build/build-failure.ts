@@ -17,13 +17,64 @@ export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: numb
   if (!step) return `The build failed: ${message}. See the deployment's log.`;
   const command = (step["command"] ?? "").replace(ours, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
-  return `The build failed: "${shown}" exited with code ${step["code"]}. ${saidLast(lastLines)}`;
+  return [
+    `The build failed: "${shown}" exited with code ${step["code"]}.`,
+    ...advice(lastLines, memoryMb),
+    saidLast(lastLines),
+  ].join(" ");
 }
+
+/** What to do about failures that many meet, by a line that tells of one. */
+const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
+  [
+    /`npm ci` can only install packages when your package\.json and/,
+    () => unfitLock("package-lock.json", "npm"),
+  ],
+  [/\bERR_PNPM_OUTDATED_LOCKFILE\b/, () => unfitLock("pnpm-lock.yaml", "pnpm")],
+  [/\bYN0028\b|^error Your lockfile needs to be updated\b/, () => unfitLock("yarn.lock", "yarn")],
+  [
+    /^npm error code EBADENGINE\b|\bERR_PNPM_UNSUPPORTED_ENGINE\b|The engine "node" is incompatible\b/,
+    () => 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.',
+  ],
+  [
+    /\bgyp ERR! (?:configure|build) error\b/,
+    () =>
+      "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or add a Dockerfile that installs what it needs.",
+  ],
+  [
+    /JavaScript heap out of memory/,
+    (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: let it use less.`,
+  ],
+];
+const unfitLock = (file: string, program: string): string =>
+  `${file} does not fit package.json: run ${program} install, and commit both.`;
+
+const advice = (lines: readonly string[], memoryMb: number): string[] =>
+  known
+    .filter(([sign]) => lines.some((line) => sign.test(line)))
+    .slice(0, 1)
+    .map(([, say]) => say(memoryMb));
+
+/** Stacks, and where on a machine that is gone a log lies. */
+const tellsNothing =
+  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+:\d+:\d+\)?|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|)$/;
+/** How npm is used. */
+const usage = /^npm error (?:Clean install a project|Usage:)$/;
+
+function telling(lines: readonly string[]): string[] {
+  const from = lines.findIndex((line) => usage.test(line));
+  return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
+}
+
+const mostShown = 15;
 
 function saidLast(lines: readonly string[]): string {
   if (lines.length === 0) return "It printed nothing.";
   let shown = "";
-  for (const line of lines.map((text) => text.trim()).toReversed()) {
+  for (const line of telling(lines)
+    .slice(-mostShown)
+    .map((text) => text.trim())
+    .toReversed()) {
     const longer = shown === "" ? line : `${line} | ${shown}`;
     // None is cut: half a secret is known to nobody.
     if (longer.length > 1500) break;

@@ -27,6 +27,8 @@ type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildC
   siteId: string;
   startCommand: string | null;
   env: readonly EnvEntry[];
+  /** What a build may use, where that is known. */
+  memoryMb?: number;
 };
 
 /** What of the environment reaches the build: plain variables as arguments, secret ones as mounts. */
@@ -68,10 +70,12 @@ export async function prepareBuild(
   const sources = await sourcesOf(folder, root, input.rootDir);
   const plan = detect(sources, input);
   const { images, notes } = await chooseBaseImages(plan, canHave);
-  const text = generateDockerfile(plan, { plain, secret, cacheId: `${input.siteId}-packages` }, images, [
-    ...notes,
-    ...procfileNotes(sources),
-  ]);
+  const text = generateDockerfile(
+    plan,
+    { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
+    images,
+    [...notes, ...procfileNotes(sources)],
+  );
   const dockerfile = { name: "Dockerfile", text: trusted(text) };
   return {
     ...variables,

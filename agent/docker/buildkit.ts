@@ -36,7 +36,8 @@ export class BuildFailed extends Error {
     this.lastLines = lastLines;
   }
 }
-const lastLinesKept = 15;
+/** What explains a failure may stand before a long list, or before how a program is used. */
+const lastLinesKept = 200;
 
 /** The parts we speak of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
 const root = protobuf.Root.fromJSON({

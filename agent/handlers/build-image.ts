@@ -34,6 +34,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
       env: args.run.env,
+      memoryMb: host.buildRoom.memoryMb,
     };
     const [fetched, prepared] = await Promise.all([
       source.type === "git" ? describeSource(source, folder, job.signal) : null,

@@ -35,6 +35,66 @@ describe("a build that failed", () => {
     expect(told(exited)).toMatch(/It printed nothing\.$/);
   });
 
+  it.each<[string, string[], RegExp]>([
+    [
+      "a lock file of npm's that is out of date",
+      [
+        "npm error code EUSAGE",
+        "npm error",
+        "npm error `npm ci` can only install packages when your package.json and package-lock.json or npm-shrinkwrap.json are in sync. Please update your lock file with `npm install` before continuing.",
+        ...Array.from({ length: 90 }, (_, n) => `npm error Missing: some-package-${n}@1.0.0 from lock file`),
+        "npm error",
+        "npm error Clean install a project",
+        "npm error Usage:",
+        "npm error npm ci",
+        'npm error Run "npm help ci" for more info',
+        "npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log",
+      ],
+      /code 1\. package-lock\.json does not fit package\.json: run npm install, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
+    ],
+    [
+      "one of pnpm's",
+      [' ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile"', "Failure reason:"],
+      /code 1\. pnpm-lock\.yaml does not fit package\.json: run pnpm install, and commit both\. Its last lines: ERR_PNPM/,
+    ],
+    [
+      "one of Yarn's",
+      ["➤ YN0028: │ The lockfile would have been modified by this install, which is explicitly forbidden."],
+      /yarn\.lock does not fit package\.json: run yarn install, and commit both/,
+    ],
+    [
+      "a version of Node that a package refuses",
+      ["npm error code EBADENGINE", 'npm error notsup Required: {"node":">=26"}'],
+      /asks for another version of Node: name it in \.nvmrc or in "engines" of package\.json\. Its last lines: .*>=26/,
+    ],
+    [
+      "a package that cannot be compiled",
+      ["npm error gyp ERR! build error", "npm error gyp ERR! stack Error: `make` failed with exit code: 2"],
+      /could not be: take a release of it that comes compiled .* Its last lines: .*`make` failed with exit code: 2$/,
+    ],
+    [
+      "a heap that is full",
+      [
+        "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+        "----- Native stack trace -----",
+        " 1: 0xe3e0d9 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]",
+        "14: 0x7f2f2bd9a1ca __libc_start_main [/lib/x86_64-linux-gnu/libc.so.6]",
+        "Aborted (core dumped)",
+      ],
+      /code 1\. Its Node was out of memory, of which a build has 2048 MB: let it use less\. Its last lines: FATAL ERROR: .* \| Aborted \(core dumped\)$/,
+    ],
+    [
+      "an error whose stack is long",
+      [
+        "TypeError: API_URL is not set",
+        ...Array.from({ length: 30 }, (_, n) => `    at f${n} (file:///app/a.js:1:${n})`),
+      ],
+      /Its last lines: TypeError: API_URL is not set$/,
+    ],
+  ])("says first what is known of %s, and leaves out what tells nothing", (_, lines, expected) =>
+    expect(told(exited, ...lines)).toMatch(expected),
+  );
+
   it("is told in the engine's words where no step exited", () => {
     expect(told("pull access denied for nothing:9", "some other step")).toBe(
       "The build failed: pull access denied for nothing:9. See the deployment's log.",

@@ -8,6 +8,7 @@ import { detect } from "../../agent/build/detect/index.ts";
 import type { Overrides } from "../../agent/build/detect/sources.ts";
 import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
+import type { BuildVariables } from "../../agent/build/dockerfile/instructions.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
 import { readSources } from "../../agent/build/read-sources.ts";
 import { JobError } from "../../agent/host.ts";
@@ -222,6 +223,65 @@ describe("a Node app", () => {
     expect(isPruned({ "next.config.mjs": "" })).toBe(true);
   });
 
+  it("has its dependencies in a layer of their own, which stays while they do", () => {
+    const manifest = { ...start, dependencies: { express: "5" } };
+    const last = (files: Files) => dockerfile(files).split(/^(?=FROM )/m)[1];
+    expect(last({ "package.json": JSON.stringify(manifest) })).toMatch(
+      /\/app\/node_modules \/app\/node_modules\nCOPY --from=build --chown=node:node \/own \/app\n/,
+    );
+    const whole = /COPY --from=build --chown=node:node \/app \/app\n/;
+    expect(last({ "package.json": JSON.stringify(start) })).toMatch(whole);
+    expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);
+  });
+
+  it("of Next.js goes on from what the last build compiled, which is not in the image", () => {
+    const text = dockerfile({
+      "package.json": JSON.stringify({
+        ...start,
+        dependencies: { next: "16" },
+        scripts: { build: "next build" },
+      }),
+    });
+    expect(text).toMatch(
+      /^RUN --mount=type=cache,id=site_x-packages-turbopack,target=\/app\/\.next\/cache\/turbopack --mount=type=cache,id=site_x-packages-webpack,target=\/app\/\.next\/cache\/webpack .*npm run build"/m,
+    );
+    expect(dockerfile({ "package.json": JSON.stringify(start) })).not.toContain(".next");
+  });
+
+  it("of Next.js is what it puts together itself, where its configuration says so", () => {
+    const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "16" } };
+    const files = {
+      "package.json": JSON.stringify({ ...next, devDependencies: { typescript: "5" } }),
+      "next.config.ts": 'const nextConfig = {\n  output: "standalone",\n};\n',
+    };
+    const text = dockerfile(files);
+    expect(text).toMatch(
+      /\.next\/standalone \/app\nCOPY .*\/app\/\.next\/static \/app\/\.next\/static\nCOPY .*\/app\/public \/app\/public\n[^]*exec env HOSTNAME=0\.0\.0\.0 node server\.js"/,
+    );
+    expect(text).not.toMatch(/prune|\/app \/app/);
+    const moved = { ...files, "next.config.ts": `${files["next.config.ts"]}outputFileTracingRoot: ".."` };
+    for (const whole of [dockerfile(files, { startCommand: "npm start" }), dockerfile(moved)])
+      expect(whole).not.toContain("standalone");
+    const asked = { ...files, "next.config.ts": '  output: process.env.X ? "standalone" : undefined' };
+    const mixed = { ...files, "next.config.ts": '...(process.env.X && { output: "standalone" }),' };
+    for (const whole of [dockerfile(asked), dockerfile(mixed)]) expect(whole).not.toContain("standalone");
+    const own = JSON.stringify({
+      ...next,
+      scripts: { ...next.scripts, start: "node migrate.js && next start" },
+    });
+    expect(dockerfile({ ...files, "package.json": own })).not.toContain("standalone");
+  });
+
+  it("collects its garbage before a build has used up its memory, unless its owner says how", () => {
+    const heap = (more: Partial<BuildVariables>) =>
+      generateDockerfile(node(start), { ...variables, memoryMb: 2048, ...more });
+    const [build = "", last = ""] = heap({}).split(/^(?=FROM )/m);
+    expect(build).toMatch(/^ENV .* NODE_OPTIONS=--max-old-space-size=1792$/m);
+    expect(last).not.toContain("NODE_OPTIONS");
+    expect(heap({ plain: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
+    expect(heap({ secret: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
+  });
+
   it("that Bun starts is refused with what to do", () => {
     for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
       expect(() => node({ scripts: { start } }, { "bun.lock": "" })).toThrow(
@@ -236,6 +296,49 @@ describe("a Node app", () => {
     const files = { "package.json": JSON.stringify(start), "bun.lock": "" };
     expect(dockerfile(files)).toMatch(/^# npm installs .* does not read bun\.lock/);
     expect(dockerfile({ ...files, "package-lock.json": "" })).not.toContain("bun.lock");
+  });
+
+  it.each<[string, object, Files, object]>([
+    [
+      "SvelteKit as its generator makes it",
+      { ...vite, devDependencies: { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "7", vite: "8" } },
+      {},
+      { buildCommand: "export GCP_BUILDPACKS=1; npm run build", startCommand: "node build" },
+    ],
+    [
+      "AdonisJS, whose build is a folder of its own",
+      {
+        scripts: { start: "node bin/server.js", build: "node ace build" },
+        dependencies: { "@adonisjs/core": "6" },
+      },
+      {},
+      { startCommand: "cd build && HOST=0.0.0.0 node bin/server.js" },
+    ],
+    [
+      "Qwik with an adapter",
+      {
+        scripts: { build: "qwik build", start: "vite --open --mode ssr", serve: "node server/entry.express" },
+        devDependencies: { "@builder.io/qwik-city": "1", vite: "7" },
+      },
+      { "adapters/": "" },
+      { startCommand: "node server/entry.express" },
+    ],
+    [
+      "TanStack Start with Nitro",
+      { ...vite, dependencies: { "@tanstack/react-start": "1", nitro: "3" } },
+      {},
+      { startCommand: "node .output/server/index.mjs" },
+    ],
+  ])("of %s is a server", (_, manifest, files, expected) =>
+    expect(node(manifest, files)).toMatchObject({ kind: "node", ...expected }),
+  );
+
+  it("of SvelteKit has its adapter for a server by the owner's own build command, too", () => {
+    const kit = { ...vite, devDependencies: { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "7" } };
+    expect(node(kit, {}, { buildCommand: "make" })).toMatchObject({
+      buildCommand: "export GCP_BUILDPACKS=1; make",
+      startCommand: "node build",
+    });
   });
 
   it("of vite-node is no development server of Vite's", () =>
@@ -365,6 +468,7 @@ describe("a site that a framework builds", () => {
       { scripts: { start: "npm run develop", develop: "gatsby develop", build: "gatsby build" } },
       ["public"],
     ],
+    ["vite", { scripts: { start: "nx serve", build: "nx build" } }, ["dist"]],
     ["vite", { scripts: { start: "yarn dev", dev: "vite", build: "vite build" } }, ["dist"]],
     ["react-scripts", { scripts: { start: "PORT=80 npx craco start", build: "craco build" } }, ["build"]],
     ["@react-router/dev", { scripts: { build: "react-router build" } }, ["build/client"]],
@@ -415,11 +519,27 @@ describe("a site that a framework builds", () => {
   });
 
   it("that no build would make is refused before it is built", () => {
-    const kit = { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "6", vite: "7" };
-    expect(() => node({ ...vite, devDependencies: kit })).toThrow(/adapter-node/);
-    const vitepress = { scripts: { "docs:build": "vitepress build" }, devDependencies: { vitepress: "1" } };
+    const vitepress = { scripts: { "docs:dev": "vitepress dev" }, devDependencies: { vitepress: "1" } };
     expect(() => node(vitepress)).toThrow(/set buildCommand/);
-    expect(node(vitepress, {}, { buildCommand: "npm run docs:build" })).toMatchObject({ kind: "site" });
+    expect(node(vitepress, {}, { buildCommand: "npx vitepress build" })).toMatchObject({ kind: "site" });
+    const qwik = { ...vite, devDependencies: { "@builder.io/qwik-city": "1", vite: "7" } };
+    expect(() => node(qwik)).toThrow(/npm run qwik add/);
+    expect(node(qwik, { "adapters/": "" })).toMatchObject({ kind: "site" });
+    const tanstack = { ...vite, dependencies: { "@tanstack/react-start": "1" } };
+    expect(() => node(tanstack)).toThrow(/nitro/);
+  });
+
+  it.each([
+    ["VitePress", "docs:build", "vitepress", "docs/.vitepress/dist"],
+    ["VuePress", "docs:build", "vuepress", "docs/.vuepress/dist"],
+    ["Storybook", "build-storybook", "storybook", "storybook-static"],
+  ])("of %s is built by the script %s that its generator makes", (_, script, dependency, output) => {
+    const manifest = { scripts: { [script]: "x" }, devDependencies: { [dependency]: "1" } };
+    expect(node(manifest)).toMatchObject({ kind: "site", buildCommand: `npm run ${script}` });
+    expect(node(manifest)).toMatchObject({ outputs: expect.arrayContaining([output]) });
+    expect(node({ ...manifest, scripts: { ...vite.scripts, [script]: "x" } })).toMatchObject({
+      buildCommand: "npm run build",
+    });
   });
 
   it("is Nuxt's, too, when it is generated", () =>
@@ -688,6 +808,25 @@ describe("a PHP app", () => {
     expect(dockerfile({ ...laravel, ...assets })).toMatch(
       /AS packages\n[^]*composer install[^]*AS assets\n[^]*COPY --from=packages \/app\/ \.\/\n[^]*npm run build[^]*COPY --from=assets \/app\/ \.\//,
     );
+  });
+
+  it.each([
+    [
+      "with Wayfinder, which asks artisan",
+      { devDependencies: { "@laravel/vite-plugin-wayfinder": "0.1", vite: "7" } },
+    ],
+    ["by a script of PHP's", { scripts: { build: "php artisan ziggy:generate && vite build" } }],
+    [
+      "by Composer's",
+      { scripts: { build: "npm run ziggy && vite build", ziggy: "php artisan ziggy:generate" } },
+    ],
+  ])("whose assets are built %s has PHP and Node in one build, and no Node where it runs", (_, more) => {
+    const assets = { "package.json": JSON.stringify({ ...vite, ...more }), "package-lock.json": "" };
+    const text = dockerfile({ ...laravel, ...assets });
+    expect(text).toMatch(
+      /^FROM node:24-bookworm-slim AS node\n[^]*^FROM php AS assets\nCOPY --from=node \/usr\/local \/usr\/local\n[^]*^COPY --from=packages \/app\/ \.\/\n[^]*npm run build[^]*^FROM php\n[^]*^COPY --from=build/m,
+    );
+    expect(text.slice(text.lastIndexOf("FROM "))).not.toContain("node");
   });
 
   it.each([

@@ -42,7 +42,7 @@ afterAll(async () => {
 async function deploy(
   sample: string,
   rootDir: string | null = null,
-): Promise<{ address: string; container: string }> {
+): Promise<{ address: string; container: string; lines: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), "berth-languages-"));
   folders.push(folder);
   cpSync(join(samples, sample), folder, { recursive: true });
@@ -76,7 +76,7 @@ async function deploy(
   const container = docker("run", "--detach", ...rights, "--env", "PORT=4321", tag);
   containers.push(container);
   const ip = docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", container);
-  return { address: `http://${ip}:4321`, container };
+  return { address: `http://${ip}:4321`, container, lines };
 }
 
 /** The first answer, once the app listens. */
@@ -108,6 +108,16 @@ it.each([
     docker("exec", container, "touch", "/app/written");
   },
 );
+
+it("a Node app's next version shares the layer of its dependencies", async () => {
+  const { address, container } = await deploy("node");
+  expect(await get(address, container)).toEqual({ status: 200, text: "hello from node" });
+  expect(docker("exec", container, "ls", "node_modules")).toBe("greeting");
+  docker("exec", container, "touch", "/app/written", "/app/node_modules/written");
+  const next = await deploy("node");
+  expect(await get(next.address, next.container)).toEqual({ status: 200, text: "hello from node" });
+  expect(next.lines).toContainEqual(expect.stringMatching(/ \/app\/node_modules \(cached\)$/));
+});
 
 it("a PHP app answers for what is no file, also where that has a dot in its name", async () => {
   const { address, container } = await deploy("php");

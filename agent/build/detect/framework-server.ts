@@ -4,8 +4,12 @@ import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 const servers: { dependency: string; startCommand?: string; script?: RegExp }[] = [
   { dependency: "@astrojs/node", startCommand: "HOST=0.0.0.0 node dist/server/entry.mjs" },
   { dependency: "@sveltejs/adapter-node", startCommand: "node build" },
+  { dependency: "@sveltejs/adapter-auto", startCommand: "node build" },
   { dependency: "nuxt", startCommand: "node .output/server/index.mjs" },
   { dependency: "next", startCommand: "node_modules/.bin/next start" },
+  { dependency: "nitro", startCommand: "node .output/server/index.mjs" },
+  // Only once an adapter for a server was added.
+  { dependency: "@builder.io/qwik-city", script: /^serve$/ },
   // Its path has the app's name.
   { dependency: "@angular/ssr", script: /^serve:ssr\b/ },
 ];

@@ -2,6 +2,7 @@ import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { nodeMajor } from "./node-version.ts";
 import {
+  buildScriptOf,
   dependsOn,
   needsDevelopment,
   readPackageJson,
@@ -37,6 +38,8 @@ export type NodeBuild = {
   isWorkspace: boolean;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
+  /** Folders in which a build finds what the last one compiled; no app reads them. */
+  compiled: string[];
   buildCommand: string | null;
 };
 export type NodePlan = NodeBuild & {
@@ -44,6 +47,8 @@ export type NodePlan = NodeBuild & {
   startCommand: string;
   /** What starts it is installed for development only. */
   startsByDevelopment: boolean;
+  /** Next.js puts together what it needs to run. */
+  standalone: boolean;
 };
 
 const lockFiles: Record<PackageManager, string[]> = {
@@ -55,9 +60,9 @@ const lockFiles: Record<PackageManager, string[]> = {
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
   const build = nodeBuild(sources, manifest, overrides);
+  const given = overrides.startCommand ?? procfileWeb(sources);
   const startCommand =
-    overrides.startCommand ??
-    procfileWeb(sources) ??
+    given ??
     scriptCommand(manifest, programOf(build.packageManager)) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
@@ -67,13 +72,27 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
         ? 'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.'
         : `Found ${build.bunLock}, and nothing that Node could start; Bun is not installed: add a "start" script that runs Node, or a Dockerfile.`,
     );
+  const standalone = given === null && isStandalone(sources, manifest);
   return {
     kind: "node",
     ...build,
-    startCommand,
+    startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
+    standalone,
     startsByDevelopment: needsDevelopment(manifest, startCommand) || readsTypeScript(sources, manifest),
   };
 }
+
+/** Next.js's own server, where it lies by default, does what the start script does. */
+function isStandalone(sources: Sources, manifest: PackageJson): boolean {
+  const configs = scripts.map((ending) => textOf(sources, `next.config.${ending}`)).join("\n");
+  return (
+    (sources.workspace ?? null) === null &&
+    scriptOf(manifest, "start")?.trim() === "next start" &&
+    /^[^/\n?&]*\boutput:\s*["'`]standalone["'`]/m.test(configs) &&
+    !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
+  );
+}
+const scripts = ["js", "mjs", "cjs", "ts", "mts"];
 
 /** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
 const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
@@ -87,6 +106,8 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
     throw new JobError(
       'The "start" script runs Bun or Deno, which is not installed: let it run Node, or add a Dockerfile.',
     );
+  if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
+    return `cd build && HOST=0.0.0.0 ${script.trim()}`;
   const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
@@ -121,7 +142,11 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
-    buildCommand: overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
+    compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
+    buildCommand: withAdapter(
+      manifest,
+      overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
+    ),
   };
 }
 
@@ -132,11 +157,18 @@ function buildScript(
   packageManager: PackageManager,
   installed: PackageJson,
 ): string | null {
-  if (scriptOf(manifest, "build") === null) return null;
+  const script = buildScriptOf(manifest);
+  if (script === null) return null;
   return workspace?.root.files.has("turbo.json") && dependsOn(installed, "turbo")
     ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
-    : `${programOf(packageManager)} run build`;
+    : `${programOf(packageManager)} run ${script}`;
 }
+
+/** By this, adapter-auto of SvelteKit's own template takes its adapter for a server that Node starts. */
+const withAdapter = (manifest: PackageJson, command: string | null): string | null =>
+  command !== null && dependsOn(manifest, "@sveltejs/adapter-auto")
+    ? `export GCP_BUILDPACKS=1; ${command}`
+    : command;
 
 export const programOf = (manager: PackageManager): "npm" | "pnpm" | "yarn" =>
   manager === "berry" ? "yarn" : manager;

@@ -33,7 +33,15 @@ export function scriptOf(manifest: PackageJson, name: string): string | null {
 }
 
 const devServer =
-  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|webpack(?:-dev-server| serve)|next dev|nuxt dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
+  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
+
+/** The script that builds the app, by the name that the generator of its framework gives it. */
+export const buildScriptOf = (manifest: PackageJson): string | null =>
+  [
+    "build",
+    ...(dependsOn(manifest, "vitepress") || dependsOn(manifest, "vuepress") ? ["docs:build"] : []),
+    ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
+  ].find((name) => scriptOf(manifest, name) !== null) ?? null;
 
 /** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
 export function startScript(manifest: PackageJson): string | null {
@@ -58,6 +66,11 @@ function scriptsBehind(manifest: PackageJson, command: string): string[] {
     }
   return found;
 }
+
+/** The build script asks PHP: by itself, or by Laravel's Wayfinder, which runs artisan. */
+export const buildRunsPhp = (manifest: PackageJson): boolean =>
+  dependsOn(manifest, "@laravel/vite-plugin-wayfinder") ||
+  scriptsBehind(manifest, scriptOf(manifest, "build") ?? "").some((text) => /(?:^|[\s;&|])php\s/.test(text));
 
 /** Programs whose packages have another name. */
 const packageOf: Record<string, string> = {

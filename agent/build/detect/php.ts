@@ -1,5 +1,6 @@
 import { JobError } from "../../host.ts";
 import { newestMinor } from "./newest-minor.ts";
+import { buildRunsPhp, readPackageJson } from "./package-json.ts";
 import { procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 export type PhpPlan = {
@@ -18,6 +19,8 @@ export type PhpPlan = {
   symfony: boolean;
   /** The folder that is served, seen from the app's. */
   documentRoot: "public" | ".";
+  /** The build script of package.json runs PHP. */
+  assetsNeedPhp: boolean;
   buildCommand: string | null;
   startCommand: string;
 };
@@ -65,6 +68,7 @@ export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | nul
     );
   const documentRoot = pages[0] === "public/index.php" ? "public" : ".";
   const { require, autoload, config } = readComposerJson(textOf(sources, "composer.json"));
+  const manifest = readPackageJson(sources);
   const required = Object.keys(require ?? {});
   const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
@@ -80,6 +84,7 @@ export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | nul
     symfony: required.includes("symfony/framework-bundle"),
     locked: files.has("composer.lock"),
     documentRoot,
+    assetsNeedPhp: manifest !== null && buildRunsPhp(manifest),
     buildCommand:
       overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),
     startCommand: given ?? `php -S 0.0.0.0:$PORT -t ${documentRoot} ${phpRouter}`,

@@ -95,6 +95,15 @@ export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean
       dependsOn(manifest, dependency) && configs.some((file) => setting.test(textOf(sources, file))),
   );
 
+/** What to add to a framework that as its generator makes it leaves nothing that can be served. */
+function lacksAdapter({ files }: Sources, manifest: PackageJson): string | null {
+  if (dependsOn(manifest, "@builder.io/qwik-city") && !files.has("adapters/"))
+    return "Qwik City makes nothing that can be served without an adapter: run npm run qwik add express, or npm run qwik add static for files only, and commit what it makes.";
+  if (["@tanstack/react-start", "@tanstack/solid-start"].some((name) => dependsOn(manifest, name)))
+    return "TanStack Start makes nothing that Node can start by itself: add the plugin of nitro to vite.config.ts, or set startCommand.";
+  return null;
+}
+
 /** A site that a build script makes, or null when there is none. @throws JobError when its build would make none */
 export function detectSite(sources: Sources, manifest: PackageJson, overrides: Overrides): SitePlan | null {
   const build = nodeBuild(sources, manifest, overrides);
@@ -102,15 +111,19 @@ export function detectSite(sources: Sources, manifest: PackageJson, overrides: O
     if (!hasFramework(manifest)) return null;
     throw new JobError('package.json has no "build" script: add one, or set buildCommand.');
   }
-  if (dependsOn(manifest, "@sveltejs/adapter-auto"))
-    throw new JobError(
-      "SvelteKit's adapter-auto makes nothing that can be served here: use @sveltejs/adapter-node, or @sveltejs/adapter-static for files only.",
-    );
+  const adapter = lacksAdapter(sources, manifest);
+  if (adapter !== null) throw new JobError(adapter);
   const framework = frameworkOf(manifest) ?? unknown;
   return {
     kind: "site",
     ...build,
-    outputs: [...new Set([...namedOutput(sources, manifest, framework), ...framework.outputs])],
+    outputs: [
+      ...new Set([
+        ...namedOutput(sources, manifest, framework),
+        ...framework.outputs,
+        ...(dependsOn(manifest, "storybook") ? ["storybook-static"] : []),
+      ]),
+    ],
     singlePage: framework.singlePage?.(sources) ?? false,
   };
 }

@@ -24,6 +24,8 @@ export type BuildVariables = {
   secret: readonly string[];
   /** Caches are shared between builds of one tenant, never between tenants. */
   cacheId: string;
+  /** What a build may use, where that is known. */
+  memoryMb?: number | undefined;
 };
 
 /** A JSON-form instruction: the command is one argument of `sh -c`, whatever characters it holds. */

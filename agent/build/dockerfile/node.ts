@@ -70,6 +70,12 @@ const enableCorepack =
   "case $(node --version) in v1[679].*) npm install --global --force corepack@0.20.0 ;; esac; " +
   "corepack enable || { npm install --global --force corepack && corepack enable; }";
 
+/** A build's limit is none of Node's own group: it would let garbage grow to the size of the host, and be killed. */
+const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
+  memoryMb === undefined || [...plain, ...secret].includes("NODE_OPTIONS")
+    ? ""
+    : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
+
 const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
@@ -79,10 +85,14 @@ export function nodeBuildStage(
   variables: BuildVariables,
   images: BaseImages,
   copySource = `COPY ${sourceFolder}/ ./`,
+  base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
   const usesCorepack = plan.packageManager !== "npm";
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
+  const compiled = plan.compiled.map((folder) =>
+    cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${appFolder(plan)}/${folder}`),
+  );
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
   const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
   // Without an install, the package manager itself is still to be fetched.
@@ -93,35 +103,70 @@ export function nodeBuildStage(
       : [
           `# npm installs what package.json allows: it does not read ${plan.bunLock}. For Bun, add a Dockerfile.`,
         ]),
-    `FROM ${images.node} AS ${stage}`,
+    ...base,
     ...installDebian(plan.libraries),
     "WORKDIR /app",
-    `ENV ${tool.env}`,
+    `ENV ${tool.env}${heap(variables)}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
     ...installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
-    ...buildStep(plan.buildCommand, variables),
+    ...buildStep(plan.buildCommand, variables, compiled),
   ];
+}
+
+/** The app without what was installed: that has a layer of its own, without the state of package managers, which have times. */
+const separate =
+  "mkdir -p node_modules /own/node_modules && " +
+  "find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t /own {} + && " +
+  "find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t /own/node_modules {} +";
+
+/** Where the configuration says so under a condition only, it may not be there. */
+const standalone =
+  "mkdir -p public && if [ ! -f .next/standalone/server.js ]; then " +
+  "echo 'The build left no .next/standalone/server.js: set startCommand to npm start, which needs none.' >&2; exit 1; fi";
+
+/** What of the build is in the image, and where it has lain; a step before that makes it so. */
+function takes(plan: NodePlan): { step: string[]; folders: [from: string, to: string][] } {
+  if (plan.standalone)
+    return {
+      step: [runs(standalone)],
+      folders: [
+        ["/app/.next/standalone", "/app"],
+        ["/app/.next/static", "/app/.next/static"],
+        ["/app/public", "/app/public"],
+      ],
+    };
+  if (plan.isWorkspace || plan.plugAndPlay || !plan.hasDependencies)
+    return { step: [], folders: [["/app", "/app"]] };
+  return {
+    step: [runs(separate)],
+    folders: [
+      ["/app/node_modules", "/app/node_modules"],
+      ["/own", "/app"],
+    ],
+  };
 }
 
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
+  const { step, folders } = takes(plan);
   const usesCorepack = plan.packageManager !== "npm";
   return [
     ...nodeBuildStage(plan, "build", variables, images),
-    ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment
+    ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment && !plan.standalone
       ? [
           ...(plan.folder === null ? [] : ["WORKDIR /app"]),
           runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)]),
         ]
       : []),
+    ...step,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
     `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
     // Before WORKDIR, which would make the folder root's.
-    "COPY --from=build --chown=node:node /app /app",
+    ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
     `WORKDIR ${appFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
@@ -134,7 +179,8 @@ export const assetsStage = (
   variables: BuildVariables,
   images: BaseImages,
   copySource?: string,
+  base?: string[],
 ): string[] => [
-  ...nodeBuildStage(plan, "assets", variables, images, copySource),
+  ...nodeBuildStage(plan, "assets", variables, images, copySource, base),
   runs("rm -rf node_modules"),
 ];

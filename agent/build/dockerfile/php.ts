@@ -56,12 +56,7 @@ export function phpDockerfile(
     runs(autoload, composerCache),
   ];
   const packages = plan.composer === null ? `COPY ${sourceFolder}/ ./` : "COPY --from=packages /app/ ./";
-  return [
-    "# PHP's own server serves the app. For php-fpm or Apache, or for other extensions, add a Dockerfile.",
-    ...plan.lacking.map((name) => `# composer.json requires ext-${name}, which is not installed here.`),
-    ...(plan.composer === null ? [] : composer),
-    // Assets may be made of what Composer installed.
-    ...(plan.assets === null ? [] : assetsStage(plan.assets, variables, images, packages)),
+  const php = [
     `FROM ${images.php} AS php`,
     // The image has no php.ini: errors would be shown to visitors, and not logged.
     runs(
@@ -74,6 +69,20 @@ export function phpDockerfile(
       ? [runs("docker-php-ext-configure gd --with-freetype --with-jpeg --with-webp")]
       : []),
     runs(`docker-php-ext-install ${plan.extensions.join(" ")}`),
+  ];
+  // Assets may be made of what Composer installed.
+  const assets = (base?: string[]) =>
+    plan.assets === null ? [] : assetsStage(plan.assets, variables, images, packages, base);
+  const both = [
+    `FROM ${images.node} AS node`,
+    ...php,
+    ...assets(["FROM php AS assets", "COPY --from=node /usr/local /usr/local"]),
+  ];
+  return [
+    "# PHP's own server serves the app. For php-fpm or Apache, or for other extensions, add a Dockerfile.",
+    ...plan.lacking.map((name) => `# composer.json requires ext-${name}, which is not installed here.`),
+    ...(plan.composer === null ? [] : composer),
+    ...(plan.assets !== null && plan.assetsNeedPhp ? both : [...assets(), ...php]),
     "FROM php AS build",
     "WORKDIR /app",
     plan.assets === null ? packages : copySource(plan),
