@@ -74,9 +74,12 @@ async function reviveDatabase(
 ): Promise<void> {
   const databaseId = labels["berth.database"];
   if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
-  await host.engine
-    .startContainer(id)
-    .catch((error) => log("error", "A database was not started", { id, error }));
+  try {
+    // One that never ran may lack the files it starts with: the job that makes it starts it.
+    if ((await host.engine.inspectContainer(id))?.startedAt !== null) await host.engine.startContainer(id);
+  } catch (error) {
+    log("error", "A database was not started", { id, error });
+  }
 }
 
 /** A container that serves a site runs, and the ingress knows its address. */
