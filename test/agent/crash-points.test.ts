@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Job, JobArgs, JobKind, KeptDeployment, RunSpec } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
-import { after, appPort, closeMachines, Machine, openMachines, throughAllCrashes } from "../support/crash-points.ts";
+import {
+  after,
+  appPort,
+  closeMachines,
+  Machine,
+  openMachines,
+  throughAllCrashes,
+} from "../support/crash-points.ts";
 import { runSpec } from "../support/run-spec.ts";
 
 beforeAll(openMachines);

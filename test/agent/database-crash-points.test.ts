@@ -69,7 +69,10 @@ describe("an agent may end before any step of a database's", () => {
     const next = { username: `${database.databaseName}_2`, password: "next" };
     const both = { ...database, logins: [...database.logins, next] };
     await databaseCrashes(machine, with_("rotate", both));
-    await databaseCrashes(await after(machine, with_("rotate", both)), with_("rotate", { ...database, logins: [next] }));
+    await databaseCrashes(
+      await after(machine, with_("rotate", both)),
+      with_("rotate", { ...database, logins: [next] }),
+    );
   });
 
   it("opening to the internet, its closing, and a stop of an open one", async () => {

@@ -185,7 +185,12 @@ export class Machine {
     return {
       containers: containers
         .map(({ name, image, env, command, running, mounts, users }) => ({
-          ...{ name: withoutConfig(name), image: tagsOf(image), env, command, running, mounts },
+          name: withoutConfig(name),
+          image: tagsOf(image),
+          env,
+          command,
+          running,
+          mounts,
           users: users.toSorted(),
         }))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
@@ -204,7 +209,9 @@ export class Machine {
   private routes() {
     const table = RouteTable.parse(this.read("routes.json", '{"version":0,"sites":{}}'));
     return Object.entries(table.sites).map(([id, { hostnames, target, others, notice }]) => ({
-      ...{ id, hostnames, notice },
+      id,
+      hostnames,
+      notice,
       leadsTo:
         target &&
         [target, ...others].map(({ containerId, address }) => {
@@ -234,9 +241,7 @@ export class Machine {
       return Promise.resolve("part");
     },
     complete: ({ backupId }, upload) =>
-      Promise.resolve(
-        void this.stored.set(backupId, { ...upload, data: this.parts.get(backupId) ?? "" }),
-      ),
+      Promise.resolve(void this.stored.set(backupId, { ...upload, data: this.parts.get(backupId) ?? "" })),
     manifest: ({ backupId }) => {
       const { fingerprint, sha256, sizeBytes } = this.stored.get(backupId)!;
       const ids = { accountId: `acc_${"0".repeat(27)}`, databaseId: `db_${"0".repeat(27)}` };
@@ -303,7 +308,10 @@ export async function after(machine: Machine, ...jobs: Job[]): Promise<Machine> 
 /** Without how long it took, and what a build or a certificate may make otherwise. */
 const settled = (result: unknown) => ({
   ...(result as object),
-  ...{ durations: 0, imageId: 0, imageDigest: 0, endsAt: 0 },
+  durations: 0,
+  imageId: 0,
+  imageDigest: 0,
+  endsAt: 0,
 });
 
 /**

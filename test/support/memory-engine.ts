@@ -93,9 +93,20 @@ export class MemoryEngine {
       for (const volume of Object.values(mounts)) this.state.volumes[volume] ??= { labels: {}, files: {} };
       const id = `container-${++this.state.made}`;
       this.state.containers.push({
-        ...{ id, name, image, labels, env: Env, mounts, command: [...Cmd] },
-        ...{ network: HostConfig?.NetworkMode ?? "", files: {}, users: [], running: false, wasStarted: false },
-        ...{ isLooping: false, address: "" },
+        id,
+        name,
+        image,
+        labels,
+        env: Env,
+        command: [...Cmd],
+        network: HostConfig?.NetworkMode ?? "",
+        mounts,
+        files: {},
+        running: false,
+        wasStarted: false,
+        isLooping: false,
+        address: "",
+        users: [],
       });
       return id;
     },
@@ -150,7 +161,7 @@ export class MemoryEngine {
       if (!found) return refused(404, `No such container: ${id}`);
       const files = this.filesAt(found, folder);
       await readEntries(
-        archive instanceof Buffer ? Readable.from([archive]) : archive,
+        Buffer.isBuffer(archive) ? Readable.from([archive]) : archive,
         async ({ name, type }, content) => {
           const bytes = await text(content);
           if (type === "file") files[folder === "/" ? posix.join("/", name) : name] = bytes;

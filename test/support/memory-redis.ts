@@ -32,7 +32,7 @@ export function starts(container: MemoryContainer, files: Files): boolean {
 export function execute(container: MemoryContainer, files: Files, { command, input = "" }: Program): string {
   if (command[0] === "rm") delete files[dumpFile];
   if (command[0] !== "redis-cli") return "";
-  return `${input || command.slice(1).join(" ")}`
+  return (input || command.slice(1).join(" "))
     .split("\n")
     .filter(Boolean)
     .map((line) => answer(container, files, line))
