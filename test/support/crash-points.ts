@@ -115,8 +115,8 @@ export class Machine {
     return copy;
   }
 
-  /** An agent that has begun here: nothing that another had in memory is its own. */
-  async agent(endsAt?: number): Promise<Agent> {
+  /** An agent that has begun here, or ended as it did: nothing that another had in memory is its own. */
+  async agent({ endsAt, sweepEndsAt }: { endsAt?: number; sweepEndsAt?: number } = {}): Promise<Agent> {
     if (hasHung) vi.resetModules();
     hasHung = false;
     const { openRoutes } = await import("../../agent/ingress/routes.ts");
@@ -174,7 +174,8 @@ export class Machine {
         }),
       } as unknown as Host;
     };
-    await sweep(hostWhich(new Ending()));
+    const sweeping = new Ending(sweepEndsAt);
+    await Promise.race([sweep(hostWhich(sweeping)), sweeping.reaching]);
     return new Agent(hostWhich(ending), ending, records, handle);
   }
 
@@ -316,7 +317,8 @@ const settled = (result: unknown) => ({
 
 /**
  * Does the job on copies of the machine: undisturbed, then by an agent that ends before each step in turn and after the last,
- * each time followed by another agent, which is offered the job once more unless its end was reported.
+ * each time followed by another that ends as it begins, and one that does not, which is offered the job once more unless its end
+ * was reported.
  * @param serves when the site's names must lead to containers that run: whenever the agent ends, or once the next one began
  * @returns the steps
  */
@@ -334,10 +336,11 @@ export async function throughAllCrashes(
   for (let at = 0; at <= steps.length; at++) {
     const where = `ended before step ${at} of ${steps.join(", ")}`;
     const copy = machine.copy();
-    const ending = await copy.agent(at);
+    const ending = await copy.agent({ endsAt: at });
     const result = await ending.does(job);
     ending.close();
     if (serves === "throughout") expect(copy.isServed, where).toBe(true);
+    (await copy.agent({ sweepEndsAt: at % 3 })).close();
     const next = await copy.agent();
     if (serves !== "not") expect(copy.isServed, `${where}, and another began`).toBe(true);
     if (result === "ended" || at === steps.length)
