@@ -78,7 +78,11 @@ function does<K extends JobKind>(
 
 async function backUp(spec: DatabaseSpec, signal?: AbortSignal): Promise<string> {
   const backupId = newId("backup");
-  await does("database.backup", { database: spec, backupId, attempt: 1, serving: true }, { signal: signal ?? neverAborted });
+  await does(
+    "database.backup",
+    { database: spec, backupId, attempt: 1, serving: true },
+    { signal: signal ?? neverAborted },
+  );
   return backupId;
 }
 const verify = (spec: DatabaseSpec, backupId: string) =>
