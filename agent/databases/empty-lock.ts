@@ -14,6 +14,7 @@ export async function removeEmptyLock(
   labels: Readonly<Record<string, string>>,
 ): Promise<boolean> {
   const { "berth.agent": agentId = "", "berth.database": databaseId = "", "berth.volume": name } = labels;
+  if (name === undefined) return false;
   const volumes = await engine.volumes({ "berth.agent": agentId, "berth.database": databaseId });
   const volume = volumes.find((one) => one.name === name);
   if (!volume) return false;

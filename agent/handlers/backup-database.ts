@@ -8,7 +8,7 @@ import { JobError, type Handler } from "../host.ts";
 
 /** One that does not run is started for it, and stopped again. */
 export const backupDatabase: Handler<"database.backup"> = async (host, args, job) => {
-  const { database, backupId, attempt } = args;
+  const { database, backupId, attempt, serving } = args;
   const { signal } = job;
   const before = await host.engine.inspectContainer(containerName(database.databaseId));
   if (!before?.running) await bringUp(host, database, signal);
@@ -36,6 +36,7 @@ export const backupDatabase: Handler<"database.backup"> = async (host, args, job
     }
     return {};
   } finally {
-    if (!before?.running) await takeDown(host, database.databaseId);
+    // Not by what was found: an attempt before this one may have started it.
+    if (!serving) await takeDown(host, database.databaseId);
   }
 };

@@ -96,6 +96,8 @@ async function buildWithin(
   job: JobRun,
 ): Promise<void> {
   await host.isolation.demand();
+  // What an attempt before this one built would lose its name, and stay for good.
+  await host.engine.removeImage(reference);
   const room = await host.buildRoom.enter();
   const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
   try {

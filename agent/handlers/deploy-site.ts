@@ -18,7 +18,8 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   try {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
-    const { startMs, swapMs } = await release(host, args.run, args.deploymentId, reference, "", job);
+    // By its id: what an attempt before this one put into service may be of another build.
+    const { startMs, swapMs } = await release(host, args.run, args.deploymentId, made.imageId, "", job);
     // The new version serves: what is cleaned up behind it is no part of its success.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));

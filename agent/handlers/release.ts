@@ -185,10 +185,10 @@ async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): 
 export const containersOf = (host: Host, siteId: string) =>
   host.engine.listContainers({ ...siteLabels(siteId), "berth.agent": host.agentId });
 
-/** The image of a deployment this host has built. @throws JobError when it is gone */
+/** The image of a deployment this host has built, by its id. @throws JobError when it is gone */
 export async function imageOf(host: Host, siteId: string, deploymentId: string): Promise<string> {
-  const reference = `${host.imageRepository(siteId)}:${deploymentId}`;
-  if ((await host.engine.imageId(reference)) === null)
+  const imageId = await host.engine.imageId(`${host.imageRepository(siteId)}:${deploymentId}`);
+  if (imageId === null)
     throw new JobError("The image of this version is no longer on the host: deploy the site again.");
-  return reference;
+  return imageId;
 }

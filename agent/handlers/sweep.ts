@@ -74,6 +74,8 @@ async function reviveDatabase(
   const databaseId = labels["berth.database"];
   if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
   try {
+    // One that never ran may lack the files it starts with: the job that makes it starts it.
+    if ((await host.engine.inspectContainer(id))?.startedAt === null) return;
     await removeEmptyLock(host.engine, labels);
     await host.engine.startContainer(id);
   } catch (error) {

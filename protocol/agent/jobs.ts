@@ -184,6 +184,8 @@ export const jobArgs = {
     database: DatabaseSpec,
     backupId: idOf("backup"),
     attempt: z.number().int().positive(),
+    /** It is to run afterwards as well. */
+    serving: z.boolean().default(true),
   }),
   /** Restores it into a throw-away server like `like`, and compares. */
   "database.verify": z.object({ like: DatabaseSpec, backup: StoredBackup }),

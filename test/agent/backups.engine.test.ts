@@ -61,7 +61,7 @@ function does<K extends JobKind>(
 
 async function backUp(spec: DatabaseSpec, signal?: AbortSignal): Promise<string> {
   const backupId = newId("backup");
-  await does("database.backup", { database: spec, backupId, attempt: 1 }, signal);
+  await does("database.backup", { database: spec, backupId, attempt: 1, serving: true }, signal);
   return backupId;
 }
 const verify = (spec: DatabaseSpec, backupId: string, stored = server.stored(backupId, spec.databaseName)) =>
@@ -350,7 +350,7 @@ describe("a backup", () => {
             url,
             token: server.token,
             agentId,
-            args: { database: spec, backupId, attempt: 1 },
+            args: { database: spec, backupId, attempt: 1, serving: true },
           }),
         },
       },

@@ -78,7 +78,11 @@ function does<K extends JobKind>(
 
 async function backUp(spec: DatabaseSpec, signal?: AbortSignal): Promise<string> {
   const backupId = newId("backup");
-  await does("database.backup", { database: spec, backupId, attempt: 1 }, { signal: signal ?? neverAborted });
+  await does(
+    "database.backup",
+    { database: spec, backupId, attempt: 1, serving: true },
+    { signal: signal ?? neverAborted },
+  );
   return backupId;
 }
 const verify = (spec: DatabaseSpec, backupId: string) =>
@@ -404,7 +408,7 @@ it("a redis backup that is cancelled while the server saves ends that, leaves no
       },
     },
   };
-  const args = { database: spec, backupId: newId("backup"), attempt: 1 };
+  const args = { database: spec, backupId: newId("backup"), attempt: 1, serving: true };
   await expect(does("database.backup", args, { on, signal: cancel.signal })).rejects.toThrow("Cancelled.");
   const [volume] = await volumesOf(spec);
   await vi.waitFor(

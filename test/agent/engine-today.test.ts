@@ -185,7 +185,10 @@ it("a build that BuildKit itself saw run out of memory is said to have", async (
       enter: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
     },
     imageRepository: () => "berth-site/x",
-    engine: { build: () => Promise.reject(new BuildFailed(said)) },
+    engine: {
+      removeImage: () => Promise.resolve(),
+      build: () => Promise.reject(new BuildFailed(said)),
+    },
   } as unknown as Host;
   const args = {
     run: runSpec(),

@@ -98,6 +98,7 @@ describe("a deployment", () => {
     for (const image of images) here.add(image);
     const engine: Partial<Engine> = {
       imageId: (name) => Promise.resolve(here.has(name) ? `sha256:${"a".repeat(64)}` : null),
+      removeImage: () => Promise.resolve(),
       pullImage: (name) => (pulled.push(name), Promise.reject(new Error("no registry"))),
       build: async ({ tag, context }) => {
         for await (const _ of context);

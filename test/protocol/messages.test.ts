@@ -80,7 +80,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
   "database.backup": {
     id: id("job"),
     kind: "database.backup",
-    args: { database, backupId: id("backup"), attempt: 1 },
+    args: { database, backupId: id("backup"), attempt: 1, serving: true },
   },
   "database.verify": { id: id("job"), kind: "database.verify", args: { like: database, backup } },
   "database.restore": {

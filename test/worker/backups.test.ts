@@ -379,7 +379,9 @@ describe("a backup that waits for another's", () => {
     await api(theirs, "PATCH", `/databases/${other}`, { action: "restart" });
     await take(on, "database.restart");
     await finish(on, job, attempt);
-    await take(on, "database.backup");
+    // What is stopped by then is to be so afterwards.
+    const second = await take(on, "database.backup");
+    expect([first, second].map((taken) => taken.job.args.serving)).toEqual([true, false]);
     on.close();
   });
 });

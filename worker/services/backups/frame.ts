@@ -19,7 +19,7 @@ export function backupFrameOf(ctx: Ctx, { job, backup, pack, database, serving }
   const { id, kind, attempt } = job;
   switch (kind) {
     case "database.backup":
-      return database && { id, kind, args: { database, backupId: backup.id, attempt } };
+      return database && { id, kind, args: { database, backupId: backup.id, attempt, serving } };
     case "database.verify": {
       const stored = storedOf(backup, attempt);
       return stored && { id, kind, args: { like: likeOf(ctx, backup, pack), backup: stored } };

@@ -3,6 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { backups, databases } from "../../db/schema.ts";
 import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
+import { eachAlone } from "../each-alone.ts";
 import { dataKeyOf, folderOf } from "./keys.ts";
 import { queueBackup, queueVerification } from "./queue.ts";
 import { idleLane } from "../jobs/idle.ts";
@@ -119,9 +120,9 @@ async function clear(ctx: Ctx): Promise<void> {
     .from(backups)
     .where(and(gt(backups.removedAt, new Date(0)), unread))
     .limit(atOnce);
-  for (const row of gone) {
+  await eachAlone("clear backups", gone, async (row) => {
     if (row.uploadId !== null) await ctx.backups.abort(dataKeyOf(row), row.uploadId);
     await ctx.backups.remove(folderOf(row));
     await ctx.db.delete(backups).where(eq(backups.id, row.id));
-  }
+  });
 }

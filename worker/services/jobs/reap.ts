@@ -5,6 +5,7 @@ import { expiredReason } from "../../domain/job-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
+import { eachAlone } from "../each-alone.ts";
 import { endAsFailed } from "./finish.ts";
 import { limitsOf } from "./lease.ts";
 import { leasedAtOnce } from "./offer-anew.ts";
@@ -55,7 +56,7 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     ctx.db.selectDistinct({ hostId: jobs.hostId }).from(jobs).where(leasedAtOnce(now)),
     ctx.statement(giveRoomAway(sql`1`)),
   ]);
-  for (const job of expired) {
+  await eachAlone("reap jobs", expired, async (job) => {
     const failure = {
       error:
         job.hasNoRoom === 1
@@ -67,18 +68,18 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     await endAsFailed(ctx, job, failure);
     if (job.status === "LEASED" && job.hostId)
       ctx.hosts.revise(job.hostId, { jobId: job.id, attempt: job.attempt }, "drop");
-  }
-  for (const site of idle) {
+  });
+  await eachAlone("reap sites", idle, async (site) => {
     if (site.status === "DELETING")
       await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
     else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, { trigger: "payment" })]);
     ctx.hosts.wake(site.hostId);
-  }
-  for (const { id, status, hostId } of idleDatabases) {
+  });
+  await eachAlone("reap databases", idleDatabases, async ({ id, status, hostId }) => {
     const kind = status === "DELETING" ? "database.delete" : "database.provision";
     await queueDatabaseJob(ctx, kind, id, sql`d.status = ${status}`);
     ctx.hosts.wake(hostId);
-  }
+  });
   if (unplaced.length > 0) ctx.hosts.wake(null);
   for (const { hostId } of waiting) if (hostId) ctx.hosts.wake(hostId);
   for (const { hostId } of leased) if (hostId) ctx.hosts.remind(hostId);

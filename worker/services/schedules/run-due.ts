@@ -4,6 +4,7 @@ import { commands, schedules, sites } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { keptRunsPerSchedule } from "../../domain/job-rules.ts";
 import { queueCommand } from "../commands/queue.ts";
+import { eachAlone } from "../each-alone.ts";
 import { runsSchedules } from "./view.ts";
 
 /** Taken in one reading, and worked on at once. */
@@ -21,8 +22,7 @@ export async function runDueSchedules(ctx: Ctx): Promise<void> {
       .where(and(lte(schedules.nextRunAt, ctx.now()), eq(schedules.enabled, true)))
       .orderBy(asc(schedules.nextRunAt))
       .limit(pageSize);
-    for (let from = 0; from < due.length; from += atOnce)
-      await Promise.all(due.slice(from, from + atOnce).map((schedule) => runOne(ctx, schedule)));
+    await eachAlone("run schedules", due, (schedule) => runOne(ctx, schedule), atOnce);
     if (due.length < pageSize) return;
   }
 }

@@ -6,6 +6,7 @@ import { addDays, termPriceCents, termText, type Discounts } from "../../domain/
 import { renewalDays } from "../../domain/terms.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { queueMail } from "../mails/queue.ts";
+import { eachAlone } from "../each-alone.ts";
 import { dropChange } from "./apply-change.ts";
 import { payUrl } from "./pay-url.ts";
 import { queueStop } from "./queue-stop.ts";
@@ -31,9 +32,10 @@ type Bought = {
 
 /** Each term that ends soon, or has ended, has one invoice that renews it. */
 export async function issueRenewals(ctx: Ctx): Promise<void> {
-  for (const kind of termed)
-    for (const row of await ctx.db.all<TermRow>(selectDue(kind, dueAt(ctx.now()))))
-      await issueRenewal(ctx, kind, row);
+  for (const kind of termed) {
+    const due = await ctx.db.all<TermRow>(selectDue(kind, dueAt(ctx.now())));
+    await eachAlone("issue renewals", due, (row) => issueRenewal(ctx, kind, row));
+  }
 }
 
 /** Of `r`. A change that is being paid right now comes first: it says which pack is renewed. */

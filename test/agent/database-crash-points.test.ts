@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { volumeName } from "../../agent/databases/container.ts";
+import { fingerprintText, type StoredBackup } from "../../protocol/agent/backups.ts";
+import type { DatabaseSpec, Job, JobArgs, JobKind } from "../../protocol/agent/jobs.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { after, closeMachines, Machine, openMachines, throughAllCrashes } from "../support/crash-points.ts";
+import { databaseSpec } from "../support/database-spec.ts";
+import { changes } from "../support/memory-redis.ts";
+
+beforeAll(openMachines);
+afterAll(closeMachines);
+
+const idOf = <K extends "database" | "account" | "backup" | "job">(kind: K, number = 1) =>
+  formatId(kind, number, new Uint8Array(10));
+const { databaseId, accountId } = { databaseId: idOf("database"), accountId: idOf("account") };
+const backupId = idOf("backup");
+const database = databaseSpec({ databaseId, accountId, type: "redis" });
+const jobOf = <K extends JobKind>(kind: K, args: JobArgs<K>) =>
+  ({ id: idOf("job", jobs.indexOf(kind) + 1), kind, args }) as unknown as Job;
+const jobs = ["database.provision", "database.backup", "database.restore"] as JobKind[];
+const with_ = (kind: "provision" | "start" | "restart" | "rotate", spec: DatabaseSpec = database) =>
+  jobOf(`database.${kind}`, { database: spec });
+const backUp = (serving: boolean) => jobOf("database.backup", { database, backupId, attempt: 1, serving });
+const stop = jobOf("database.stop", { databaseId, accountId });
+const remove = jobOf("database.delete", { databaseId, accountId });
+const rows = '{"kept":"kept"}';
+const publicAccess = { port: 40_001, allow: ["0.0.0.0/0"] };
+
+/** A machine with the database's image, on which these were done. */
+async function machineAfter(...done: Job[]): Promise<Machine> {
+  const machine = new Machine();
+  machine.docker.state.images[database.image] = "sha256:redis";
+  return after(machine, ...done);
+}
+
+/** One on which a database runs, with rows. */
+async function provisioned(spec: DatabaseSpec = database): Promise<Machine> {
+  const machine = await machineAfter(with_("provision", spec));
+  write(machine, rows);
+  return machine;
+}
+const filesOf = ({ docker }: Machine) => docker.state.volumes[volumeName(databaseId)]?.files ?? {};
+const write = (machine: Machine, text: string) => void (filesOf(machine)[changes] = text);
+
+const databaseCrashes = (machine: Machine, job: Job) => throughAllCrashes(machine, job, "not");
+/** As the record has what the machine's store keeps. */
+function storedIn({ stored }: Machine): StoredBackup {
+  const { sizeBytes, sha256, fingerprint } = stored.get(backupId)!;
+  const fingerprintSha256 = createHash("sha256").update(fingerprintText(fingerprint)).digest("hex");
+  return { backupId, attempt: 1, databaseName: database.databaseName, sizeBytes, sha256, fingerprintSha256 };
+}
+
+describe("an agent may end before any step of a database's", () => {
+  it("first start", async () => {
+    await databaseCrashes(await machineAfter(), with_("provision"));
+  });
+
+  it("start, stop and restart", async () => {
+    const machine = await provisioned();
+    await databaseCrashes(machine, with_("restart"));
+    await databaseCrashes(machine, stop);
+    await databaseCrashes(await after(machine, stop), with_("start"));
+    expect(filesOf(machine)[changes]).toBe(rows);
+  });
+
+  it("change of password, and the end of the old one", async () => {
+    const machine = await provisioned();
+    const next = { username: `${database.databaseName}_2`, password: "next" };
+    const both = { ...database, logins: [...database.logins, next] };
+    await databaseCrashes(machine, with_("rotate", both));
+    await databaseCrashes(
+      await after(machine, with_("rotate", both)),
+      with_("rotate", { ...database, logins: [next] }),
+    );
+  });
+
+  it("opening to the internet, its closing, and a stop of an open one", async () => {
+    const machine = await provisioned();
+    const open = jobOf("database.expose", { database: { ...database, publicAccess }, generation: 1 });
+    await databaseCrashes(machine, open);
+    await after(machine, open);
+    await databaseCrashes(machine, jobOf("database.expose", { database, generation: 2 }));
+    await databaseCrashes(machine, stop);
+    await databaseCrashes(machine, remove);
+  });
+
+  it("deletion, which leaves nothing", async () => {
+    const machine = await provisioned();
+    await databaseCrashes(machine, remove);
+    const { images, ...left } = (await after(machine, remove)).holds();
+    expect({ ...left, images: [] }).toEqual(new Machine().holds());
+    expect(images).toEqual([database.image]);
+  });
+
+  it("backup, of one that runs and of one that was stopped meanwhile", async () => {
+    const machine = await provisioned();
+    await databaseCrashes(machine, backUp(true));
+    await databaseCrashes(await after(machine, stop), backUp(false));
+  });
+
+  it.each([true, false])("restore, of one that serves: %s", async (serving) => {
+    const machine = await provisioned();
+    await after(machine, backUp(true));
+    write(machine, '{"later":"1","still":"2"}');
+    if (!serving) await after(machine, stop);
+    const backup = storedIn(machine);
+    const restore = jobOf("database.restore", { database, backup, serving });
+    await databaseCrashes(machine, restore);
+    await after(machine, restore);
+    expect(machine.docker.state.volumes[volumeName(databaseId, restore.id)]?.files[changes]).toBe(rows);
+    // Once the record names it, the other goes.
+    await databaseCrashes(machine, with_("start", { ...database, volume: restore.id }));
+  });
+
+  it("verification of a backup", async () => {
+    const machine = await provisioned();
+    await after(machine, backUp(true));
+    const backup = storedIn(machine);
+    await databaseCrashes(machine, jobOf("database.verify", { like: database, backup }));
+  });
+});

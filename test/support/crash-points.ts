@@ -1,0 +1,352 @@
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import http from "node:http";
+import net, { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, vi } from "vitest";
+import type { BackupStore } from "../../agent/backups/store.ts";
+import type { Engine } from "../../agent/docker/engine.ts";
+import type { Host } from "../../agent/host.ts";
+import { RouteTable } from "../../agent/ingress/table.ts";
+import type { Records } from "../../agent/running/records.ts";
+import type { UploadComplete } from "../../protocol/agent/backups.ts";
+import type { Job } from "../../protocol/agent/jobs.ts";
+import { jobRun } from "./job-run.ts";
+import { MemoryEngine } from "./memory-engine.ts";
+
+/**
+ * An agent that ends before one of its steps: neither that nor any later one has an effect or an answer. A step is a call with
+ * an effect on what outlives the agent; before one is the same as after the one before it.
+ */
+class Ending {
+  readonly steps: string[] = [];
+  private readonly endsAt: number;
+  private readonly reached = Promise.withResolvers<"ended">();
+  private isOver = false;
+  readonly reaching = this.reached.promise;
+
+  constructor(endsAt = Number.POSITIVE_INFINITY) {
+    this.endsAt = endsAt;
+  }
+
+  end(): void {
+    this.isOver = true;
+    this.reached.resolve("ended");
+  }
+
+  /** @param effects the methods that are steps @param atOnce what those answer then that answer no promise */
+  wrap<T extends object>(
+    means: T,
+    effects: readonly (keyof T & string)[],
+    atOnce: Partial<Record<keyof T, unknown>> = {},
+  ): T {
+    return new Proxy(means, {
+      get: (target, name: keyof T & string) => {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== "function") return method;
+        return (...args: unknown[]) => {
+          if (!this.isOver && effects.includes(name)) {
+            if (this.steps.length === this.endsAt) this.end();
+            else this.steps.push(name);
+          }
+          if (!this.isOver) return Reflect.apply(method, target, args) as unknown;
+          return name in atOnce ? atOnce[name] : new Promise(() => undefined);
+        };
+      },
+    });
+  }
+}
+
+const engineEffects: (keyof Engine)[] = [
+  "ensureNetwork",
+  "removeNetwork",
+  "createContainer",
+  "startContainer",
+  "stopContainer",
+  "removeContainer",
+  "ensureVolume",
+  "removeVolume",
+  "writeFiles",
+  "execute",
+  "pipe",
+  "tagImage",
+  "removeImage",
+  "build",
+];
+
+/** What answers for every container, and the responder, which takes in whatever it is told at once. */
+const app = net.createServer((socket) => void socket.on("error", () => undefined));
+const responder = http.createServer((_, response) => void response.end(String(Number.MAX_SAFE_INTEGER)));
+let folder: string;
+const portOf = (server: net.Server) => (server.address() as AddressInfo).port;
+export const appPort = () => portOf(app);
+
+export async function openMachines(): Promise<void> {
+  folder = mkdtempSync(join(tmpdir(), "berth-crash-points-"));
+  for (const server of [app, responder])
+    await new Promise<void>((resolve) => void server.listen(0, "0.0.0.0", resolve));
+}
+export function closeMachines(): void {
+  app.close();
+  responder.close();
+  rmSync(folder, { recursive: true });
+}
+
+type Kept = UploadComplete & { data: string };
+
+/** An agent ended at its work, so that what it had in memory is still there. */
+let hasHung = false;
+
+/** What outlives an agent: the engine and the host's files, and the control plane's store of backups. */
+export class Machine {
+  readonly docker: MemoryEngine;
+  readonly stored: Map<string, Kept>;
+  private readonly files = mkdtempSync(join(folder, "machine-"));
+
+  constructor(docker = new MemoryEngine(), stored: Map<string, Kept> = new Map()) {
+    this.docker = docker;
+    this.stored = stored;
+    mkdirSync(join(this.files, "work"));
+  }
+
+  copy(): Machine {
+    const copy = new Machine(new MemoryEngine(this.docker.state), new Map(this.stored));
+    cpSync(this.files, copy.files, { recursive: true });
+    return copy;
+  }
+
+  /** An agent that has begun here, or ended as it did: nothing that another had in memory is its own. */
+  async agent({ endsAt, sweepEndsAt }: { endsAt?: number; sweepEndsAt?: number } = {}): Promise<Agent> {
+    if (hasHung) vi.resetModules();
+    hasHung = false;
+    const { openRoutes } = await import("../../agent/ingress/routes.ts");
+    const { openPublicAccess } = await import("../../agent/databases/public-access.ts");
+    const { openRetirement } = await import("../../agent/handlers/retire.ts");
+    const { openRecords } = await import("../../agent/running/records.ts");
+    const { sweep } = await import("../../agent/handlers/sweep.ts");
+    const { handle } = await import("../../agent/handlers/index.ts");
+    const ending = new Ending(endsAt);
+    const agentId = "agent";
+    const patience = { drainSeconds: 0, drainMaxSeconds: 0 };
+    const records = openRecords(join(this.files, "running.db"));
+    const found = this.docker.state.containers.flatMap(({ labels }) => labels["berth.site"] || []);
+    const routes = openRoutes(join(this.files, "routes.json"), portOf(responder), [...new Set(found)]);
+    const access = openPublicAccess(join(this.files, "public-access"), agentId, "192.0.2.1");
+    const hostWhich = (one: Ending) => {
+      const engine = one.wrap(this.docker.engine, engineEffects);
+      return {
+        agentId,
+        engine,
+        ingress: one.wrap(routes, ["route", "park", "rename", "readdress", "withdraw", "unroute"], {
+          current: null,
+          sites: [],
+          lost: [],
+        }),
+        publicAccess: one.wrap(access, ["set"], { set: false, has: false, authority: access.authority() }),
+        backups: one.wrap(this.store, ["begin", "put", "complete"]),
+        workDirectory: join(this.files, "work"),
+        settings: { buildCaFile: null, insecureGitHosts: [], ...patience },
+        imageRepository: () => "berth-site/a",
+        volumesMb: () => Promise.resolve(0),
+        isolation: one.wrap(
+          {
+            demand: () => Promise.resolve(),
+            refresh: () => Promise.resolve(),
+            demandWays: () => Promise.resolve(),
+          },
+          [],
+        ),
+        buildRoom: {
+          demandDisk: () => Promise.resolve(),
+          enter: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
+        },
+        ...openRetirement({
+          engine,
+          agentId,
+          patience,
+          drains: one.wrap(records, ["drainUntil", "drained"], {
+            drainUntil: undefined,
+            drained: undefined,
+            drainsUntil: null,
+          }),
+          keepLastLines: () => Promise.resolve(),
+          onError: (error) => expect.fail(String(error)),
+        }),
+      } as unknown as Host;
+    };
+    const sweeping = new Ending(sweepEndsAt);
+    await Promise.race([sweep(hostWhich(sweeping)), sweeping.reaching]);
+    return new Agent(hostWhich(ending), ending, records, handle);
+  }
+
+  /** All that is there, by names that do not depend on how it came about. */
+  holds() {
+    const { containers, networks, volumes, images, nameless } = this.docker.state;
+    const tagsOf = (image: string) => Object.keys(images).filter((tag) => images[tag] === image);
+    return {
+      containers: containers
+        .map(({ name, image, env, command, running, mounts, users }) => ({
+          name: withoutConfig(name),
+          image: tagsOf(image),
+          env,
+          command,
+          running,
+          mounts,
+          users: users.toSorted(),
+        }))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      routes: this.routes(),
+      networks,
+      volumes,
+      images: Object.keys(images).toSorted(),
+      nameless,
+      work: readdirSync(join(this.files, "work")),
+      publicAccess: this.read("public-access/ports.json", "{}"),
+      stored: [...this.stored.values()],
+    };
+  }
+
+  /** Site → its names, and the containers they lead to, as far as these are reached there. */
+  private routes() {
+    const table = RouteTable.parse(this.read("routes.json", '{"version":0,"sites":{}}'));
+    return Object.entries(table.sites).map(([id, { hostnames, target, others, notice }]) => ({
+      id,
+      hostnames,
+      notice,
+      leadsTo:
+        target &&
+        [target, ...others].map(({ containerId, address }) => {
+          const found = this.docker.find(containerId);
+          return found?.running && found.address === address ? withoutConfig(found.name) : null;
+        }),
+    }));
+  }
+
+  get isServed(): boolean {
+    return this.routes().every(({ leadsTo }) => leadsTo?.every((name) => name !== null));
+  }
+
+  private read(name: string, missing: string): unknown {
+    try {
+      return JSON.parse(readFileSync(join(this.files, name), "utf8"));
+    } catch {
+      return JSON.parse(missing);
+    }
+  }
+
+  /** Takes and gives backups of one part; worker tests prove its leases. */
+  private readonly store: BackupStore = {
+    begin: ({ backupId }) => Promise.resolve(backupId),
+    put: ({ backupId }, { bytes }) => {
+      this.parts.set(backupId, bytes.toString());
+      return Promise.resolve("part");
+    },
+    complete: ({ backupId }, upload) =>
+      Promise.resolve(void this.stored.set(backupId, { ...upload, data: this.parts.get(backupId) ?? "" })),
+    manifest: ({ backupId }) => {
+      const { fingerprint, sha256, sizeBytes } = this.stored.get(backupId)!;
+      const ids = { accountId: `acc_${"0".repeat(27)}`, databaseId: `db_${"0".repeat(27)}` };
+      return Promise.resolve({ backupId, ...ids, fingerprint, sha256, sizeBytes });
+    },
+    read: ({ backupId }, offset) => {
+      const bytes = Buffer.from(this.stored.get(backupId)!.data);
+      const body = [bytes.subarray(offset)][Symbol.iterator]();
+      return Promise.resolve({ totalBytes: bytes.length, body: body as unknown as AsyncIterable<Buffer> });
+    },
+  };
+  private readonly parts = new Map<string, string>();
+}
+
+/** One that was made while its name was another's. */
+const withoutConfig = (name: string) => name.replace(/-[0-9a-f]{8}$/, "");
+
+type Handle = (host: Host, job: Job, run: ReturnType<typeof jobRun>) => Promise<unknown>;
+
+export class Agent {
+  private readonly host: Host;
+  private readonly ending: Ending;
+  private readonly records: Records;
+  private readonly handle: Handle;
+
+  constructor(host: Host, ending: Ending, records: Records, handle: Handle) {
+    this.host = host;
+    this.ending = ending;
+    this.records = records;
+    this.handle = handle;
+  }
+
+  get steps(): readonly string[] {
+    return this.ending.steps;
+  }
+
+  /** What it reported; "ended": it did so before. */
+  async does(job: Job, attempt = 1): Promise<unknown> {
+    const afterwards: (() => Promise<void>)[] = [];
+    const { reaching } = this.ending;
+    const run = jobRun({ jobId: job.id, attempt, afterwards: (work) => void afterwards.push(work) });
+    const result = await Promise.race([this.handle(this.host, job, run), reaching]);
+    hasHung ||= result === "ended";
+    if (result === "ended") return result;
+    for (const work of afterwards) await Promise.race([work(), reaching]);
+    await Promise.race([this.host.retired(), reaching]);
+    return result;
+  }
+
+  close(): void {
+    this.ending.end();
+    this.records.close();
+  }
+}
+
+/** The machine after these as well. */
+export async function after(machine: Machine, ...jobs: Job[]): Promise<Machine> {
+  const agent = await machine.agent();
+  for (const job of jobs) await agent.does(job);
+  agent.close();
+  return machine;
+}
+
+/** Without how long it took, and what a build or a certificate may make otherwise. */
+const settled = (result: unknown) => ({
+  ...(result as object),
+  durations: 0,
+  imageId: 0,
+  imageDigest: 0,
+  endsAt: 0,
+});
+
+/**
+ * Does the job on copies of the machine: undisturbed, then by an agent that ends before each step in turn and after the last,
+ * each time followed by another that ends as it begins, and one that does not, which is offered the job once more unless its end
+ * was reported.
+ * @param serves when the site's names must lead to containers that run: whenever the agent ends, or once the next one began
+ * @returns the steps
+ */
+export async function throughAllCrashes(
+  machine: Machine,
+  job: Job,
+  serves: "throughout" | "between agents" | "not",
+  compared: (holds: ReturnType<Machine["holds"]>) => object = (holds) => holds,
+): Promise<readonly string[]> {
+  const undisturbed = machine.copy();
+  const first = await undisturbed.agent();
+  const wanted = await first.does(job);
+  first.close();
+  const { steps } = first;
+  for (let at = 0; at <= steps.length; at++) {
+    const where = `ended before step ${at} of ${steps.join(", ")}`;
+    const copy = machine.copy();
+    const ending = await copy.agent({ endsAt: at });
+    const result = await ending.does(job);
+    ending.close();
+    if (serves === "throughout") expect(copy.isServed, where).toBe(true);
+    (await copy.agent({ sweepEndsAt: at % 3 })).close();
+    const next = await copy.agent();
+    if (serves !== "not") expect(copy.isServed, `${where}, and another began`).toBe(true);
+    if (result === "ended" || at === steps.length)
+      expect(settled(await next.does(job, 2)), where).toEqual(settled(wanted));
+    next.close();
+    expect(compared(copy.holds()), where).toEqual(compared(undisturbed.holds()));
+  }
+  return steps;
+}

@@ -1,0 +1,212 @@
+import { createHash } from "node:crypto";
+import { posix } from "node:path";
+import { Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import tar from "tar-stream";
+import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
+import { readEntries } from "../../agent/docker/files-in.ts";
+import { execute, pipe, starts } from "./memory-redis.ts";
+
+type Files = Record<string, string>;
+export type MemoryContainer = {
+  id: string;
+  name: string;
+  image: string;
+  labels: Record<string, string>;
+  env: string[];
+  command: string[];
+  network: string;
+  /** Path → volume. */
+  mounts: Record<string, string>;
+  /** What the container itself wrote. */
+  files: Files;
+  running: boolean;
+  wasStarted: boolean;
+  /** Its server ends at once, and the engine starts it again and again: which is running, as Docker says it. */
+  isLooping: boolean;
+  address: string;
+  /** Of a database's server: who may sign in, as it knows them now. */
+  users: string[];
+};
+export type MemoryState = {
+  made: number;
+  containers: MemoryContainer[];
+  networks: string[];
+  volumes: Record<string, { labels: Record<string, string>; files: Files }>;
+  /** `repository:tag` → image id. */
+  images: Record<string, string>;
+  /** Those that lost their name to another, and that nobody has removed. */
+  nameless: string[];
+};
+
+const refused = (statusCode: number, said: string) =>
+  Promise.reject(Object.assign(new Error(`(HTTP code ${statusCode}) ${said}`), { statusCode }));
+const done = <T>(value: T) => Promise.resolve(value);
+const has = (labels: Record<string, string>, wanted: Record<string, string>) =>
+  Object.entries(wanted).every(([key, value]) => labels[key] === value);
+const nothing: MemoryState = { made: 0, containers: [], networks: [], volumes: {}, images: {}, nameless: [] };
+
+/**
+ * An engine whose containers are records, as strict as Docker about what must be there and what is in use. Each start gives
+ * a container another address of this machine, where all of them are answered alike. Databases are Redis, of which
+ * `memory-redis.ts` has what agents ask.
+ */
+export class MemoryEngine {
+  readonly state: MemoryState;
+
+  constructor(state: MemoryState = nothing) {
+    this.state = structuredClone(state);
+  }
+
+  find(idOrName: string): MemoryContainer | undefined {
+    return this.state.containers.find(({ id, name }) => id === idOrName || name === idOrName);
+  }
+
+  /** The files of a container's folder: a volume's, or its own. */
+  private filesAt(container: MemoryContainer, folder: string): Files {
+    const volume = container.mounts[folder];
+    return volume === undefined ? container.files : (this.state.volumes[volume]?.files ?? {});
+  }
+
+  /** What agents use of an engine; anything else is no function. */
+  readonly engine = {
+    ensureNetwork: (name) => done(void (this.state.networks = [...new Set([...this.state.networks, name])])),
+    subnet: () => done("172.18.0.0/16"),
+    removeNetwork: (name) => {
+      if (this.state.containers.every(({ network }) => network !== name))
+        this.state.networks = this.state.networks.filter((one) => one !== name);
+      return done(undefined);
+    },
+    createContainer: async (spec: ContainerSpec, kept: readonly string[] = []): Promise<string> => {
+      const { name, Image = "", Env = [], Cmd = [], Labels: labels, HostConfig } = spec;
+      const there = this.find(name);
+      if (there && there.labels["berth.config"] === labels["berth.config"]) return there.id;
+      if (there && kept.includes(there.id))
+        return this.engine.createContainer({ ...spec, name: nameBeside(spec) }, kept);
+      if (there) await this.engine.removeContainer(there.id);
+      const image = Object.values(this.state.images).find((id) => id === Image) ?? this.state.images[Image];
+      if (!image) return refused(404, `No such image: ${Image}`);
+      const mounts = Object.fromEntries(
+        (HostConfig?.Mounts ?? []).map(({ Source, Target }) => [Target, Source]),
+      );
+      // Docker makes what is missing, with no labels.
+      for (const volume of Object.values(mounts)) this.state.volumes[volume] ??= { labels: {}, files: {} };
+      const id = `container-${++this.state.made}`;
+      this.state.containers.push({
+        id,
+        name,
+        image,
+        labels,
+        env: Env,
+        command: [...Cmd],
+        network: HostConfig?.NetworkMode ?? "",
+        mounts,
+        files: {},
+        running: false,
+        wasStarted: false,
+        isLooping: false,
+        address: "",
+        users: [],
+      });
+      return id;
+    },
+    startContainer: (id) => {
+      const found = this.find(id);
+      if (!found) return refused(404, `No such container: ${id}`);
+      if (found.network !== "none" && !this.state.networks.includes(found.network))
+        return refused(404, `network ${found.network} not found`);
+      if (found.running) return done(undefined);
+      const address = `127.0.1.${(++this.state.made % 250) + 1}`;
+      const isLooping = found.command[0] === "redis-server" && !starts(found, this.filesAt(found, "/data"));
+      Object.assign(found, { running: true, wasStarted: true, isLooping, address });
+      return done(undefined);
+    },
+    stopContainer: (id) => done(void Object.assign(this.find(id) ?? {}, { running: false, address: "" })),
+    removeContainer: (id) =>
+      done(void (this.state.containers = this.state.containers.filter((one) => one.id !== id))),
+    inspectContainer: (idOrName) => {
+      const found = this.find(idOrName);
+      if (!found) return done(null);
+      const addresses = { [found.network]: found.address };
+      const restarts = found.isLooping ? ++this.state.made : 0;
+      const startedAt = found.wasStarted ? new Date() : null;
+      const state = { ...found, startedAt, addresses, user: "", pid: 0, restarts };
+      return done(state as never);
+    },
+    listContainers: (labels) =>
+      done(this.state.containers.filter((one) => has(one.labels, labels)).map((one) => ({ ...one }))),
+    ensureVolume: (name, labels) => done(void (this.state.volumes[name] ??= { labels, files: {} })),
+    volumes: (labels) =>
+      done(
+        Object.entries(this.state.volumes)
+          .filter(([, own]) => has(own.labels, labels))
+          .map(([name, own]) => ({ name, labels: own.labels, folder: "" })),
+      ),
+    removeVolume: (name) => {
+      if (this.state.containers.some(({ mounts }) => Object.values(mounts).includes(name)))
+        return done(false);
+      delete this.state.volumes[name];
+      return done(true);
+    },
+    readFiles: (id, path) => {
+      const own = path === "/etc/passwd" ? "redis:x:999:999::/:\n" : this.find(id)?.files[path];
+      if (own === undefined) return done(null);
+      const pack = tar.pack();
+      pack.entry({ name: posix.basename(path) }, own);
+      pack.finalize();
+      return done(pack as unknown as Readable);
+    },
+    writeFiles: async (id, folder, archive) => {
+      const found = this.find(id);
+      if (!found) return refused(404, `No such container: ${id}`);
+      const files = this.filesAt(found, folder);
+      await readEntries(
+        Buffer.isBuffer(archive) ? Readable.from([archive]) : archive,
+        async ({ name, type }, content) => {
+          const bytes = await text(content);
+          if (type === "file") files[folder === "/" ? posix.join("/", name) : name] = bytes;
+          return true;
+        },
+      );
+    },
+    execute: (id, program) => {
+      const found = this.find(id);
+      return found?.running && !found.isLooping
+        ? done({ exitCode: 0, stdout: execute(found, this.filesAt(found, "/data"), program), stderr: "" })
+        : refused(409, `container ${id} is not running`);
+    },
+    pipe: (id, program) => {
+      const found = this.find(id);
+      return found?.running && !found.isLooping
+        ? done(pipe(this.filesAt(found, "/data"), program))
+        : refused(409, `container ${id} is not running`);
+    },
+    lastLines: () => done([]),
+    imageId: (reference) => done(this.state.images[reference] ?? null),
+    imageTags: (repository) =>
+      done(Object.keys(this.state.images).filter((tag) => tag.startsWith(`${repository}:`))),
+    tagImage: (id, repository, tag) => {
+      const before = this.state.images[`${repository}:${tag}`];
+      this.state.images[`${repository}:${tag}`] = id;
+      if (before && !Object.values(this.state.images).includes(before)) this.state.nameless.push(before);
+      return done(undefined);
+    },
+    removeImage: (reference) => {
+      const id = this.state.images[reference];
+      const isLast = Object.values(this.state.images).filter((one) => one === id).length < 2;
+      if (!isLast || this.state.containers.every(({ image }) => image !== id))
+        delete this.state.images[reference];
+      return done(undefined);
+    },
+    /** Nothing but the bytes of the context makes the image, unless its steps are to run anew. */
+    build: async ({ context, tag, isFresh }) => {
+      const hash = createHash("sha256").update(isFresh ? String(++this.state.made) : "");
+      // Behind the header, which has the time.
+      hash.update((await buffer(context)).subarray(512));
+      const [repository = "", name = ""] = tag.split(":");
+      await this.engine.tagImage(`sha256:${hash.digest("hex")}`, repository, name);
+    },
+    readLog: () => done(Buffer.alloc(0)),
+    firstExit: () => new Promise(() => undefined),
+  } as Partial<Engine> as Engine;
+}

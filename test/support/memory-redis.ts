@@ -1,0 +1,97 @@
+import { PassThrough, Readable } from "node:stream";
+import { certificateFile } from "../../agent/databases/engine.ts";
+import type { Piped, Program } from "../../agent/docker/engine.ts";
+import type { MemoryContainer } from "./memory-engine.ts";
+
+// A Redis of which agents ask what they ask: its log of changes is a file, its dump is another, its users are lines.
+
+type Files = Record<string, string>;
+/** The log of every change: a JSON object of keys and values. */
+export const changes = "appendonly.aof";
+const usersFile = "users.acl";
+const dumpFile = "dump.rdb";
+
+const nameOf = (line: string) => line.split(" ")[0] ?? "";
+
+/** false: it lacks what it is told to read, and ends. */
+export function starts(container: MemoryContainer, files: Files): boolean {
+  const told = container.command.join(" ");
+  if (told.includes("--tls-cert-file") && !container.files[certificateFile]) return false;
+  if (told.includes("--aclfile") && files[usersFile] === undefined) return false;
+  // One that loads a dump has its log written anew later.
+  if (told.includes(dumpFile)) container.files["loaded"] = files[dumpFile] ?? "{}";
+  if (told.includes("--appendonly yes")) files[changes] ??= "{}";
+  container.users = (files[usersFile] ?? "")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => line.replace(/^user /, ""));
+  return true;
+}
+
+/** What it printed. */
+export function execute(container: MemoryContainer, files: Files, { command, input = "" }: Program): string {
+  if (command[0] === "rm") delete files[dumpFile];
+  if (command[0] !== "redis-cli") return "";
+  return (input || command.slice(1).join(" "))
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => answer(container, files, line))
+    .join("\n");
+}
+
+function answer(container: MemoryContainer, files: Files, line: string): string {
+  const { users } = container;
+  const keys = () => container.files["loaded"] ?? files[changes] ?? "{}";
+  const [what = "", which = "", ...rest] = line.split(" ");
+  switch (`${what} ${which}`.trim()) {
+    case "PING":
+      return "PONG";
+    case "INFO server":
+      return "redis_version:7.0.0";
+    case "INFO keyspace":
+      return `db0:keys=${Object.keys(JSON.parse(keys()) as object).length},expires=0,avg_ttl=0`;
+    case "INFO persistence":
+      return [
+        "rdb_bgsave_in_progress:0",
+        "rdb_last_bgsave_status:ok",
+        "aof_rewrite_in_progress:0",
+        "aof_rewrite_scheduled:0",
+        `aof_enabled:${files[changes] === undefined ? 0 : 1}`,
+        "aof_last_bgrewrite_status:ok",
+      ].join("\n");
+    case "BGSAVE":
+      files[dumpFile] = keys();
+      return "Background saving started";
+    case "CONFIG SET":
+      if (rest[0] === "appendonly") files[changes] = keys();
+      return "OK";
+    case "ACL SETUSER": {
+      const set = rest.join(" ");
+      container.users = [...users.filter((one) => nameOf(one) !== nameOf(set)), set];
+      return "OK";
+    }
+    case "ACL DELUSER":
+      container.users = users.filter((one) => nameOf(one) !== rest[0]);
+      return "1";
+    case "ACL USERS":
+      return users.map(nameOf).join("\n");
+    case "ACL SAVE":
+      files[usersFile] = users.map((one) => `user ${one}\n`).join("");
+      return "OK";
+    case "CLIENT PAUSE":
+    case "CLIENT UNPAUSE":
+    case "REPLICAOF NO":
+      return "OK";
+    default:
+      throw new Error(`No such command: ${line}`);
+  }
+}
+
+/** `cat`, the one program whose output is piped. */
+export const pipe = (files: Files, { command }: Omit<Program, "input">): Piped => ({
+  input: new PassThrough(),
+  output: Readable.from([Buffer.from(files[command[1]?.replace(/^\/data\//, "") ?? ""] ?? "")]),
+  isRunning: () => Promise.resolve(false),
+  ended: () => Promise.resolve({ exitCode: 0, stderr: "" }),
+  close: () => undefined,
+});
