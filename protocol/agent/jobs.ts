@@ -30,6 +30,11 @@ export const Source = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("image"),
     reference: ImageReference,
+    /** Left out: what the registry has by this name now. */
+    digest: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/)
+      .optional(),
     /** What the registry asks for, or null. */
     login: z.object({ username: z.string(), password: z.string() }).nullable(),
   }),

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import { clearAway, hostFor, paidSites, tick } from "./hosts-service.ts";
 import { account, api, deployResult, finish, operator, runningSite, site } from "./service.ts";
@@ -50,6 +50,71 @@ it("a move runs the version with the settings it has, and not with those that wa
   expect((await fresh.next("job")).job.args).toMatchObject({ run: settings });
   old.close();
   fresh.close();
+});
+
+describe("a move makes what is in service once more", () => {
+  const image = { deployType: "image", githubUrl: undefined, branch: undefined, buildCommand: undefined };
+  const text = { ...image, deployType: "dockerfile" };
+  it.each([
+    [
+      { buildCommand: "make old", rootDir: "old" },
+      { buildCommand: "make new", rootDir: "new", branch: "next", lfs: true },
+      { buildCommand: "make old", rootDir: "old", source: { branch: null, commit: deployResult.commit } },
+    ],
+    [
+      { ...text, dockerfile: "FROM old" },
+      { dockerfile: "FROM new" },
+      { source: { type: "dockerfile", text: "FROM old" } },
+    ],
+    [
+      { ...image, image: "registry.example/app:latest" },
+      { image: "registry.example/app:next" },
+      { source: { reference: "registry.example/app:latest", digest: deployResult.imageDigest } },
+    ],
+  ])("%#: of its source and environment, and not of those that wait", async (made, settings, expected) => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, made);
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { settings })).status).toBe(200);
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "waits" }] });
+    const fresh = await hostFor(2);
+    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    const moved = await fresh.next("job");
+    expect(moved.job.args).toMatchObject({ ...expected, run: { env: [] } });
+    expect(moved.job.args).not.toHaveProperty("source.lfs");
+    await finish(fresh, moved.job, moved.attempt, deployResult);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const { args } = (await fresh.next("job")).job;
+    expect(args).toMatchObject({ run: { env: [{ key: "V", value: "waits" }] } });
+    expect(args).not.toMatchObject(expected);
+    old.close();
+    fresh.close();
+  });
+
+  it("also where that was rolled back to, or its host is dead", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, { ...text, dockerfile: "FROM old" });
+    await api(key, "PATCH", `/sites/${siteId}`, { settings: { dockerfile: "FROM new" } });
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "new" }] });
+    for (const [method, path, body] of [
+      ["PATCH", "", { action: "deploy" }],
+      ["POST", "/rollback", {}],
+    ] as const) {
+      await api(key, method, `/sites/${siteId}${path}`, body);
+      const { job, attempt } = await old.next("job");
+      await finish(old, job, attempt, deployResult);
+    }
+    old.close();
+    await vi.waitUntil(async () => (await site(key, siteId)).hostOffline, 10_000);
+    const fresh = await hostFor(2);
+    await api(await operator(), "DELETE", `/hosts/${old.hostId}?force=1`);
+    expect((await fresh.next("job")).job.args).toMatchObject({
+      source: { type: "dockerfile", text: "FROM old" },
+      run: { env: [] },
+    });
+    fresh.close();
+  });
 });
 
 describe("a site that waits for a host", () => {

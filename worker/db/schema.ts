@@ -467,6 +467,23 @@ export type RunSettings = {
   volumes?: Volume[];
 };
 
+/** What a deployment is made of, beside the commit, its environment and the secrets of its source. */
+export type BuildSettings = Pick<
+  typeof sites.$inferSelect,
+  | "githubUrl"
+  | "branch"
+  | "submodules"
+  | "lfs"
+  | "dockerfile"
+  | "image"
+  | "rootDir"
+  | "dockerfilePath"
+  | "buildCommand"
+> & {
+  /** Of a move, what the registry gave when the image was pulled. */
+  imageDigest?: string | null;
+};
+
 export const deployments = sqliteTable(
   "deployments",
   {
@@ -487,6 +504,8 @@ export const deployments = sqliteTable(
     envVersion: integer("env_version").notNull().default(0),
     /** The site's settings that its container runs with, as they were when a host took it. */
     run: text({ mode: "json" }).$type<RunSettings>(),
+    /** Those that its image is made of, likewise; null: the site's, as of deployments from before they were kept. */
+    build: text({ mode: "json" }).$type<BuildSettings>(),
     /** The deployment whose image, environment and run settings this one brings back. */
     rollbackOf: text("rollback_of").$type<Id<"deployment">>(),
     /** Build even where nothing has changed. */

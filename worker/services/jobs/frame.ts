@@ -39,6 +39,7 @@ export type JobMaterial = {
 export function frameOf(ctx: Ctx, material: JobMaterial): Job {
   const { job, site, deployment, domains } = material;
   const { id, kind } = job;
+  const { rootDir, dockerfilePath, buildCommand } = deployment?.build ?? site;
   switch (kind) {
     case "site.deploy":
       return {
@@ -50,9 +51,9 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           source: deployment?.rollbackOf
             ? { type: "kept", deploymentId: deployment.rollbackOf }
             : sourceOf(ctx, material),
-          rootDir: site.rootDir,
-          dockerfilePath: site.dockerfilePath,
-          buildCommand: site.buildCommand,
+          rootDir,
+          dockerfilePath,
+          buildCommand,
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
           rebuild: deployment?.rebuild ?? false,
           kept: material.kept.flatMap(keptOf),
@@ -113,25 +114,34 @@ function keptOf(row: DeploymentRow): KeptDeployment[] {
 }
 
 function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
-  if (site.deployType === "dockerfile" && site.dockerfile !== null)
-    return { type: "dockerfile", text: site.dockerfile };
-  if (site.deployType === "image" && site.image !== null)
-    return { type: "image", reference: site.image, login: loginOf(ctx, site) };
-  if (site.deployType === "github" && site.githubUrl !== null) {
+  const { deployType } = site;
+  // A site moves as it is, whatever was changed or pushed meanwhile.
+  const made = deployment?.build ?? site;
+  if (deployType === "dockerfile" && made.dockerfile !== null)
+    return { type: "dockerfile", text: made.dockerfile };
+  if (deployType === "image" && made.image !== null) {
+    const digest = deployment?.trigger === "move" ? deployment.build?.imageDigest : null;
+    return {
+      type: "image",
+      reference: made.image,
+      login: loginOf(ctx, site),
+      ...(typeof digest === "string" && { digest }),
+    };
+  }
+  if (deployType === "github" && made.githubUrl !== null) {
     const token =
       site.gitTokenSealed === null
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
-    // A site moves as it is, whatever was pushed meanwhile.
     const commit = deployment?.trigger === "move" ? deployment.commit : null;
     return {
       type: "git",
-      address: site.githubUrl,
-      branch: site.branch,
+      address: made.githubUrl,
+      branch: made.branch,
       token,
       ...(commit !== null && { commit }),
-      ...(site.submodules && { submodules: true }),
-      ...(site.lfs && { lfs: true }),
+      ...(made.submodules && { submodules: true }),
+      ...(made.lfs && { lfs: true }),
     };
   }
   throw new Error(`Site ${site.id} has no source`);
