@@ -117,6 +117,34 @@ describe("a move makes what is in service once more", () => {
   });
 });
 
+it.each(["stop", "start"])(
+  "a move does not start a stopped site, unless its owner asks for that meanwhile: %s",
+  async (action) => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    const stop = await old.next("job");
+    await finish(old, stop.job, stop.attempt);
+    const fresh = await hostFor(2);
+    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    const move = await fresh.next("job");
+    expect(move.job.args).toMatchObject({ parked: true });
+    await api(key, "PATCH", `/sites/${siteId}`, { action });
+    await finish(fresh, move.job, move.attempt, { ...deployResult, parked: true });
+    expect(await site(key, siteId)).toMatchObject({ hostId: fresh.hostId, status: "STOPPED" });
+    for (const kind of action === "start" ? ["site.stop", "site.start"] : ["site.stop"]) {
+      const { job, attempt } = await fresh.next("job");
+      expect(job.kind).toBe(kind);
+      expect((await site(key, siteId)).status).toBe("STOPPED");
+      await finish(fresh, job, attempt);
+    }
+    expect((await site(key, siteId)).status).toBe(action === "start" ? "RUNNING" : "STOPPED");
+    old.close();
+    fresh.close();
+  },
+);
+
 describe("a site that waits for a host", () => {
   it("is stopped at once, and no host is given it until its owner wants it again", async () => {
     const key = await account();

@@ -155,15 +155,34 @@ export async function finishJob(
           .where(and(eq(deployments.id, id), ended)),
         ctx.db
           .update(sites)
-          .set({ currentDeploymentId: id, serving: true, updatedAt: now })
+          .set({ currentDeploymentId: id, serving: !done.parked, updatedAt: now })
           .where(and(eq(sites.id, requireSite(job)), ended)),
+        // Also where its owner has asked for its start meanwhile, which waits.
+        ...(done.parked
+          ? [
+              ctx.db
+                .update(sites)
+                .set({ status: siteEvents.stopped.to })
+                .where(
+                  and(
+                    eq(sites.id, requireSite(job)),
+                    eq(sites.status, "DEPLOYING"),
+                    sql`NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND status = 'QUEUED')`,
+                    ended,
+                  ),
+                ),
+            ]
+          : []),
         ctx.db
           .update(sites)
           .set({ status: statusAfterDeployment })
           .where(and(eq(sites.id, requireSite(job)), ended)),
         limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
       ]);
-      ctx.logs.finish(id, "Deployment is live.");
+      ctx.logs.finish(
+        id,
+        done.parked ? "The site is stopped: this runs once it is started." : "Deployment is live.",
+      );
       if (arrived) await moveSites(ctx);
       if (followed.length > 0) await tendDatabases(ctx);
       return { recorded: true, deploymentId: id };

@@ -57,6 +57,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
           rebuild: deployment?.rebuild ?? false,
           kept: material.kept.flatMap(keptOf),
+          ...(deployment?.trigger === "move" && site.wanted === "STOPPED" && { parked: true }),
         },
       };
     case "site.start":
