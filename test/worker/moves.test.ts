@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
-import { clearAway, hostFor, paidSites, tick } from "./hosts-service.ts";
+import { clearAway, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
 import { account, api, deployResult, finish, operator, runningSite, site } from "./service.ts";
 
 beforeEach(clearAway);
@@ -144,6 +144,35 @@ it.each(["stop", "start"])(
     fresh.close();
   },
 );
+
+it("an image that went with its site's eviction is not kept when the site is back on that host", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  for (const [from, to] of [
+    [old, fresh],
+    [fresh, old],
+  ] as const) {
+    await api(await operator(), "PATCH", `/hosts/${from.hostId}`, { action: "drain" });
+    const { job, attempt } = await to.next("job");
+    await finish(to, job, attempt, deployResult);
+    await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
+    await tick();
+    const evict = await from.next("job");
+    expect(evict.job.kind).toBe("site.evict");
+    await finish(from, evict.job, evict.attempt);
+    await api(await operator(), "PATCH", `/hosts/${from.hostId}`, { action: "activate" });
+  }
+  const list = (await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`)).body.data;
+  expect(list.map(({ number, imageKept }) => [number, imageKept])).toEqual([
+    [3, true],
+    [2, false],
+    [1, false],
+  ]);
+  old.close();
+  fresh.close();
+});
 
 describe("a site that waits for a host", () => {
   it("is stopped at once, and no host is given it until its owner wants it again", async () => {

@@ -580,6 +580,9 @@ export const jobs = sqliteTable(
     index("jobs_database").on(t.databaseId, t.status),
     index("jobs_backup").on(t.backupId),
     index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was made
+    index("jobs_evicted")
+      .on(t.siteId, t.seq)
+      .where(sql`kind = 'site.evict'`), // whether what was made there is there
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
       .on(t.lane)
