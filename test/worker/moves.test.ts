@@ -1,7 +1,17 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import { clearAway, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
-import { account, api, deployResult, finish, operator, runningSite, site } from "./service.ts";
+import {
+  account,
+  api,
+  call,
+  deployResult,
+  finish,
+  operator,
+  runningSite,
+  site,
+  type Agent,
+} from "./service.ts";
 
 beforeEach(clearAway);
 
@@ -170,6 +180,35 @@ it("an image that went with its site's eviction is not kept when the site is bac
     [2, false],
     [1, false],
   ]);
+  old.close();
+  fresh.close();
+});
+
+it("who follows a site's log is let go when the site moves, to go on where it is, and when it is deleted", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  const follow = async (on: Agent) => {
+    const response = await call(`/api/v1/sites/${siteId}/logs?follow=1`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    expect((await on.next("ask")).question).toMatchObject({ siteId, follow: true });
+    return response;
+  };
+  const before = await follow(old);
+  await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+  const { job, attempt } = await fresh.next("job");
+  await finish(fresh, job, attempt, deployResult);
+  expect(await before.text()).toContain(": following");
+  await old.next("endAsk");
+
+  const after = await follow(fresh);
+  await sql("UPDATE sites SET leaving_host_id = NULL WHERE id = ?", siteId);
+  await api(key, "DELETE", `/sites/${siteId}`);
+  const gone = await fresh.next("job");
+  await finish(fresh, gone.job, gone.attempt);
+  expect(await after.text()).toContain(": following");
   old.close();
   fresh.close();
 });

@@ -119,6 +119,7 @@ export async function finishJob(
         end,
         ended,
       });
+      if (job.kind === "database.delete") ctx.hosts.letGo(hostId, requireDatabase(job));
       return { recorded: true, deploymentId: null };
     case "database.backup":
     case "database.verify":
@@ -183,6 +184,7 @@ export async function finishJob(
         id,
         done.parked ? "The site is stopped: this runs once it is started." : "Deployment is live.",
       );
+      if (arrived?.from) ctx.hosts.letGo(arrived.from, arrived.id);
       if (arrived) await moveSites(ctx);
       if (followed.length > 0) await tendDatabases(ctx);
       return { recorded: true, deploymentId: id };
@@ -268,6 +270,7 @@ export async function finishJob(
       const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${requireSite(job)}) IS NULL`;
       await ctx.db.batch([end, ...forgetSite(ctx, requireSite(job), sql`${ended} AND ${left}`)]);
       for (const { id } of [...ofDeployments, ...ofCommands]) ctx.logs.remove(id);
+      ctx.hosts.letGo(hostId, requireSite(job));
       return { recorded: true, deploymentId: null };
     }
   }
