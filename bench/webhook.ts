@@ -25,7 +25,15 @@ class Host {
         onOpen: (socket) => {
           this.socket = socket;
           const facts = { cpuCount: 2, memoryMb: 16_384, diskFreeMb: 100_000 };
-          this.send({ type: "hello", protocol: 1, agentVersion: "bench", facts, slots: 1, running: [], finished: [] });
+          this.send({
+            type: "hello",
+            protocol: 1,
+            agentVersion: "bench",
+            facts,
+            slots: 1,
+            running: [],
+            finished: [],
+          });
         },
         onText: (text) => {
           const message = JSON.parse(text) as ToAgent;

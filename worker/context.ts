@@ -97,6 +97,8 @@ export type HostHints = {
   remind(hostId: Id<"host">): void;
   /** Leases of this host were ended or are to be cancelled: tell the agent. */
   revise(hostId: Id<"host">, lease: { jobId: Id<"job">; attempt: number }, verdict: "drop" | "cancel"): void;
+  /** The site or database is not there any more: who follows its log there is let go, and may go on where it is. */
+  letGo(hostId: Id<"host">, id: Id<"site" | "database">): void;
   /** The host is removed: its agent is told, and not let in again. */
   dismiss(hostId: Id<"host">): void;
 };
@@ -161,6 +163,7 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
       deliver: (hostId, offer) => defer(link(hostId).deliver(offer)),
       remind: (hostId) => defer(link(hostId).remind()),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
+      letGo: (hostId, id) => defer(link(hostId).letGo(id)),
       dismiss: (hostId) => defer(link(hostId).dismiss()),
     },
     questions: {

@@ -14,6 +14,8 @@ const keepCharacters = 32 * 1024;
  * Attach to a container, Stream format). Times of equal or earlier messages are moved on, so that each names one entry.
  */
 export class LogParser {
+  /** So many were whole so far. */
+  messages = 0;
   private rest: Buffer = Buffer.alloc(0);
   private lastAt = "";
   private readonly open = new Map<LogEntry["stream"], LogEntry>();
@@ -29,6 +31,7 @@ export class LogParser {
       const entry = this.message(stream, bytes.toString("utf8", from + headerBytes, end));
       if (entry) entries.push(entry);
       from = end;
+      this.messages++;
     }
     this.rest = bytes.subarray(from);
     return entries;

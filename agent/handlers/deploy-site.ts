@@ -6,7 +6,7 @@ import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "./build-image.ts";
 import { keptImage, unchangedImage, type Obtained } from "./kept-image.ts";
 import { pullImage } from "./pull-image.ts";
-import { release } from "./release.ts";
+import { release, type Released } from "./release.ts";
 
 type Args = JobArgs<"site.deploy">;
 
@@ -19,11 +19,12 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
     // By its id: what an attempt before this one put into service may be of another build.
-    const { startMs, swapMs } = await release(host, args.run, args.deploymentId, made.imageId, "", job);
+    const { startMs, swapMs } = await putIntoService(host, args, made.imageId, job);
     // The new version serves: what is cleaned up behind it is no part of its success.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));
-    return { ...made, durations: { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs } };
+    const durations = { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs };
+    return { ...made, durations, ...(args.parked && { parked: true }) };
   } catch (error) {
     // The reason of the failure is the first error, not that it could not be tidied up after.
     const onError = (left: unknown) =>
@@ -34,6 +35,19 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     throw error;
   }
 };
+
+/** What its owner has stopped does not run for a move either: not for a second. */
+async function putIntoService(
+  host: Host,
+  { run, deploymentId, parked }: Args,
+  imageId: string,
+  job: JobRun,
+): Promise<Released | { startMs: null; swapMs: null }> {
+  if (!parked) return release(host, run, deploymentId, imageId, "", job);
+  job.signal.throwIfAborted();
+  await host.ingress.park(run.siteId, run.hostnames);
+  return { startMs: null, swapMs: null };
+}
 
 /** @throws JobError when the volumes hold more than the pack has. A rollback may be what mends it. */
 async function demandVolumeRoom(host: Host, { run, source }: Args): Promise<void> {

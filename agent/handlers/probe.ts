@@ -104,7 +104,8 @@ export async function exitReason(
   const redact = redactor(state ? secretsIn(state) : []);
   const shown = lines.map((line) => redact(plain(line))).join(" | ");
   const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
-  return `The app exited with code ${exitCode} after ${seconds} s: mend it or its start command.${said}`;
+  const advice = exitCode === 0 ? "let it go on running, in the foreground" : "mend it or its start command";
+  return `The app exited with code ${exitCode} after ${seconds} s: ${advice}.${said}`;
 }
 
 async function silenceReason(

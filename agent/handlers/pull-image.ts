@@ -5,7 +5,7 @@ import type { Obtained } from "./kept-image.ts";
 
 type ImageSource = Extract<Source, { type: "image" }>;
 
-/** What the reference names in its registry now, by its digest, tagged for the deployment. */
+/** What the reference names in its registry now, or is said to have named, by its digest, tagged for the deployment. */
 export async function pullImage(
   host: Host,
   args: JobArgs<"site.deploy">,
@@ -37,7 +37,8 @@ async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promi
   const named = /@(sha256:[0-9a-f]{64})$/.exec(source.reference)?.[1];
   if (named !== undefined) return named;
   try {
-    return await engine.registryDigest(source.reference, source.login, job.signal);
+    const newest = await engine.registryDigest(source.reference, source.login, job.signal);
+    return source.digest ?? newest;
   } catch (error) {
     job.signal.throwIfAborted();
     if (source.login === null && (await engine.localImage(source.reference)) !== null) return null;

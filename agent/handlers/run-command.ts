@@ -109,7 +109,7 @@ async function existing(engine: Engine, id: string): Promise<ContainerState> {
   const container = await engine.inspectContainer(id);
   if (!container)
     throw new JobError(
-      "The site left this host before this had ended: it was deleted, or it moved to another host.",
+      "The site left this host before this had ended, as it moved to another host or was deleted: see what it did, then run it again.",
     );
   return container;
 }

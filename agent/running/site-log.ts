@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
+import { lastEntries } from "../docker/last-entries.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
 import { labelsOf, ownerOf, replicaOf, secretsIn } from "../docker/specs.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
@@ -38,7 +39,7 @@ export async function readSiteLog(
   const since = from === null ? null : engineTimeBefore(from);
   const read = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
-    const entries = new LogParser().push(await logs.engine.readLog(containerId, { tail, since }));
+    const entries = await lastEntries(logs.engine, containerId, { tail, since });
     return inTurns(
       entries.filter(({ at }) => from === null || at > from),
       shown,
@@ -73,7 +74,7 @@ export async function keepLastLines(
   const siteId = ownerOf((await engine.inspectContainer(containerId))?.labels ?? {});
   if (!siteId) return;
   const shown = await lineMaker(engine, containerId, []);
-  const entries = new LogParser().push(await engine.readLog(containerId, { tail: keptLines, since: null }));
+  const entries = await lastEntries(engine, containerId, { tail: keptLines });
   const lines = lastOf(await inTurns(entries, shown), keptBytes);
   if (lines.length > 0) records.addLastLines(siteId, containerId, lines);
 }

@@ -30,6 +30,11 @@ export const Source = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("image"),
     reference: ImageReference,
+    /** Left out: what the registry has by this name now. */
+    digest: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/)
+      .optional(),
     /** What the registry asks for, or null. */
     login: z.object({ username: z.string(), password: z.string() }).nullable(),
   }),
@@ -149,6 +154,8 @@ export const jobArgs = {
     rebuild: z.boolean(),
     /** Newest first. The images of these and of this deployment stay once it is live; the site's others go. */
     kept: z.array(KeptDeployment),
+    /** The site is stopped, and stays so: its image is made, nothing is started. */
+    parked: z.boolean().optional(),
   }),
   /** Start the stopped container, or a new one of the same image where it is gone. */
   "site.start": z.object({ run: RunSpec, deploymentId: DeploymentId }),
@@ -231,7 +238,8 @@ const Exposed = z.object({
   endsAt: z.iso.datetime().nullable(),
 });
 export const jobResults = {
-  "site.deploy": Made.extend({ durations: Durations }),
+  /** `parked`: it was not started, as was asked. Earlier agents start it. */
+  "site.deploy": Made.extend({ durations: Durations, parked: z.boolean().optional() }),
   "site.start": nothing,
   "site.stop": nothing,
   "site.restart": nothing,

@@ -80,3 +80,19 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
   expect(tidied).toMatchObject([{ status: "rejected", reason: { message: "engine down" } }]);
   expect(removed).toEqual([]);
 });
+
+it("of a stopped site that moves the image is made, and nothing is started", async () => {
+  const parked: string[] = [];
+  const host = {
+    engine: { imageId: () => Promise.resolve("i"), tagImage: () => Promise.resolve() },
+    imageRepository: () => "berth-site/x",
+    ingress: { park: (siteId: string) => Promise.resolve(void parked.push(siteId)) },
+  } as unknown as Host;
+  const args = { ...rollback(), parked: true };
+  expect(await deploySite(host, args, jobRun())).toMatchObject({
+    imageId: "i",
+    parked: true,
+    durations: { start: null, swap: null },
+  });
+  expect(parked).toEqual([args.run.siteId]);
+});

@@ -4,7 +4,8 @@ import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import util from "node:util";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createEngine, type Engine } from "../../agent/docker/engine.ts";
 import { freeSubnet, routedSubnets } from "../../agent/docker/subnets.ts";
 
@@ -180,6 +181,22 @@ const taken = {
   Mounts: [],
   NetworkSettings: { Networks: {} },
 };
+
+it("what is asked already costs the next request nothing: it is not written out for a log that nobody reads", async () => {
+  const written = vi.spyOn(util, "inspect");
+  const over = new AbortController();
+  const asking = [1, 2, 3].map(() =>
+    engine.registryDigest("stuck", null, over.signal).catch(() => undefined),
+  );
+  await vi.waitUntil(() => asked.length === 3, 10_000);
+  await engine.listContainers({});
+  const lengths = written.mock.results.map(({ value }) => String(value).length);
+  expect(lengths).toHaveLength(4);
+  expect(Math.max(...lengths)).toBeLessThan(2000);
+  over.abort();
+  await Promise.all(asking);
+  written.mockRestore();
+});
 
 it("a container's variables are in no request's address", async () => {
   await engine.createContainer({ name: "c", Labels: {}, Env: ["TOKEN=secret"] });

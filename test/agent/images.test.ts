@@ -181,6 +181,11 @@ describe("an image of a registry", () => {
     expect(await pull(hostWith({}), named)).toMatchObject({ imageDigest: digest("a") });
   });
 
+  it("that a site moves with is the one it had, whatever the name stands for by now", async () => {
+    const on = hostWith({}, { [reference]: digest("d") });
+    expect(await pull(on, source({ digest: digest("a") }))).toMatchObject({ imageDigest: digest("a") });
+  });
+
   it("that was made on this host is used where no registry answers, but never for a login", async () => {
     const away = new Error("dial tcp: lookup registry.example: no such host");
     const on = hostWith({ [reference]: digest("c") }, away);

@@ -60,3 +60,13 @@ it("no part of a secret is in the last lines of an app that exited, wherever the
   expect(reason).toContain("xxx");
   expect(reason).not.toContain("half");
 });
+
+it("an app that ends well all the same does not serve: as one that goes on in the background", async () => {
+  const ended = {
+    inspectContainer: () => Promise.resolve(null),
+    lastLines: () => Promise.resolve(["daemonized"]),
+  } as unknown as Engine;
+  expect(await exitReason(ended, "c1", 0, performance.now())).toMatch(
+    /exited with code 0 after [\d.]+ s: let it go on running, in the foreground\. Its last lines: daemonized$/,
+  );
+});

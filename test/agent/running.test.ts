@@ -17,6 +17,7 @@ import { Desk } from "../../agent/running/desk.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
+import { readSiteLog } from "../../agent/running/site-log.ts";
 import { startSampling, sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
@@ -72,6 +73,39 @@ describe("a container's log", () => {
     expect(withNanoseconds("2026-01-01T00:00Z")).toBe(second(0));
     expect(withNanoseconds("2026-01-01T00:00:00.12Z")).toBe("2026-01-01T00:00:00.120000000Z");
     expect(engineTimeBefore("2026-01-01T00:00:01.000000005Z")).toBe("1767225600.000000005");
+  });
+});
+
+describe("the last lines of a container", () => {
+  const part = (line: number, text: string) => frame(1, `${second(line)} ${text}`);
+  /** The engine counts the parts of a long line, which has one time. */
+  const engineOf = (messages: Buffer[]) =>
+    ({
+      listContainers: () => Promise.resolve([{ id: "c" }]),
+      inspectContainer: () => Promise.resolve({ env: [], labels: { "berth.secrets": "" } }),
+      readLog: (_: string, { tail }: { tail: number }) =>
+        Promise.resolve(Buffer.concat(messages.slice(-tail))),
+    }) as unknown as Engine;
+  const read = async (messages: Buffer[], tail: number) => {
+    const logs = { engine: engineOf(messages), agentId: "agent", records, onStart: () => undefined };
+    const lines = await readSiteLog(logs, siteId, { tail, after: null, masks: ["s3cret"] });
+    return lines.map(({ text }) => text);
+  };
+  const long = (line: number) =>
+    [...Array(40).fill(part(line, "x")), part(line, `${line} ends\n`)] as Buffer[];
+
+  it("are as many as were asked for, however long they are", async () => {
+    const whole = (line: number) => `${"x".repeat(40)}${line} ends`;
+    expect(await read([1, 2, 3, 4].flatMap(long), 3)).toEqual([2, 3, 4].map(whole));
+    expect(await read([1, 2].flatMap(long), 3)).toEqual([1, 2].map(whole));
+  });
+
+  it("begin with no half of a line, in which half a secret would be known to nobody", async () => {
+    const cut = [part(1, "a s3c"), part(1, "ret\n"), part(2, "next\n")];
+    expect(await read(cut, 2)).toEqual(["a •••", "next"]);
+    expect(await read(cut, 1)).toEqual(["next"]);
+    const first = Array.from({ length: 1200 }, () => part(1, "s3cret"));
+    expect(await read([...first, part(1, "\n"), part(2, "next\n")], 5)).toEqual(["next"]);
   });
 });
 

@@ -1,7 +1,17 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import { clearAway, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
-import { account, api, deployResult, finish, operator, runningSite, site } from "./service.ts";
+import {
+  account,
+  api,
+  call,
+  deployResult,
+  finish,
+  operator,
+  runningSite,
+  site,
+  type Agent,
+} from "./service.ts";
 
 beforeEach(clearAway);
 
@@ -48,6 +58,171 @@ it("a move runs the version with the settings it has, and not with those that wa
   await finish(fresh, moved.job, moved.attempt, deployResult);
   await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
   expect((await fresh.next("job")).job.args).toMatchObject({ run: settings });
+  old.close();
+  fresh.close();
+});
+
+describe("a move makes what is in service once more", () => {
+  const image = { deployType: "image", githubUrl: undefined, branch: undefined, buildCommand: undefined };
+  const text = { ...image, deployType: "dockerfile" };
+  it.each([
+    [
+      { buildCommand: "make old", rootDir: "old" },
+      { buildCommand: "make new", rootDir: "new", branch: "next", lfs: true },
+      { buildCommand: "make old", rootDir: "old", source: { branch: null, commit: deployResult.commit } },
+    ],
+    [
+      { ...text, dockerfile: "FROM old" },
+      { dockerfile: "FROM new" },
+      { source: { type: "dockerfile", text: "FROM old" } },
+    ],
+    [
+      { ...image, image: "registry.example/app:latest" },
+      { image: "registry.example/app:next" },
+      { source: { reference: "registry.example/app:latest", digest: deployResult.imageDigest } },
+    ],
+  ])("%#: of its source and environment, and not of those that wait", async (made, settings, expected) => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, made);
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { settings })).status).toBe(200);
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "waits" }] });
+    const fresh = await hostFor(2);
+    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    const moved = await fresh.next("job");
+    expect(moved.job.args).toMatchObject({ ...expected, run: { env: [] } });
+    expect(moved.job.args).not.toHaveProperty("source.lfs");
+    await finish(fresh, moved.job, moved.attempt, deployResult);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const { args } = (await fresh.next("job")).job;
+    expect(args).toMatchObject({ run: { env: [{ key: "V", value: "waits" }] } });
+    expect(args).not.toMatchObject(expected);
+    old.close();
+    fresh.close();
+  });
+
+  it("without the token of the server that its source is to come from next", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, { gitToken: "of-the-old-server" });
+    const settings = { githubUrl: "other.example/owner/repo", gitToken: "of-the-other-server" };
+    await api(key, "PATCH", `/sites/${siteId}`, { settings });
+    const fresh = await hostFor(2);
+    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    const { job } = await fresh.next("job");
+    expect(job.args).toMatchObject({ source: { address: "git.example/owner/repo", token: null } });
+    old.close();
+    fresh.close();
+  });
+
+  it("also where that was rolled back to, or its host is dead", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, { ...text, dockerfile: "FROM old" });
+    await api(key, "PATCH", `/sites/${siteId}`, { settings: { dockerfile: "FROM new" } });
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "new" }] });
+    for (const [method, path, body] of [
+      ["PATCH", "", { action: "deploy" }],
+      ["POST", "/rollback", {}],
+    ] as const) {
+      await api(key, method, `/sites/${siteId}${path}`, body);
+      const { job, attempt } = await old.next("job");
+      await finish(old, job, attempt, deployResult);
+    }
+    old.close();
+    await vi.waitUntil(async () => (await site(key, siteId)).hostOffline, 10_000);
+    const fresh = await hostFor(2);
+    await api(await operator(), "DELETE", `/hosts/${old.hostId}?force=1`);
+    expect((await fresh.next("job")).job.args).toMatchObject({
+      source: { type: "dockerfile", text: "FROM old" },
+      run: { env: [] },
+    });
+    fresh.close();
+  });
+});
+
+it.each(["stop", "start"])(
+  "a move does not start a stopped site, unless its owner asks for that meanwhile: %s",
+  async (action) => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    const stop = await old.next("job");
+    await finish(old, stop.job, stop.attempt);
+    const fresh = await hostFor(2);
+    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    const move = await fresh.next("job");
+    expect(move.job.args).toMatchObject({ parked: true });
+    await api(key, "PATCH", `/sites/${siteId}`, { action });
+    await finish(fresh, move.job, move.attempt, { ...deployResult, parked: true });
+    expect(await site(key, siteId)).toMatchObject({ hostId: fresh.hostId, status: "STOPPED" });
+    for (const kind of action === "start" ? ["site.stop", "site.start"] : ["site.stop"]) {
+      const { job, attempt } = await fresh.next("job");
+      expect(job.kind).toBe(kind);
+      expect((await site(key, siteId)).status).toBe("STOPPED");
+      await finish(fresh, job, attempt);
+    }
+    expect((await site(key, siteId)).status).toBe(action === "start" ? "RUNNING" : "STOPPED");
+    old.close();
+    fresh.close();
+  },
+);
+
+it("an image that went with its site's eviction is not kept when the site is back on that host", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  for (const [from, to] of [
+    [old, fresh],
+    [fresh, old],
+  ] as const) {
+    await api(await operator(), "PATCH", `/hosts/${from.hostId}`, { action: "drain" });
+    const { job, attempt } = await to.next("job");
+    await finish(to, job, attempt, deployResult);
+    await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
+    await tick();
+    const evict = await from.next("job");
+    expect(evict.job.kind).toBe("site.evict");
+    await finish(from, evict.job, evict.attempt);
+    await api(await operator(), "PATCH", `/hosts/${from.hostId}`, { action: "activate" });
+  }
+  const list = (await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`)).body.data;
+  expect(list.map(({ number, imageKept }) => [number, imageKept])).toEqual([
+    [3, true],
+    [2, false],
+    [1, false],
+  ]);
+  old.close();
+  fresh.close();
+});
+
+it("who follows a site's log is let go when the site moves, to go on where it is, and when it is deleted", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  const follow = async (on: Agent) => {
+    const response = await call(`/api/v1/sites/${siteId}/logs?follow=1`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    expect((await on.next("ask")).question).toMatchObject({ siteId, follow: true });
+    return response;
+  };
+  const before = await follow(old);
+  await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+  const { job, attempt } = await fresh.next("job");
+  await finish(fresh, job, attempt, deployResult);
+  expect(await before.text()).toContain(": following");
+  await old.next("endAsk");
+
+  const after = await follow(fresh);
+  await sql("UPDATE sites SET leaving_host_id = NULL WHERE id = ?", siteId);
+  await api(key, "DELETE", `/sites/${siteId}`);
+  const gone = await fresh.next("job");
+  await finish(fresh, gone.job, gone.attempt);
+  expect(await after.text()).toContain(": following");
   old.close();
   fresh.close();
 });

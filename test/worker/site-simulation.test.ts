@@ -12,6 +12,7 @@ import { rows } from "./stripe-service.ts";
 const rounds = 5;
 let commits = 0;
 const effect: Effect = ({ kind, args }, _attempt, containers) => {
+  if ("parked" in args && args.parked) return { ...deployResult, parked: true };
   if ("deploymentId" in args) containers.set(args.run.siteId, args.deploymentId);
   else if ("siteId" in args) containers.delete(args.siteId);
   return kind === "site.deploy" ? { ...deployResult, commit: String(++commits).padStart(40, "0") } : {};

@@ -469,6 +469,23 @@ export type RunSettings = {
   volumes?: Volume[];
 };
 
+/** What a deployment is made of, beside the commit, its environment and the secrets of its source. */
+export type BuildSettings = Pick<
+  typeof sites.$inferSelect,
+  | "githubUrl"
+  | "branch"
+  | "submodules"
+  | "lfs"
+  | "dockerfile"
+  | "image"
+  | "rootDir"
+  | "dockerfilePath"
+  | "buildCommand"
+> & {
+  /** Of a move, what the registry gave when the image was pulled. */
+  imageDigest?: string | null;
+};
+
 export const deployments = sqliteTable(
   "deployments",
   {
@@ -489,6 +506,8 @@ export const deployments = sqliteTable(
     envVersion: integer("env_version").notNull().default(0),
     /** The site's settings that its container runs with, as they were when a host took it. */
     run: text({ mode: "json" }).$type<RunSettings>(),
+    /** Those that its image is made of, likewise; null: the site's, as of deployments from before they were kept. */
+    build: text({ mode: "json" }).$type<BuildSettings>(),
     /** The deployment whose image, environment and run settings this one brings back. */
     rollbackOf: text("rollback_of").$type<Id<"deployment">>(),
     /** Build even where nothing has changed. */
@@ -563,6 +582,9 @@ export const jobs = sqliteTable(
     index("jobs_database").on(t.databaseId, t.status),
     index("jobs_backup").on(t.backupId),
     index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was made
+    index("jobs_evicted")
+      .on(t.siteId, t.seq)
+      .where(sql`kind = 'site.evict'`), // whether what was made there is there
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
       .on(t.lane)

@@ -106,6 +106,11 @@ export class HostLink extends DurableObject<Env> {
     if (socket) this.send(socket, { type: verdict, ...lease });
   }
 
+  /** The site has moved away, or it or the database is deleted. */
+  async letGo(id: Id<"site" | "database">): Promise<void> {
+    this.questions.letGo(id);
+  }
+
   /** The host is removed. */
   async dismiss(): Promise<void> {
     for (const socket of this.ctx.getWebSockets())

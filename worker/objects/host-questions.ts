@@ -115,6 +115,11 @@ export class HostQuestions {
     for (const asking of this.asking.values()) if (asking.socket === socket) asking.end();
   }
 
+  /** Nothing more comes of this site's or database's log from here. */
+  letGo(id: string): void {
+    for (const follower of this.following) if (follower.siteId === id) this.leave(follower);
+  }
+
   private open(socket: WebSocket, question: Question, asking: Omit<Asking, "socket">): string {
     const requestId = crypto.randomUUID();
     this.asking.set(requestId, { socket, ...asking });

@@ -165,7 +165,7 @@ export const sitePages = new Hono<AppEnv>()
     const page = await whole(<SiteLogPage site={site} mark={mark} />);
     return streamed(
       c,
-      linesInto(page, mark, events, () => Promise.resolve("")),
+      linesInto(page, mark, events, () => fragment(<CutOff />)),
     );
   });
 

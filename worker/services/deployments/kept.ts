@@ -13,10 +13,13 @@ export const oldestKeptNumber = (siteId: SQL) => sql`coalesce((SELECT newest.num
 
 /**
  * Whether the host still has a row's image, for queries of `deployments`. A rule, not a mark: the agent is told by the same
- * one what to keep. What was made on a host that the site has left is not there.
+ * one what to keep. What was made on a host that the site has left is not there, also when it is back on it.
  */
 export const imageKept = sql<boolean>`(deployments.status IN ('LIVE', 'SUPERSEDED')
   AND deployments.number >= ${oldestKeptNumber(sql`deployments.site_id`)}
   AND coalesce((SELECT host_id FROM jobs WHERE jobs.deployment_id = deployments.id AND jobs.kind = 'site.deploy'
       ORDER BY seq DESC LIMIT 1)
-    = (SELECT host_id FROM sites WHERE sites.id = deployments.site_id), 1))`;
+    = (SELECT host_id FROM sites WHERE sites.id = deployments.site_id), 1)
+  AND NOT EXISTS (SELECT 1 FROM jobs evicted WHERE evicted.site_id = deployments.site_id AND evicted.kind = 'site.evict'
+    AND evicted.attempt > 0 AND evicted.host_id = (SELECT host_id FROM sites WHERE sites.id = deployments.site_id)
+    AND evicted.seq > (SELECT max(seq) FROM jobs WHERE jobs.deployment_id = deployments.id AND jobs.kind = 'site.deploy')))`;

@@ -45,10 +45,10 @@ export function queueDeployment(
       WHERE ${waiting} AND rollback_of IS NULL`),
     ctx.statement(sql`
       INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
-        commit_sha, commit_message, image_digest, image_id, build_key, run, created_at)
+        commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
       SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
         'QUEUED', ${trigger}, coalesce(t.env_version, ${newestEnv}), ${rebuild ? 1 : 0}, t.id,
-        t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, ${now.getTime()}
+        t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now.getTime()}
       FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
         AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`),

@@ -4,11 +4,11 @@ import type { Db } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { imageKept } from "./kept.ts";
 
+const { build: _, ...columns } = getTableColumns(deployments);
+
 /** Deployments with all that their public record shows. */
 export const selectDeployments = (db: Db) =>
-  db
-    .select({ ...getTableColumns(deployments), imageKept: imageKept.mapWith(Boolean).as("image_kept") })
-    .from(deployments);
+  db.select({ ...columns, imageKept: imageKept.mapWith(Boolean).as("image_kept") }).from(deployments);
 export type DeploymentRecord = Awaited<ReturnType<typeof selectDeployments>>[number];
 
 export const deploymentView = (row: DeploymentRecord): Deployment => ({

@@ -20,7 +20,7 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
         moveHostId: null,
       })
       .where(and(eq(sites.id, siteId), eq(sites.moveHostId, hostId), ended))
-      .returning({ id: sites.id }),
+      .returning({ id: sites.id, from: sites.leavingHostId }),
     ctx.statement(sql`
       UPDATE jobs SET host_id = ${hostId} WHERE site_id = ${siteId} AND status = 'QUEUED' AND ${ended}
         AND (SELECT host_id FROM sites WHERE id = ${siteId}) = ${hostId}`),

@@ -48,7 +48,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
           AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND trigger = 'move'
             AND status IN ('FAILED', 'CANCELLED') AND finished_at > ${now - retryMs})
         ORDER BY s.id LIMIT 1)`),
-    ...queueMove(ctx, siteId),
+    ...queueMove(ctx, siteId, { asIs: true }),
     // A stopped site is stopped again where it arrives.
     queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
     ctx.db.select({ to: sites.moveHostId }).from(sites).where(eq(sites.id, siteId)),

@@ -5,17 +5,20 @@ import { idleLane } from "../jobs/idle.ts";
 
 /**
  * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: the version in service is made once more,
- * at its commit and with its run settings, on `move_host_id`; where that is null, on the host that fits best.
+ * of the commit or image and with the settings it has, on `move_host_id`; where that is null, on the host that fits best.
+ * @param asIs nobody asked for it to be started: it keeps its environment as well
  */
-export function queueMove(ctx: Ctx, siteId: SQL) {
+export function queueMove(ctx: Ctx, siteId: SQL, { asIs = false }: { asIs?: boolean } = {}) {
   const id = ctx.newId("deployment");
   const now = ctx.now().getTime();
+  const ownEnv = asIs ? sql`c.env_version` : sql`NULL`;
   return [
     ctx.statement(sql`
-      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, commit_sha, commit_message, run, env_version, created_at)
+      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, commit_sha, commit_message, run, build, env_version, created_at)
       SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
         'QUEUED', 'move', c.commit_sha, c.commit_message, c.run,
-        coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
+        json_set(c.build, '$.imageDigest', c.image_digest),
+        coalesce(${ownEnv}, (SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
       FROM sites s LEFT JOIN deployments c ON c.id = s.current_deployment_id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
         AND ${idleLane(sql`s.id`)}`),

@@ -132,7 +132,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
   for (const deployment of ended) ctx.logs.finish(deployment.id, `Deployment failed: ${reason}`);
   // What an interruption leaves undone here, the reaper does.
   for (const site of lost)
-    if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`)]);
+    if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`, { asIs: true })]);
   tellOrphans(ctx, await endOrphans(ctx));
   ctx.hosts.wake(null);
   return true;

@@ -119,6 +119,7 @@ export async function finishJob(
         end,
         ended,
       });
+      if (job.kind === "database.delete") ctx.hosts.letGo(hostId, requireDatabase(job));
       return { recorded: true, deploymentId: null };
     case "database.backup":
     case "database.verify":
@@ -155,15 +156,35 @@ export async function finishJob(
           .where(and(eq(deployments.id, id), ended)),
         ctx.db
           .update(sites)
-          .set({ currentDeploymentId: id, serving: true, updatedAt: now })
+          .set({ currentDeploymentId: id, serving: !done.parked, updatedAt: now })
           .where(and(eq(sites.id, requireSite(job)), ended)),
+        // Also where its owner has asked for its start meanwhile, which waits.
+        ...(done.parked
+          ? [
+              ctx.db
+                .update(sites)
+                .set({ status: siteEvents.stopped.to })
+                .where(
+                  and(
+                    eq(sites.id, requireSite(job)),
+                    eq(sites.status, "DEPLOYING"),
+                    sql`NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND status = 'QUEUED')`,
+                    ended,
+                  ),
+                ),
+            ]
+          : []),
         ctx.db
           .update(sites)
           .set({ status: statusAfterDeployment })
           .where(and(eq(sites.id, requireSite(job)), ended)),
         limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
       ]);
-      ctx.logs.finish(id, "Deployment is live.");
+      ctx.logs.finish(
+        id,
+        done.parked ? "The site is stopped: this runs once it is started." : "Deployment is live.",
+      );
+      if (arrived?.from) ctx.hosts.letGo(arrived.from, arrived.id);
       if (arrived) await moveSites(ctx);
       if (followed.length > 0) await tendDatabases(ctx);
       return { recorded: true, deploymentId: id };
@@ -249,6 +270,7 @@ export async function finishJob(
       const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${requireSite(job)}) IS NULL`;
       await ctx.db.batch([end, ...forgetSite(ctx, requireSite(job), sql`${ended} AND ${left}`)]);
       for (const { id } of [...ofDeployments, ...ofCommands]) ctx.logs.remove(id);
+      ctx.hosts.letGo(hostId, requireSite(job));
       return { recorded: true, deploymentId: null };
     }
   }

@@ -39,6 +39,7 @@ export type JobMaterial = {
 export function frameOf(ctx: Ctx, material: JobMaterial): Job {
   const { job, site, deployment, domains } = material;
   const { id, kind } = job;
+  const { rootDir, dockerfilePath, buildCommand } = deployment?.build ?? site;
   switch (kind) {
     case "site.deploy":
       return {
@@ -50,12 +51,13 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           source: deployment?.rollbackOf
             ? { type: "kept", deploymentId: deployment.rollbackOf }
             : sourceOf(ctx, material),
-          rootDir: site.rootDir,
-          dockerfilePath: site.dockerfilePath,
-          buildCommand: site.buildCommand,
+          rootDir,
+          dockerfilePath,
+          buildCommand,
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
           rebuild: deployment?.rebuild ?? false,
           kept: material.kept.flatMap(keptOf),
+          ...(deployment?.trigger === "move" && site.wanted === "STOPPED" && { parked: true }),
         },
       };
     case "site.start":
@@ -113,29 +115,42 @@ function keptOf(row: DeploymentRow): KeptDeployment[] {
 }
 
 function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
-  if (site.deployType === "dockerfile" && site.dockerfile !== null)
-    return { type: "dockerfile", text: site.dockerfile };
-  if (site.deployType === "image" && site.image !== null)
-    return { type: "image", reference: site.image, login: loginOf(ctx, site) };
-  if (site.deployType === "github" && site.githubUrl !== null) {
+  const { deployType } = site;
+  // A site moves as it is, whatever was changed or pushed meanwhile.
+  const made = deployment?.build ?? site;
+  if (deployType === "dockerfile" && made.dockerfile !== null)
+    return { type: "dockerfile", text: made.dockerfile };
+  if (deployType === "image" && made.image !== null) {
+    const digest = deployment?.trigger === "move" ? deployment.build?.imageDigest : null;
+    return {
+      type: "image",
+      reference: made.image,
+      login: sameServer(made.image, site.image) ? loginOf(ctx, site) : null,
+      ...(typeof digest === "string" && { digest }),
+    };
+  }
+  if (deployType === "github" && made.githubUrl !== null) {
     const token =
-      site.gitTokenSealed === null
+      site.gitTokenSealed === null || !sameServer(made.githubUrl, site.githubUrl)
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
-    // A site moves as it is, whatever was pushed meanwhile.
     const commit = deployment?.trigger === "move" ? deployment.commit : null;
     return {
       type: "git",
-      address: site.githubUrl,
-      branch: site.branch,
+      address: made.githubUrl,
+      branch: made.branch,
       token,
       ...(commit !== null && { commit }),
-      ...(site.submodules && { submodules: true }),
-      ...(site.lfs && { lfs: true }),
+      ...(made.submodules && { submodules: true }),
+      ...(made.lfs && { lfs: true }),
     };
   }
   throw new Error(`Site ${site.id} has no source`);
 }
+
+/** What the settings hold by now is a login for the server that they name, and told to no other. */
+const sameServer = (made: string, named: string | null): boolean =>
+  made.split("/")[0] === named?.split("/")[0];
 
 const loginOf = (ctx: Ctx, { id, registryUsername, registryPasswordSealed }: SiteRow) =>
   registryUsername === null || registryPasswordSealed === null

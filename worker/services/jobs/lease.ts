@@ -115,6 +115,11 @@ const first = [
       run = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
         (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
           'replicas', replicas, 'volumes', json(volumes))
+          FROM sites WHERE id = deployments.site_id) END,
+      build = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
+        (SELECT json_object('githubUrl', github_url, 'branch', branch, 'submodules', json(iif(submodules, 'true', 'false')),
+          'lfs', json(iif(lfs, 'true', 'false')), 'dockerfile', dockerfile, 'image', image, 'rootDir', root_dir,
+          'dockerfilePath', dockerfile_path, 'buildCommand', build_command)
           FROM sites WHERE id = deployments.site_id) END
     WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`,
   // A rollback may bring back a volume whose data was removed.

@@ -1,0 +1,25 @@
+import type { Engine } from "./engine.ts";
+import { LogParser, type LogEntry } from "./log-parser.ts";
+
+/** Of up to 16 KiB each. */
+const maxMessages = 1001;
+
+/**
+ * The last whole lines of a container's log. The engine counts the parts of long ones, and may begin in the midst of one: what
+ * comes first then is left out, as half a secret would not be known.
+ */
+export async function lastEntries(
+  engine: Pick<Engine, "readLog">,
+  containerId: string,
+  { tail, since = null }: { tail: number; since?: string | null },
+): Promise<LogEntry[]> {
+  let entries: LogEntry[] = [];
+  for (const messages of new Set([tail + 1, maxMessages])) {
+    const parser = new LogParser();
+    entries = parser.push(await engine.readLog(containerId, { tail: messages, since }));
+    if (parser.messages < messages) return entries.slice(-tail);
+    entries = entries.slice(1);
+    if (entries.length >= tail) break;
+  }
+  return entries.slice(-tail);
+}
