@@ -226,9 +226,19 @@ describe("a Node app", () => {
   it("has its dependencies in a layer of their own, which stays while they do", () => {
     const manifest = { ...start, dependencies: { express: "5" } };
     const last = (files: Files) => dockerfile(files).split(/^(?=FROM )/m)[1];
-    expect(last({ "package.json": JSON.stringify(manifest) })).toMatch(
+    const built = { ...manifest, scripts: { ...manifest.scripts, build: "tsc" } };
+    expect(last({ "package.json": JSON.stringify(built) })).toMatch(
       /\/app\/node_modules \/app\/node_modules\nCOPY --from=build --chown=node:node \/own \/app\n/,
     );
+    // Where nothing is built, the source needs no stage.
+    expect(last({ "package.json": JSON.stringify(manifest) })).toMatch(
+      /\/app\/node_modules \/app\/node_modules\nCOPY --chown=node:node source\/ \/app\/\n/,
+    );
+    for (const more of [
+      { devDependencies: { vitest: "4" } },
+      { scripts: { ...manifest.scripts, postinstall: "node make.js" } },
+    ])
+      expect(last({ "package.json": JSON.stringify({ ...manifest, ...more }) })).toContain("/own /app");
     const whole = /COPY --from=build --chown=node:node \/app \/app\n/;
     expect(last({ "package.json": JSON.stringify(start) })).toMatch(whole);
     expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);

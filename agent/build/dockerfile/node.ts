@@ -2,6 +2,7 @@ import { programOf, type NodeBuild, type NodePlan, type PackageManager } from ".
 import {
   buildStep,
   cache,
+  copyManifests,
   installAndCopy,
   installDebian,
   installStep,
@@ -84,7 +85,7 @@ export function nodeBuildStage(
   stage: string,
   variables: BuildVariables,
   images: BaseImages,
-  copySource = `COPY ${sourceFolder}/ ./`,
+  copySource: string | null = `COPY ${sourceFolder}/ ./`,
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
@@ -108,11 +109,22 @@ export function nodeBuildStage(
     "WORKDIR /app",
     `ENV ${tool.env}${heap(variables)}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
-    ...installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource),
+    ...(copySource === null
+      ? [...copyManifests(plan.manifests), ...install]
+      : installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource)),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables, compiled),
   ];
 }
+
+/** Nothing is made of the source: the image takes it as it is, beside what its manifests alone ask for. */
+const isInstalledOnly = (plan: NodePlan): boolean =>
+  plan.hasDependencies &&
+  !plan.hasDevDependencies &&
+  !plan.needsSource &&
+  plan.buildCommand === null &&
+  // Its own state lies beside the source.
+  plan.packageManager !== "berry";
 
 /** The app without what was installed: that has a layer of its own, without the state of package managers, which have times. */
 const separate =
@@ -125,8 +137,11 @@ const standalone =
   "mkdir -p public && if [ ! -f .next/standalone/server.js ]; then " +
   "echo 'The build left no .next/standalone/server.js: set startCommand to npm start, which needs none.' >&2; exit 1; fi";
 
+type Folder = [from: string, to: string];
+const installed: Folder = ["/app/node_modules", "/app/node_modules"];
+
 /** What of the build is in the image, and where it has lain; a step before that makes it so. */
-function takes(plan: NodePlan): { step: string[]; folders: [from: string, to: string][] } {
+function takes(plan: NodePlan): { step: string[]; folders: Folder[] } {
   if (plan.standalone)
     return {
       step: [runs(standalone)],
@@ -140,19 +155,17 @@ function takes(plan: NodePlan): { step: string[]; folders: [from: string, to: st
     return { step: [], folders: [["/app", "/app"]] };
   return {
     step: [runs(separate)],
-    folders: [
-      ["/app/node_modules", "/app/node_modules"],
-      ["/own", "/app"],
-    ],
+    folders: [installed, ["/own", "/app"]],
   };
 }
 
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
-  const { step, folders } = takes(plan);
+  const installedOnly = isInstalledOnly(plan);
+  const { step, folders } = installedOnly ? { step: [], folders: [installed] } : takes(plan);
   const usesCorepack = plan.packageManager !== "npm";
   return [
-    ...nodeBuildStage(plan, "build", variables, images),
+    ...nodeBuildStage(plan, "build", variables, images, installedOnly ? null : undefined),
     ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment && !plan.standalone
       ? [
           ...(plan.folder === null ? [] : ["WORKDIR /app"]),
@@ -167,6 +180,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
     // Before WORKDIR, which would make the folder root's.
     ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
+    ...(installedOnly ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),
     `WORKDIR ${appFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
