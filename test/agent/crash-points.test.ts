@@ -9,6 +9,7 @@ import {
   openMachines,
   throughAllCrashes,
 } from "../support/crash-points.ts";
+import { deployArgs } from "../support/deploy-args.ts";
 import { runSpec } from "../support/run-spec.ts";
 
 beforeAll(openMachines);
@@ -24,18 +25,12 @@ const jobOf = <K extends JobKind>(kind: K, args: JobArgs<K>, number = 9) =>
 const deploy = (number: number, changes: Partial<Deploy> = {}) =>
   jobOf(
     "site.deploy",
-    {
+    deployArgs({
       run: run(),
       deploymentId: deploymentOf(number),
       source: { type: "dockerfile", text: `FROM scratch\n# ${number}` },
-      rootDir: null,
-      dockerfilePath: null,
-      buildCommand: null,
-      buildTimeoutSeconds: 60,
-      rebuild: false,
-      kept: [],
       ...changes,
-    },
+    }),
     number,
   );
 

@@ -5,6 +5,7 @@ import { deploySite } from "../../agent/handlers/deploy-site.ts";
 import type { Host, Target } from "../../agent/host.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
 
@@ -20,15 +21,10 @@ beforeAll(
 afterAll(() => void app.close());
 
 function rollback(): JobArgs<"site.deploy"> {
-  return {
+  return deployArgs({
     run: runSpec({ port: (app.address() as AddressInfo).port }),
     deploymentId: next,
     source: { type: "kept", deploymentId: old },
-    rootDir: null,
-    dockerfilePath: null,
-    buildCommand: null,
-    buildTimeoutSeconds: 60,
-    rebuild: false,
     kept: [
       {
         deploymentId: old,
@@ -40,7 +36,7 @@ function rollback(): JobArgs<"site.deploy"> {
         buildKey: null,
       },
     ],
-  };
+  });
 }
 
 it("a version that serves is a success, and keeps its image, whatever goes wrong with the older ones", async () => {

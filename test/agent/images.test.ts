@@ -6,25 +6,13 @@ import { pullImage } from "../../agent/handlers/pull-image.ts";
 import { JobError, type Host, type JobRun } from "../../agent/host.ts";
 import type { JobArgs, KeptDeployment, Source } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
-import { runSpec } from "../support/run-spec.ts";
+import { deployArgs as args } from "../support/deploy-args.ts";
 
 type Args = JobArgs<"site.deploy">;
 const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
   formatId(kind, at, new Uint8Array(10));
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
-const args = (changes: Partial<Args> = {}): Args => ({
-  run: runSpec(),
-  deploymentId: id("deployment", 9),
-  source: { type: "dockerfile", text: "FROM scratch\n" },
-  rootDir: null,
-  dockerfilePath: null,
-  buildCommand: null,
-  buildTimeoutSeconds: 60,
-  rebuild: false,
-  kept: [],
-  ...changes,
-});
 const withEnv = (...env: Args["run"]["env"]) => args({ run: { ...args().run, env } });
 
 const keptOf = (number: number, buildKey: string | null): KeptDeployment => ({

@@ -9,6 +9,7 @@ import type { Desk } from "../../agent/running/desk.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { deployArgs } from "../support/deploy-args.ts";
 import { Hub, type Connection } from "../support/hub.ts";
 import { runSpec } from "../support/run-spec.ts";
 
@@ -26,7 +27,7 @@ function deployJob(secret: string): Job<"site.deploy"> {
   return {
     id: newId("job"),
     kind: "site.deploy",
-    args: {
+    args: deployArgs({
       run: runSpec({
         siteId: newId("site"),
         accountId: newId("account"),
@@ -34,13 +35,7 @@ function deployJob(secret: string): Job<"site.deploy"> {
       }),
       deploymentId: newId("deployment"),
       source: { type: "image", reference: "app:1", login: null },
-      rootDir: null,
-      dockerfilePath: null,
-      buildCommand: null,
-      buildTimeoutSeconds: 60,
-      rebuild: false,
-      kept: [],
-    },
+    }),
   };
 }
 

@@ -8,6 +8,7 @@ import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { deployArgs } from "../support/deploy-args.ts";
 import { runSpec } from "../support/run-spec.ts";
 
 let made = 0;
@@ -23,7 +24,7 @@ const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({
 const deployJob = (): Job<"site.deploy"> => ({
   id: newId("job"),
   kind: "site.deploy",
-  args: {
+  args: deployArgs({
     run: runSpec({
       siteId: newId("site"),
       accountId: newId("account"),
@@ -31,13 +32,7 @@ const deployJob = (): Job<"site.deploy"> => ({
     }),
     deploymentId: newId("deployment"),
     source: { type: "git", address: "git.example/a/b", branch: null, token: "ghp_private" },
-    rootDir: null,
-    dockerfilePath: null,
-    buildCommand: null,
-    buildTimeoutSeconds: 60,
-    rebuild: false,
-    kept: [],
-  },
+  }),
 });
 
 type Work = {

@@ -142,6 +142,7 @@ const installed: Folder = ["/app/node_modules", "/app/node_modules"];
 
 /** What of the build is in the image, and where it has lain; a step before that makes it so. */
 function takes(plan: NodePlan): { step: string[]; folders: Folder[] } {
+  if (isInstalledOnly(plan)) return { step: [], folders: [installed] };
   if (plan.standalone)
     return {
       step: [runs(standalone)],
@@ -162,7 +163,7 @@ function takes(plan: NodePlan): { step: string[]; folders: Folder[] } {
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
   const installedOnly = isInstalledOnly(plan);
-  const { step, folders } = installedOnly ? { step: [], folders: [installed] } : takes(plan);
+  const { step, folders } = takes(plan);
   const usesCorepack = plan.packageManager !== "npm";
   return [
     ...nodeBuildStage(plan, "build", variables, images, installedOnly ? null : undefined),

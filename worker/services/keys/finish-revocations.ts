@@ -1,7 +1,7 @@
 import { and, eq, isNotNull, isNull } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
-import { logError } from "../../log-error.ts";
+import { eachAlone } from "../each-alone.ts";
 
 const atOnce = 100;
 
@@ -18,7 +18,5 @@ export async function finishRevocations(ctx: Ctx): Promise<void> {
     .from(apiKeys)
     .where(and(isNotNull(apiKeys.revokedAt), isNull(apiKeys.guardToldAt)))
     .limit(atOnce);
-  await Promise.all(
-    untold.map((key) => tellGuard(ctx, key).catch((error: unknown) => logError({ key: key.id }, error))),
-  );
+  await eachAlone("finish revocations", untold, (key) => tellGuard(ctx, key), atOnce);
 }

@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, lte } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { checkouts, invoices, refunds } from "../../db/schema.ts";
-import { logError } from "../../log-error.ts";
+import { eachAlone } from "../each-alone.ts";
 import { applySession } from "./apply-session.ts";
 import { active, proceed, type CheckoutRow } from "./checkout.ts";
 import { finishRefund } from "./refund.ts";
@@ -18,15 +18,15 @@ export async function reconcilePayments(ctx: Ctx): Promise<void> {
     .where(and(inArray(checkouts.status, [...active]), lte(checkouts.checkAt, now)))
     .orderBy(asc(checkouts.checkAt))
     .limit(atOnce);
-  for (const checkout of due) {
+  await eachAlone("reconcile checkouts", due, async (checkout) => {
     // Each is asked again after half its age, so that one that cannot be asked holds up none.
     const age = now.getTime() - checkout.createdAt.getTime();
     const checkAt = new Date(now.getTime() + Math.min(Math.max(age / 2, soonestMs), latestMs));
     await ctx.db.update(checkouts).set({ checkAt }).where(eq(checkouts.id, checkout.id));
-    await logged(reconcileCheckout(ctx, checkout));
-  }
+    await reconcileCheckout(ctx, checkout);
+  });
   const pending = await ctx.db.select().from(refunds).where(eq(refunds.status, "pending")).limit(atOnce);
-  for (const refund of pending) await logged(finishRefund(ctx, refund));
+  await eachAlone("reconcile refunds", pending, (refund) => finishRefund(ctx, refund));
 }
 
 /** When a customer comes back from the processor. */
@@ -37,7 +37,7 @@ export async function reconcileInvoice(ctx: Ctx, { id }: { id: string }): Promis
     .where(
       and(eq(checkouts.invoiceId, id as CheckoutRow["invoiceId"]), inArray(checkouts.status, [...active])),
     );
-  for (const checkout of open) await logged(reconcileCheckout(ctx, checkout));
+  await eachAlone("reconcile checkouts", open, (checkout) => reconcileCheckout(ctx, checkout));
 }
 
 async function reconcileCheckout(ctx: Ctx, checkout: CheckoutRow): Promise<void> {
@@ -50,6 +50,3 @@ async function reconcileCheckout(ctx: Ctx, checkout: CheckoutRow): Promise<void>
   // Nobody has seen a checkout without a session: it is opened when somebody wants to pay.
   else if (checkout.sessionId !== null || isOver) await proceed(ctx, invoice, checkout);
 }
-
-const logged = (work: Promise<unknown>) =>
-  work.catch((error: unknown) => logError({ reconcile: true }, error));
