@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from "drizzle-orm";
+import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
@@ -28,6 +28,7 @@ export function queueDeployment(
   const target = rollbackOf ?? null;
   const newestEnv = sql`coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = ${siteId}), 0)`;
   const waiting = sql`site_id = ${siteId} AND status = 'QUEUED'`;
+  // `+`, and no parameter for a status: as in a lease, a job waits for these statements to be planned.
   return [
     ctx.db
       .update(deployments)
@@ -49,18 +50,15 @@ export function queueDeployment(
       SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
         'QUEUED', ${trigger}, coalesce(t.env_version, ${newestEnv}), ${rebuild ? 1 : 0}, t.id,
         t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now.getTime()}
-      FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
+      FROM sites s LEFT JOIN deployments t ON t.id = +${target} AND t.site_id = s.id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
         AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`),
     ctx.statement(sql`
       INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
       SELECT ${jobId}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id,
         ${now.getTime() + queueTimeoutMs}, ${now.getTime()}
-      FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
-    ctx.db
-      .select({ id: deployments.id })
-      .from(deployments)
-      .where(and(eq(deployments.siteId, sql`${siteId}`), eq(deployments.status, "QUEUED"))),
+      FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = +${id}`),
+    ctx.db.select({ id: deployments.id }).from(deployments).where(waiting),
   ] as const;
 }
 

@@ -8,20 +8,21 @@ const packMbOf = (row: string) =>
 const packMb = packMbOf("placed");
 
 /** Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there. */
-export const placedMb = sql.raw(`(coalesce((
+const placedMbText = `(coalesce((
   SELECT sum(${packMb}) FROM sites placed
   WHERE (placed.move_host_id = h.id OR placed.host_id = h.id OR placed.leaving_host_id = h.id)
     AND (placed.reserved OR placed.move_host_id = h.id)), 0)
   + coalesce((SELECT sum(${packMb}) FROM databases placed
-  WHERE placed.host_id = h.id), 0))`);
+  WHERE placed.host_id = h.id), 0))`;
+export const placedMb = sql.raw(placedMbText);
 
 /**
  * Hosts with what they have free: the arithmetic of `freeMemoryMb`, where a reservation is made in one statement. It stands
  * in FROM, which does not count among the hundred levels of expression that D1 takes.
  */
-export const hostRooms = sql`(SELECT h.*,
-  h.memory_mb - max(${sql.raw(String(minReserveMb))}, h.memory_mb / ${sql.raw(String(reserveParts))}) - ${placedMb} AS free_mb
+const hostRoomsText = `(SELECT h.*, h.memory_mb - max(${minReserveMb}, h.memory_mb / ${reserveParts}) - ${placedMbText} AS free_mb
   FROM hosts h)`;
+export const hostRooms = sql.raw(hostRoomsText);
 
 /** Host `h` is told of new sites. */
 export const takesSites = sql.raw(
@@ -64,7 +65,9 @@ export const mayPlace = (hostId: SQLWrapper, now: SQLWrapper): SQL => {
 };
 
 const hasRoomAt = (s: string): SQL =>
-  sql`EXISTS (SELECT 1 FROM ${hostRooms} h WHERE h.id = ${sql.raw(s)}.host_id AND h.free_mb >= ${sql.raw(packMbOf(s))})`;
+  sql.raw(
+    `EXISTS (SELECT 1 FROM ${hostRoomsText} h WHERE h.id = ${s}.host_id AND h.free_mb >= ${packMbOf(s)})`,
+  );
 
 /** Jobs that let a site run. */
 const runningKinds = sql.raw("('site.deploy', 'site.start', 'site.restart')");

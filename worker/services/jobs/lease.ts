@@ -52,14 +52,14 @@ export const limitsOf = ({ config }: Ctx): JobLimits => ({
 const timeoutsOf = (ctx: Ctx) =>
   JSON.stringify(Object.fromEntries(jobKinds.map((kind) => [kind, timeoutMsOf(kind, limitsOf(ctx))])));
 
-// What a lease's statements are given; they are written once (`ctx.hot`), as every job waits for them.
-const mark = sql.placeholder("mark");
-const hostId = sql.placeholder("hostId");
-const now = sql.placeholder("now");
+// What a lease's statements are given; they are written once (`ctx.hot`), as every job waits for them. With a plus, which
+// changes nothing else: a statement that compares a bare parameter in a join is planned anew by SQLite in each run.
+const param = (name: string) => sql`+${sql.placeholder(name)}`;
+const [mark, hostId, now, jobId] = [param("mark"), param("hostId"), param("now"), param("jobId")];
 
 const take = (which: SQL, by: SQLWrapper = hostId) => sql`
   UPDATE jobs SET status = 'LEASED', host_id = ${by}, attempt = attempt + 1, leased_at = ${now},
-    deadline_at = ${now} + (${sql.placeholder("timeouts")} ->> ('$."' || kind || '"'))
+    deadline_at = ${now} + (${param("timeouts")} ->> ('$."' || kind || '"'))
       + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
     mark = ${mark} WHERE ${which}`;
 
@@ -71,9 +71,9 @@ const takeOldest = take(sql`id = (
     -- A restore is waited for; of what nobody waits for, one at a time.
     AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
-    AND CASE j.kind WHEN 'site.command' THEN ${sql.placeholder("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
+    AND CASE j.kind WHEN 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
-      ELSE ${sql.placeholder("jobs")} END
+      ELSE ${param("jobs")} END
     -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED')
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
@@ -84,14 +84,14 @@ const takeOldest = take(sql`id = (
 const takeAtOnce = take(
   sql`id = (
   SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
-  WHERE j.id = ${sql.placeholder("jobId")} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
+  WHERE j.id = ${jobId} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
     AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
     AND h.slots > (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.id <> j.id))`,
   sql`host_id`,
 );
 
-const takeAgain = take(sql`id = ${sql.placeholder("jobId")} AND status = 'LEASED' AND host_id = ${hostId}`);
+const takeAgain = take(sql`id = ${jobId} AND status = 'LEASED' AND host_id = ${hostId}`);
 
 const ofTaken = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE mark = ${mark})`;
 const siteId = ofTaken("site_id");
