@@ -57,11 +57,27 @@ const timeoutsOf = (ctx: Ctx) =>
 const param = (name: string) => sql`+${sql.placeholder(name)}`;
 const [mark, hostId, now, jobId] = [param("mark"), param("hostId"), param("now"), param("jobId")];
 
-const take = (which: SQL, by: SQLWrapper = hostId) => sql`
-  UPDATE jobs SET status = 'LEASED', host_id = ${by}, attempt = attempt + 1, leased_at = ${now},
-    deadline_at = ${now} + (${param("timeouts")} ->> ('$."' || kind || '"'))
-      + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
-    mark = ${mark} WHERE ${which}`;
+const take =
+  (which: SQL, by: SQLWrapper = hostId) =>
+  (db: Db) =>
+    db
+      .update(jobs)
+      .set({
+        status: "LEASED",
+        hostId: sql`${by}`,
+        attempt: sql`attempt + 1`,
+        leasedAt: sql`${now}`,
+        deadlineAt: sql`${now} + (${param("timeouts")} ->> ('$."' || kind || '"'))
+          + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0)`,
+        deploymentId: sql`CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
+          THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END`,
+        // A deployment runs with the environment it was asked for with, a start or restart with the newest.
+        envVersion: sql`CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
+          ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END`,
+        mark,
+      })
+      .where(which)
+      .returning();
 
 const takeOldest = take(sql`id = (
   SELECT j.id FROM jobs j
@@ -100,57 +116,56 @@ const deploymentId = ofTaken("deployment_id");
 const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${deploymentId})`;
 const links = offerLinks(siteId, ofTaken("kind"));
 
-/** Of every lease. */
-const first = [
-  sql`
-    UPDATE jobs SET
-      deployment_id = CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
-        THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END,
-      -- A deployment runs with the environment it was asked for with, a start or restart with the newest.
-      env_version = CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
-        ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END
-    WHERE mark = ${mark}`,
-  sql`
-    UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
-      run = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
+/** A deployment runs and is built as the site is now; a rollback and a move as the one they bring back. */
+const begin = (db: Db) =>
+  db
+    .update(deployments)
+    .set({
+      status: "BUILDING",
+      startedAt: sql`coalesce(started_at, ${now})`,
+      run: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
         (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
           'replicas', replicas, 'volumes', json(volumes))
-          FROM sites WHERE id = deployments.site_id) END,
-      build = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
+          FROM sites WHERE id = deployments.site_id) END`,
+      build: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
         (SELECT json_object('githubUrl', github_url, 'branch', branch, 'submodules', json(iif(submodules, 'true', 'false')),
           'lfs', json(iif(lfs, 'true', 'false')), 'dockerfile', dockerfile, 'image', image, 'rootDir', root_dir,
           'dockerfilePath', dockerfile_path, 'buildCommand', build_command)
-          FROM sites WHERE id = deployments.site_id) END
-    WHERE id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`,
-  // A rollback may bring back a volume whose data was removed.
-  sql`
-    INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
-    SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
-    WHERE d.id = ${deploymentId}`,
-];
-const last = [takeRoom(siteId, ofTaken("host_id"), ofTaken("kind")), links.change];
+          FROM sites WHERE id = deployments.site_id) END`,
+    })
+    .where(sql`id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`)
+    .returning();
+
+/** A rollback may bring back a volume whose data was removed. */
+const volumes = sql`
+  INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
+  SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
+  WHERE d.id = ${deploymentId}`;
 
 /** Of one that a host asked for: it may be anything, and for whoever takes it. */
-const between = [
-  sql`
+const changes = {
+  begun: begin,
+  volumes,
+  command: sql`
     UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${deploymentId}
     WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`,
   // Who cleans up behind a site does not get it back. A host that the site had left keeps what it still has of it.
-  sql`
+  site: sql`
     UPDATE sites SET host_id = ${hostId}, reserved = 1,
       leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
       leaving_host_id = nullif(leaving_host_id, ${hostId})
     WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`,
-  sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`,
+  database: sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`,
   // What was asked for while it had no host is this host's as well.
-  sql`
+  others: sql`
     UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
       AND (site_id = ${siteId} OR database_id = ${databaseId})`,
-];
+  room: takeRoom(siteId, ofTaken("host_id"), ofTaken("kind")),
+  offered: links.change,
+};
 
 // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
 const readsOfDeployment = {
-  jobs: (db: Db) => db.select().from(jobs).where(eq(jobs.mark, mark)),
   sites: (db: Db) => db.select().from(sites).where(eq(sites.id, siteId)),
   packs: (db: Db) =>
     db
@@ -168,7 +183,6 @@ const readsOfDeployment = {
       .select()
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, siteId), eq(siteEnvVersions.version, ofTaken("env_version")))),
-  deployments: (db: Db) => db.select().from(deployments).where(eq(deployments.id, deploymentId)),
   kept: (db: Db) =>
     db
       .select()
@@ -193,6 +207,7 @@ const readsOfDeployment = {
 };
 const reads = {
   ...readsOfDeployment,
+  deployments: (db: Db) => db.select().from(deployments).where(eq(deployments.id, deploymentId)),
   databases: (db: Db) => db.select().from(databases).where(eq(databases.id, databaseId)),
   commands: (db: Db) =>
     db
@@ -245,10 +260,10 @@ export async function leaseAgain(ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">)
 /** "ended": it could not be sent to any host, has failed for that reason, and others may be taken. */
 async function takeLease(
   ctx: Ctx,
-  taking: SQL,
+  taking: ReturnType<typeof take>,
   given: Record<string, string | number>,
 ): Promise<Offer | "ended" | null> {
-  const batch = batchOf(ctx, [taking, ...first, ...between, ...last], reads, given);
+  const batch = batchOf(ctx, { jobs: taking, ...changes, ...reads }, given);
   const read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
   // This host has less room now: another may be the best for what waits.
   if (read.jobs.length > 0 && read.unplaced.length > 0) ctx.hosts.wake(null);
@@ -256,11 +271,15 @@ async function takeLease(
 }
 
 /**
- * For the batch that queues a deployment on a site's own host: leases it there and then, so that it is one round trip to D1
+ * For the batch that queues a deployment of a site with room on its own host: leases it there and then, so that it is one round trip to D1
  * from a request to the host. `deliver` sends it; what is leased and never sent, the next hello or `remind` makes up for.
  */
 export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">) {
-  const { statements, read } = batchOf(ctx, [takeAtOnce, ...first, ...last], readsOfDeployment, { jobId });
+  const { statements, read } = batchOf(
+    ctx,
+    { jobs: takeAtOnce, deployments: begin, volumes, offered: links.change, ...readsOfDeployment },
+    { jobId },
+  );
   return {
     statements,
     /** What the statements answered. false: the job waits. */
@@ -280,7 +299,7 @@ export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">) {
 /** "ended": it could not be sent to any host, and has failed for that reason. */
 async function offerOf(
   ctx: Ctx,
-  read: Omit<Read<typeof reads>, "unplaced">,
+  read: Answers<Omit<typeof reads, "unplaced"> & { jobs: ReturnType<typeof take> }>,
 ): Promise<Offer | "ended" | null> {
   const [job] = read.jobs;
   const [pack] = read.packs;
@@ -344,23 +363,21 @@ async function offerOf(
   }
 }
 
-type Reads = Record<string, (db: Db) => unknown>;
-type Read<Of extends Reads> = { [Name in keyof Of]: Awaited<ReturnType<Of[Name]>> };
+type Statements = Record<string, SQL | ((db: Db) => unknown)>;
+/** What the statements of a batch answer that say what they answer. */
+type Answers<Of extends Statements> = {
+  [Name in keyof Of as Of[Name] extends SQL ? never : Name]: Of[Name] extends (db: Db) => infer Query
+    ? Awaited<Query>
+    : never;
+};
 
-/** For one batch: the changes, then what they left. */
-function batchOf<Of extends Reads>(
-  ctx: Ctx,
-  changes: readonly SQL[],
-  reads: Of,
-  given: Record<string, string | number>,
-) {
+/** For one batch, in the order of their names: the changes, then what they left. */
+function batchOf<Of extends Statements>(ctx: Ctx, named: Of, given: Record<string, string | number>) {
   const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
-  const items = [...changes, ...Object.values(reads)].map((query) => ctx.hot(query as SQL, values));
+  const items = Object.values(named).map((query) => ctx.hot(query as SQL, values));
   return {
     statements: items as [(typeof items)[number], ...typeof items],
     read: (answers: readonly unknown[]) =>
-      Object.fromEntries(
-        Object.keys(reads).map((name, index) => [name, answers[changes.length + index]]),
-      ) as Read<Of>,
+      Object.fromEntries(Object.keys(named).map((name, index) => [name, answers[index]])) as Answers<Of>,
   };
 }
