@@ -141,6 +141,102 @@ describe("a move makes what is in service once more", () => {
   });
 });
 
+describe("a rollback after a move", () => {
+  const image = { deployType: "image", githubUrl: undefined, branch: undefined, buildCommand: undefined };
+  const second = { ...deployResult, commit: "c".repeat(40), imageDigest: `sha256:${"d".repeat(64)}` };
+  const moved = async (from: Agent, to: Agent) => {
+    await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", from.hostId);
+    await tick();
+    const { job, attempt } = await to.next("job");
+    await finish(to, job, attempt, second);
+    await sql("UPDATE sites SET leave_at = 0");
+    await tick();
+    const evict = await from.next("job");
+    await finish(from, evict.job, evict.attempt);
+    await sql("UPDATE hosts SET status = 'ACTIVE' WHERE id = ?", from.hostId);
+  };
+
+  it.each([
+    [
+      { buildCommand: "make old" },
+      { buildCommand: "make new" },
+      { type: "git", address: "git.example/owner/repo", commit: deployResult.commit },
+    ],
+    [
+      { ...image, deployType: "dockerfile", dockerfile: "FROM old" },
+      { dockerfile: "FROM new" },
+      { type: "dockerfile", text: "FROM old" },
+    ],
+    [
+      { ...image, image: "registry.example/app:1" },
+      { image: "registry.example/app:2" },
+      { type: "image", reference: "registry.example/app:1", digest: deployResult.imageDigest },
+    ],
+  ])("%#: makes the version before once more, of its own source", async (made, settings, otherwise) => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, made);
+    await api(key, "PATCH", `/sites/${siteId}`, { settings });
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "new" }] });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const deployed = await old.next("job");
+    await finish(old, deployed.job, deployed.attempt, second);
+    const fresh = await hostFor(2);
+    // Moves are no versions: they neither come before the current one, nor take a place of those that are kept.
+    for (let round = 0; round < 2; round++) {
+      await moved(old, fresh);
+      await moved(fresh, old);
+    }
+    const listed = async () =>
+      (await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`)).body.data;
+    const first = (await listed()).at(-1);
+    expect(first).toMatchObject({ number: 1, imageKept: false, canRollBack: true });
+
+    const { status, body } = await api<{ deploymentId: string }>(key, "POST", `/sites/${siteId}/rollback`);
+    expect(status).toBe(202);
+    const { job, attempt } = await old.next("job");
+    const buildCommand = made.buildCommand ?? null;
+    expect(job.args).toMatchObject({
+      deploymentId: body.deploymentId,
+      source: { type: "kept", deploymentId: first?.id, otherwise },
+      buildCommand,
+      run: { env: [] },
+    });
+    await finish(old, job, attempt, deployResult);
+    expect((await listed())[0]).toMatchObject({
+      status: "LIVE",
+      rollbackOf: first?.id,
+      commit: deployResult.commit,
+    });
+    // Whoever goes forth again finds the newest move's image, and whoever comes back what was made of the first just now.
+    for (const kept of [true, true]) {
+      await api(key, "POST", `/sites/${siteId}/rollback`);
+      const next = await old.next("job");
+      const { source } = next.job.args as { source: { deploymentId: string } };
+      expect((await listed()).find(({ id }) => id === source.deploymentId)).toMatchObject({
+        imageKept: kept,
+      });
+      await finish(old, next.job, next.attempt, second);
+    }
+    old.close();
+    fresh.close();
+  });
+
+  it("is refused where the site has had no other version", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    await moved(old, fresh);
+    expect(await api(key, "POST", `/sites/${siteId}/rollback`)).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringContaining("no earlier deployment") },
+    });
+    old.close();
+    fresh.close();
+  });
+});
+
 it.each(["stop", "start"])(
   "a move does not start a stopped site, unless its owner asks for that meanwhile: %s",
   async (action) => {
