@@ -1,5 +1,5 @@
-import { and, eq, ne, sql, type SQL } from "drizzle-orm";
-import { jobResults } from "../../../protocol/agent/jobs.ts";
+import { and, eq, inArray, ne, sql, type SQL } from "drizzle-orm";
+import { isDatabaseJob, isLongJob, jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands, deployments, jobs, sites } from "../../db/schema.ts";
@@ -308,6 +308,7 @@ export async function endAsFailed(
     .set({ status, mark, error: failure.error, finishedAt: now })
     .where(and(eq(jobs.id, job.id), eq(jobs.attempt, job.attempt), eq(jobs.status, job.status)))
     .returning({ id: jobs.id });
+  if (!saysWhatItIsAbout(job)) return endAlone();
   switch (job.kind) {
     case "database.provision":
     case "database.start":
@@ -391,8 +392,43 @@ export async function endAsFailed(
     case "site.delete":
       await end;
       break;
+    // Of another version of this Worker.
+    default:
+      return endAlone();
   }
   return { recorded: true, deploymentId: null };
+
+  /** Nobody knows what it was for: with it ends the deployment that no job is about any more. */
+  async function endAlone(): Promise<Recorded> {
+    const [, orphans] = await ctx.db.batch([
+      end,
+      ctx.db
+        .update(deployments)
+        .set({ status: "FAILED", error: failure.error, finishedAt: now })
+        .where(
+          and(
+            sql`${deployments.siteId} = ${job.siteId}`,
+            inArray(deployments.status, ["QUEUED", "BUILDING", "STARTING"]),
+            sql`NOT EXISTS (SELECT 1 FROM jobs j WHERE j.deployment_id = ${deployments.id} AND j.status IN ('QUEUED', 'LEASED'))`,
+            ended,
+          ),
+        )
+        .returning({ id: deployments.id }),
+      ctx.db
+        .update(sites)
+        .set({ status: statusAfterDeployment, updatedAt: now })
+        .where(and(sql`${sites.id} = ${job.siteId}`, ended)),
+    ]);
+    for (const { id } of orphans) ctx.logs.finish(id, `Deployment failed: ${failure.error}`);
+    return { recorded: true, deploymentId: null };
+  }
+}
+
+function saysWhatItIsAbout(job: typeof jobs.$inferSelect): boolean {
+  if (job.kind === "site.deploy") return job.siteId !== null && job.deploymentId !== null;
+  if (job.kind === "site.command") return job.commandId !== null;
+  if (isLongJob(job.kind)) return job.backupId !== null;
+  return (isDatabaseJob(job.kind) ? job.databaseId : job.siteId) !== null;
 }
 
 function requireDeployment(job: typeof jobs.$inferSelect): Id<"deployment"> {

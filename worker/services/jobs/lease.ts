@@ -21,6 +21,7 @@ import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace, takeRoom, waitsForRoom } from "../hosts/placement.ts";
+import { logError } from "../../log-error.ts";
 import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
 
@@ -59,7 +60,7 @@ const now = sql.placeholder("now");
 
 const take = (which: SQL, by: SQLWrapper = hostId) => sql`
   UPDATE jobs SET status = 'LEASED', host_id = ${by}, attempt = attempt + 1, leased_at = ${now},
-    deadline_at = ${now} + (${sql.placeholder("timeouts")} ->> ('$."' || kind || '"'))
+    deadline_at = ${now} + coalesce(${sql.placeholder("timeouts")} ->> ('$."' || kind || '"'), 0)
       + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0),
     mark = ${mark} WHERE ${which}`;
 
@@ -114,7 +115,7 @@ const first = [
     UPDATE deployments SET status = 'BUILDING', started_at = coalesce(started_at, ${now}),
       run = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
         (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
-          'replicas', replicas, 'volumes', json(volumes))
+          'replicas', replicas, 'volumes', json(iif(json_valid(volumes), volumes, 'null')))
           FROM sites WHERE id = deployments.site_id) END,
       build = CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
         (SELECT json_object('githubUrl', github_url, 'branch', branch, 'submodules', json(iif(submodules, 'true', 'false')),
@@ -125,7 +126,8 @@ const first = [
   // A rollback may bring back a volume whose data was removed.
   sql`
     INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
-    SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
+    SELECT d.site_id, v.value ->> 'name', ${now}
+    FROM deployments d, json_each(iif(json_valid(d.run), d.run, NULL), '$.volumes') v
     WHERE d.id = ${deploymentId}`,
 ];
 const last = [takeRoom(siteId, ofTaken("host_id"), ofTaken("kind")), links.change];
@@ -249,7 +251,18 @@ async function takeLease(
   given: Record<string, string | number>,
 ): Promise<Offer | "ended" | null> {
   const batch = batchOf(ctx, [taking, ...first, ...between, ...last], reads, given);
-  const read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
+  let read: Read<typeof reads>;
+  try {
+    read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
+  } catch (error) {
+    // What D1 answers for another reason than the row is asked again later.
+    if (!(error instanceof SyntaxError)) throw error;
+    const [unreadable] = await ctx.db.select().from(jobs).where(eq(jobs.mark, batch.mark));
+    if (!unreadable) throw error;
+    logError({ task: "lease a job", id: unreadable.id }, error);
+    await endAsFailed(ctx, unreadable, { error: unfitReason.unreadable, cancelled: false, durations: null });
+    return "ended";
+  }
   // This host has less room now: another may be the best for what waits.
   if (read.jobs.length > 0 && read.unplaced.length > 0) ctx.hosts.wake(null);
   return offerOf(ctx, read);
@@ -357,6 +370,7 @@ function batchOf<Of extends Reads>(
   const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
   const items = [...changes, ...Object.values(reads)].map((query) => ctx.hot(query as SQL, values));
   return {
+    mark: values.mark,
     statements: items as [(typeof items)[number], ...typeof items],
     read: (answers: readonly unknown[]) =>
       Object.fromEntries(
