@@ -295,6 +295,34 @@ describe("images", () => {
   });
 });
 
+it("what a deployment was made of is kept as long as a move or a rollback needs it", async () => {
+  const { host, siteId, deploy, patch, rollback, deployments, taken: take } = await owned();
+  const withBuild = async () => {
+    const { results } = await bindings.DB.prepare(
+      "SELECT number FROM deployments WHERE site_id = ? AND build IS NOT NULL ORDER BY number DESC",
+    )
+      .bind(siteId)
+      .all<{ number: number }>();
+    return results.map(({ number }) => number);
+  };
+  const broken = async () => {
+    await patch({ action: "deploy" });
+    const { job, attempt } = await take();
+    await fail(host, job, attempt);
+  };
+  for (let version = 2; version <= 3; version++) await deploy(version);
+  for (let round = 0; round < 6; round++) await broken();
+  expect(await withBuild()).toEqual([3, 2, 1]);
+  for (let version = 10; version <= 12; version++) await deploy(version);
+  expect(await withBuild()).toEqual([12, 11, 10, 3, 2]);
+  const oldest = (await deployments()).find(({ number }) => number === 2)?.id;
+  await rollback({ deploymentId: oldest });
+  const { job, attempt } = await take();
+  expect(job.args).toMatchObject({ source: { otherwise: { type: "git", commit: resultOf(2).commit } } });
+  await fail(host, job, attempt);
+  expect(await withBuild()).toEqual([12, 11, 10, 3, 2]);
+});
+
 describe("the environment's version", () => {
   it("of a deployment follows a restart or start that brought a newer one, once it is done", async () => {
     const { host, patch, deployments, taken: take } = await owned();

@@ -9,6 +9,7 @@ import { failBackupJob, finishBackupJob } from "../backups/finish.ts";
 import { failDatabaseJob, finishDatabaseJob } from "../databases/finish.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
+import { forgetOldBuilds } from "../deployments/forget-builds.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
 import { giveRoomAway } from "../hosts/placement.ts";
@@ -179,6 +180,7 @@ export async function finishJob(
           .set({ status: statusAfterDeployment })
           .where(and(eq(sites.id, requireSite(job)), ended)),
         limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
+        forgetOldBuilds(ctx, requireSite(job), ended),
       ]);
       ctx.logs.finish(
         id,
@@ -350,6 +352,7 @@ export async function endAsFailed(
         ...(failure.cancelled ? [stopAgain(ctx, requireSite(job), ended)] : []),
         giveUpMove(ctx, requireSite(job), job.hostId, ended),
         ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
+        forgetOldBuilds(ctx, requireSite(job), ended),
       ]);
       if (!hit) return stale;
       ctx.logs.finish(
