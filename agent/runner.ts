@@ -399,9 +399,9 @@ function secretsOf(job: Job): string[] {
   }
   if (!("run" in job.args)) return [];
   const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
-  if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)
-    values.push(...gitSecrets(job.args.source.token));
-  if (job.kind === "site.deploy" && job.args.source.type === "image" && job.args.source.login !== null)
-    values.push(job.args.source.login.password);
+  if (job.kind !== "site.deploy") return values;
+  const source = job.args.source.type === "kept" ? job.args.source.otherwise : job.args.source;
+  if (source?.type === "git" && source.token !== null) values.push(...gitSecrets(source.token));
+  if (source?.type === "image" && source.login !== null) values.push(source.login.password);
   return values;
 }
