@@ -6,6 +6,7 @@ import {
   api,
   call,
   deployResult,
+  fail,
   finish,
   operator,
   runningSite,
@@ -137,6 +138,93 @@ describe("a move makes what is in service once more", () => {
       source: { type: "dockerfile", text: "FROM old" },
       run: { env: [] },
     });
+    fresh.close();
+  });
+});
+
+describe("a command that runs where its site leaves", () => {
+  const leaving = async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    old.send({ type: "ready", free: 10, freeCommands: 2 });
+    const { body } = await api<{ id: string }>(key, "POST", `/sites/${siteId}/commands`, {
+      command: "npm run migrate",
+      timeoutSeconds: 3600,
+    });
+    const command = await old.next("job");
+    const fresh = await hostFor(2);
+    await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", old.hostId);
+    await tick();
+    const { job, attempt } = await fresh.next("job");
+    await finish(fresh, job, attempt, deployResult);
+    await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
+    await tick();
+    // The site's own containers do not run twice for that long.
+    const first = await old.next("job");
+    expect(first.job.kind).toBe("site.evict");
+    await finish(old, first.job, first.attempt);
+    await tick();
+    expect(old.waiting()).toEqual([]);
+    const end = async () => {
+      await tick();
+      const last = await old.next("job");
+      expect(last.job.kind).toBe("site.evict");
+      await finish(old, last.job, last.attempt);
+      await tick();
+      expect(old.waiting()).toEqual([]);
+      fresh.close();
+    };
+    const shown = async () => (await api<{ status: string }>(key, "GET", `/commands/${body.id}`)).body.status;
+    return { key, old, fresh, siteId, commandId: body.id, command, end, shown };
+  };
+
+  it("runs to its own end, and then what it needed goes and the host may be removed", async () => {
+    const { old, command, end, shown } = await leaving();
+    const remove = async () => api(await operator(), "DELETE", `/hosts/${old.hostId}`);
+    expect([await shown(), (await remove()).status]).toEqual(["RUNNING", 409]);
+    await finish(old, command.job, command.attempt, { exitCode: 0, error: null });
+    expect(await shown()).toBe("SUCCEEDED");
+    await end();
+    expect((await remove()).status).toBe(200);
+  });
+
+  it("is cancelled there", async () => {
+    const { key, old, commandId, command, end, shown } = await leaving();
+    expect((await api(key, "POST", `/commands/${commandId}/cancel`)).status).toBe(202);
+    expect(await old.next("cancel")).toMatchObject({ jobId: command.job.id, attempt: command.attempt });
+    await fail(old, command.job, command.attempt, "Cancelled.", true);
+    expect(await shown()).toBe("CANCELLED");
+    await end();
+  });
+
+  it("holds up nobody beyond its own time, when its host does not say how it ended", async () => {
+    const { old, command, end, shown } = await leaving();
+    await sql("UPDATE jobs SET deadline_at = 0 WHERE id = ?", command.job.id);
+    await tick();
+    await old.next("drop");
+    expect(await shown()).toBe("FAILED");
+    await end();
+  });
+
+  it("ends with a deletion of its site, which waits for it", async () => {
+    const { key, old, fresh, siteId, command } = await leaving();
+    await api(key, "DELETE", `/sites/${siteId}`);
+    await old.next("cancel");
+    const gone = await fresh.next("job");
+    expect(gone.job.kind).toBe("site.delete");
+    await finish(fresh, gone.job, gone.attempt);
+    await fail(old, command.job, command.attempt, "Cancelled.", true);
+    await tick();
+    const evict = await old.next("job");
+    expect(evict.job.kind).toBe("site.evict");
+    await finish(old, evict.job, evict.attempt);
+    await tick();
+    const again = await fresh.next("job");
+    expect(again.job.kind).toBe("site.delete");
+    await finish(fresh, again.job, again.attempt);
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    old.close();
     fresh.close();
   });
 });

@@ -11,6 +11,7 @@ import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
 import { forgetOldBuilds } from "../deployments/forget-builds.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
+import { whatIsLeft } from "../hosts/evict-left.ts";
 import { moveSites } from "../hosts/move-sites.ts";
 import { giveRoomAway } from "../hosts/placement.ts";
 import { limitsFollowed } from "../terms/queue-restart.ts";
@@ -244,10 +245,9 @@ export async function finishJob(
     case "site.evict":
       await ctx.db.batch([
         end,
-        ctx.db
-          .update(sites)
-          .set({ leavingHostId: null, leaveAt: null })
-          .where(and(eq(sites.id, requireSite(job)), eq(sites.leavingHostId, hostId), ended)),
+        ctx.statement(sql`
+          UPDATE sites SET ${whatIsLeft(hostId)}
+          WHERE id = ${requireSite(job)} AND leaving_host_id = ${hostId} AND ${ended}`),
       ]);
       return { recorded: true, deploymentId: null };
     case "site.command": {
