@@ -1,7 +1,7 @@
 import { isLongJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
-import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
+import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
 import { heed } from "./heed.ts";
 import type { Host, JobRun } from "./host.ts";
 import { hostUntil } from "./host-until.ts";
@@ -362,9 +362,6 @@ class Slots {
 }
 
 const lateCommand = "The host did not get to the end of this in time: ask the operator about the host.";
-
-const isShutdown = ({ reason }: { reason?: unknown }): boolean =>
-  reason instanceof Stopped && reason.kind === "shutdown";
 
 const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 

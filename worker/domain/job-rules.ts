@@ -38,6 +38,9 @@ export function timeoutMsOf(kind: JobKind, { buildSeconds, startSeconds }: JobLi
 /** A job no host took within this time ends with an honest reason. */
 export const queueTimeoutMs = 60 * minute;
 
+/** Whether a restore has changed over only its host knows, which says so again and again once it is connected. */
+export const restoreToldWithinMs = 2 * minute;
+
 /** Backups wait in line behind each other. */
 export const backupQueueMs = 24 * 60 * minute;
 
