@@ -15,6 +15,10 @@ export class Stopped extends Error {
   }
 }
 
+/** The agent is stopping: the next one goes on with the job. */
+export const isShutdown = ({ reason }: { reason?: unknown }): boolean =>
+  reason instanceof Stopped && reason.kind === "shutdown";
+
 /** When a phase began, by a clock that only goes forward. */
 export type PhaseStart = [phase: Phase, atMs: number];
 

@@ -1,7 +1,7 @@
 import { isLongJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
-import { failureReport, Stopped, type PhaseStart } from "./failure.ts";
+import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
 import { heed } from "./heed.ts";
 import type { Host, JobRun } from "./host.ts";
 import { hostUntil } from "./host-until.ts";
@@ -363,9 +363,6 @@ class Slots {
 
 const lateCommand = "The host did not get to the end of this in time: ask the operator about the host.";
 
-const isShutdown = ({ reason }: { reason?: unknown }): boolean =>
-  reason instanceof Stopped && reason.kind === "shutdown";
-
 const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 
 const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
@@ -399,9 +396,9 @@ function secretsOf(job: Job): string[] {
   }
   if (!("run" in job.args)) return [];
   const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
-  if (job.kind === "site.deploy" && job.args.source.type === "git" && job.args.source.token !== null)
-    values.push(...gitSecrets(job.args.source.token));
-  if (job.kind === "site.deploy" && job.args.source.type === "image" && job.args.source.login !== null)
-    values.push(job.args.source.login.password);
+  if (job.kind !== "site.deploy") return values;
+  const source = job.args.source.type === "kept" ? job.args.source.otherwise : job.args.source;
+  if (source?.type === "git" && source.token !== null) values.push(...gitSecrets(source.token));
+  if (source?.type === "image" && source.login !== null) values.push(source.login.password);
   return values;
 }

@@ -1,4 +1,4 @@
-import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import type { JobArgs, MadeSource } from "../../protocol/agent/jobs.ts";
 import { networkName } from "../docker/specs.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
 import { log } from "../log.ts";
@@ -59,13 +59,32 @@ async function demandVolumeRoom(host: Host, { run, source }: Args): Promise<void
 
 async function obtainImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
   const { source } = args;
-  if (source.type === "kept") return keptImage(host, args, source.deploymentId, job);
+  if (source.type === "kept") {
+    const kept = await keptImage(host, args, source.deploymentId, job);
+    if (kept) return kept;
+    const { otherwise } = source;
+    if (!otherwise)
+      throw new JobError("The image of that deployment is no longer on the host: deploy its commit again.");
+    job.log(`This host has not the image of that deployment: it is ${madeAnew(otherwise)}.`);
+    return obtainImage(host, { ...args, source: otherwise }, reference, job);
+  }
   const unchanged = source.type === "image" ? null : await unchangedImage(host, args, job);
   if (unchanged) return unchanged;
   await host.buildRoom.demandDisk();
   return source.type === "image"
     ? pullImage(host, args, source, job)
     : buildImage(host, args, reference, job);
+}
+
+function madeAnew(source: MadeSource): string {
+  switch (source.type) {
+    case "git":
+      return `built again from commit ${source.commit?.slice(0, 12)}`;
+    case "dockerfile":
+      return "built again from the Dockerfile it had";
+    case "image":
+      return "pulled again by its digest";
+  }
 }
 
 /** Of a site's images only those stay that a rollback may name; one that a container uses always stays. */

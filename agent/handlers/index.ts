@@ -2,7 +2,7 @@ import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Handlers, Host, JobRun } from "../host.ts";
 import { backupDatabase } from "./backup-database.ts";
 import { deleteDatabase } from "./delete-database.ts";
-import { deleteSite } from "./delete-site.ts";
+import { deleteSite, evictSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
 import { exposeDatabase } from "./expose-database.ts";
 import { provisionDatabase } from "./provision-database.ts";
@@ -36,7 +36,7 @@ export const handlers: Handlers = {
   "database.backup": backupDatabase,
   "database.verify": verifyBackup,
   "database.restore": restoreDatabase,
-  "site.evict": (host, args, run) => deleteSite(host, { ...args, hostnames: [] }, run),
+  "site.evict": evictSite,
   "site.command": runCommand,
 };
 

@@ -1,7 +1,7 @@
 import type { JobArgs, JobResult, KeptDeployment } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../build/build-key.ts";
 import { newestCommit } from "../build/fetch-source.ts";
-import { JobError, type Host, type JobRun } from "../host.ts";
+import type { Host, JobRun } from "../host.ts";
 
 type Args = JobArgs<"site.deploy">;
 /** An image, what it was made of and how long that took. */
@@ -18,16 +18,15 @@ const obtained = (
 const isHere = async (host: Host, args: Args, { deploymentId, imageId }: KeptDeployment) =>
   (await host.engine.imageId(`${host.imageRepository(args.run.siteId)}:${deploymentId}`)) === imageId;
 
-/** Rollback: exactly the image of the deployment named. @throws JobError when the host has it no more */
+/** Rollback: exactly the image of the deployment named; null where the host has it not. */
 export async function keptImage(
   host: Host,
   args: Args,
   deploymentId: string,
   job: JobRun,
-): Promise<Obtained> {
+): Promise<Obtained | null> {
   const kept = args.kept.find((one) => one.deploymentId === deploymentId);
-  if (!kept || !(await isHere(host, args, kept)))
-    throw new JobError("The image of that deployment is no longer on the host: deploy its commit again.");
+  if (!kept || !(await isHere(host, args, kept))) return null;
   job.log(`Bringing back the image of deployment ${kept.number}, without a build.`);
   return obtained(kept, null);
 }
@@ -37,7 +36,7 @@ export async function unchangedImage(host: Host, args: Args, job: JobRun): Promi
   if (args.rebuild || args.kept.every(({ buildKey }) => buildKey === null)) return null;
   const started = performance.now();
   const { source } = args;
-  const commit = source.type === "git" ? await newestCommit(host, source, job) : null;
+  const commit = source.type === "git" ? (source.commit ?? (await newestCommit(host, source, job))) : null;
   if (source.type === "git" && commit === null) return null;
   const key = buildKeyOf(args, commit, host.imageRepository(args.run.siteId));
   const same = args.kept.find(({ buildKey }) => buildKey === key);

@@ -41,7 +41,10 @@ async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promi
     return source.digest ?? newest;
   } catch (error) {
     job.signal.throwIfAborted();
-    if (source.login === null && (await engine.localImage(source.reference)) !== null) return null;
+    const local = source.login === null ? await engine.localImage(source.reference) : null;
+    if (local !== null && (source.digest ?? local) === local) return null;
+    // Its name may lead nowhere by now, or to another one.
+    if (source.digest !== undefined) return source.digest;
     throw new JobError(refusalOf(source, String(error)), { cause: error });
   }
 }

@@ -2,43 +2,41 @@ import { DamageError } from "../backups/damage.ts";
 import { rebuild } from "../backups/rebuild.ts";
 import { containerName, databaseLabels, volumeName } from "../databases/container.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
+import { isShutdown } from "../failure.ts";
 import { JobError, type Handler } from "../host.ts";
 
 /**
  * Until the new volume is proven the old one serves; then the server changes over. Which volume is the right one is the
- * control plane's record, and the old one goes once that names the new: an end at any moment leaves one of the two.
+ * control plane's record, and the old one goes once that names the new: an end at any moment leaves one of the two. Whoever
+ * reports a failure has changed back, or the record would name another volume than the one in use.
  */
 export const restoreDatabase: Handler<"database.restore"> = async (host, args, job) => {
   const { database, backup, serving } = args;
   const { databaseId, accountId } = database;
   const next = { ...database, volume: job.jobId };
   const volume = volumeName(databaseId, next.volume);
-  const changeOver = async () => ({
-    ...(await bringUp(host, next, job.signal)),
-    damage: null,
-    volume: next.volume,
-  });
   const present = await host.engine.inspectContainer(containerName(databaseId));
   // An earlier attempt had changed over, and was cut off before it could say so.
-  if (present?.labels["berth.volume"] === volume) return changeOver();
-  if (serving && !present?.running) await bringUp(host, database, job.signal);
-
-  await host.engine.removeVolume(volume);
-  await host.engine.ensureVolume(volume, databaseLabels(host.agentId, databaseId, accountId));
-  try {
-    await rebuild(host, { spec: next, backup, volume, job });
-  } catch (error) {
+  if (present?.labels["berth.volume"] !== volume) {
+    if (serving && !present?.running) await bringUp(host, database, job.signal);
     await host.engine.removeVolume(volume);
-    if (error instanceof DamageError) return { damage: error.message };
-    throw error;
+    await host.engine.ensureVolume(volume, databaseLabels(host.agentId, databaseId, accountId));
+    try {
+      await rebuild(host, { spec: next, backup, volume, job });
+    } catch (error) {
+      await host.engine.removeVolume(volume);
+      if (error instanceof DamageError) return { damage: error.message };
+      throw error;
+    }
   }
   try {
-    return await changeOver();
+    return { ...(await bringUp(host, next, job.signal)), damage: null, volume: next.volume };
   } catch (error) {
     // An agent that ends now finds the new one at its next attempt.
-    job.signal.throwIfAborted();
+    if (isShutdown(job.signal)) throw error;
     await takeDown(host, databaseId);
-    if (serving) await bringUp(host, database, job.signal);
+    // Also where the job is to end: then it has the time that it may take to tidy up.
+    if (serving) await bringUp(host, database, new AbortController().signal);
     await host.engine.removeVolume(volume);
     throw error instanceof JobError
       ? error

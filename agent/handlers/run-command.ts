@@ -109,7 +109,7 @@ async function existing(engine: Engine, id: string): Promise<ContainerState> {
   const container = await engine.inspectContainer(id);
   if (!container)
     throw new JobError(
-      "The site left this host before this had ended, as it moved to another host or was deleted: see what it did, then run it again.",
+      "Its container was removed before this had ended, as the site was deleted or by somebody: see what it did, then run it again.",
     );
   return container;
 }

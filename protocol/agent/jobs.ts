@@ -10,7 +10,7 @@ import { GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../
 const SiteId = idOf("site");
 const DeploymentId = idOf("deployment");
 
-export const Source = z.discriminatedUnion("type", [
+const MadeSource = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("git"),
     address: GitAddress,
@@ -38,8 +38,13 @@ export const Source = z.discriminatedUnion("type", [
     /** What the registry asks for, or null. */
     login: z.object({ username: z.string(), password: z.string() }).nullable(),
   }),
-  /** Rollback: the image of one of the job's `kept` deployments as it is, without a build. */
-  z.object({ type: z.literal("kept"), deploymentId: DeploymentId }),
+]);
+export type MadeSource = z.infer<typeof MadeSource>;
+
+export const Source = z.discriminatedUnion("type", [
+  ...MadeSource.options,
+  /** Rollback: the image of one of the job's `kept` deployments as it is; `otherwise` is what that was made of, for a host without it. */
+  z.object({ type: z.literal("kept"), deploymentId: DeploymentId, otherwise: MadeSource.optional() }),
 ]);
 export type Source = z.infer<typeof Source>;
 

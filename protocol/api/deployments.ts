@@ -14,7 +14,12 @@ export const Deployment = z
     commit: z.string().nullable(),
     commitMessage: z.string().nullable(),
     imageDigest: z.string().nullable(),
-    imageKept: z.boolean().describe("The host still has its image: a rollback may name it."),
+    imageKept: z.boolean().describe("The site's host still has its image."),
+    canRollBack: z
+      .boolean()
+      .describe(
+        "A rollback may name it. Where its image is not kept, it is built again from the same source.",
+      ),
     rollbackOf: z.string().nullable().describe("The deployment that this one brought back."),
     envVersion: z.number().int().describe("Version of the site's environment that it runs or last ran with."),
     error: z.string().nullable(),

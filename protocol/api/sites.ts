@@ -263,7 +263,7 @@ export const SiteRollback = z.strictObject({
     .string()
     .max(100)
     .optional()
-    .describe("A deployment that was live; default: the one before the current."),
+    .describe("A deployment that was live; default: the one before the current, moves between hosts apart."),
 });
 export type SiteRollback = z.infer<typeof SiteRollback>;
 

@@ -409,7 +409,20 @@ describe("of its site", () => {
     expect(textsOf(job)).toEqual(["through"]);
   });
 
-  it("the end or the way to another host ends it, with a reason", async () => {
+  it("the site's way to another host leaves a command alone until it has ended", async () => {
+    const job = commandJob("sleep 2; echo through");
+    offer(job);
+    await isStarted(job);
+    const tags = { ...host, imageRepository: () => `${repository}-none` };
+    const evict = () => handlers["site.evict"](tags, { siteId, accountId }, jobRun);
+    await evict();
+    expect(await reportOf(job)).toMatchObject({ result: { exitCode: 0 } });
+    expect(textsOf(job)).toEqual(["through"]);
+    await evict();
+    expect(await containers()).toEqual([]);
+  });
+
+  it("the site's end ends it, with a reason", async () => {
     const job = commandJob("sleep 60");
     offer(job);
     await isStarted(job);
@@ -417,7 +430,7 @@ describe("of its site", () => {
     await handlers["site.delete"](tags, { siteId, accountId, hostnames: [] }, jobRun);
     expect(await reportOf(job)).toMatchObject({
       type: "failed",
-      error: expect.stringMatching(/^The site left this host/),
+      error: expect.stringMatching(/^Its container was removed/),
     });
     expect(await containers()).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Stopped } from "../../agent/failure.ts";
 import { volumeName } from "../../agent/databases/container.ts";
 import { fingerprintText, type StoredBackup } from "../../protocol/agent/backups.ts";
 import type { DatabaseSpec, Job, JobArgs, JobKind } from "../../protocol/agent/jobs.ts";
@@ -112,6 +113,36 @@ describe("an agent may end before any step of a database's", () => {
     // Once the record names it, the other goes.
     await databaseCrashes(machine, with_("start", { ...database, volume: restore.id }));
   });
+
+  it.each(["is told to end", "finds that the server does not start any more"])(
+    "and a restore that changes over and then %s leaves the old data serving, and nothing of the new",
+    async (what) => {
+      const machine = await provisioned();
+      await after(machine, backUp(true));
+      write(machine, '{"later":"1"}');
+      const restore = jobOf("database.restore", { database, backup: storedIn(machine), serving: true });
+      // The agent ended before it could say that it had changed over.
+      if (what !== "is told to end") await after(machine, restore);
+      const over = new AbortController();
+      const { engine } = machine.docker;
+      const start = engine.startContainer.bind(engine);
+      engine.startContainer = async (id) => {
+        await start(id);
+        if (machine.docker.find(id)?.labels["berth.volume"] !== volumeName(databaseId, restore.id)) return;
+        if (what === "is told to end") over.abort(new Stopped("deadline", "It took too long."));
+        else throw new Error("the engine is gone");
+      };
+      const agent = await machine.agent();
+      await expect(agent.does(restore, 2, { signal: over.signal })).rejects.toThrow();
+      agent.close();
+      expect(machine.docker.find(`berth-${databaseId}`)).toMatchObject({
+        running: true,
+        labels: { "berth.volume": volumeName(databaseId) },
+      });
+      expect(Object.keys(machine.docker.state.volumes)).toEqual([volumeName(databaseId)]);
+      expect(filesOf(machine)[changes]).toBe('{"later":"1"}');
+    },
+  );
 
   it("verification of a backup", async () => {
     const machine = await provisioned();

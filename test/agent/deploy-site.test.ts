@@ -77,6 +77,38 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
   expect(removed).toEqual([]);
 });
 
+it("a rollback on a host without the image makes it anew of what it was made of, and says so", async () => {
+  const lines: string[] = [];
+  const here = new Map<string, string>();
+  const host = {
+    engine: {
+      imageId: (name: string) => Promise.resolve(here.get(name) ?? null),
+      registryDigest: () => Promise.reject(new Error("manifest unknown")),
+      localImage: () => Promise.resolve(null),
+      pullImage: (name: string) => Promise.resolve(void here.set(name, "made anew")),
+      tagImage: () => Promise.resolve(),
+      removeImage: () => Promise.resolve(),
+      removeNetwork: () => Promise.resolve(),
+    },
+    buildRoom: {
+      demandDisk: () => Promise.resolve(),
+      receive: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
+    },
+    imageRepository: () => "berth-site/x",
+    ingress: { park: () => Promise.resolve() },
+  } as unknown as Host;
+  const job = jobRun({ log: (text) => void lines.push(text) });
+  const digest = `sha256:${"d".repeat(64)}`;
+  const otherwise = { type: "image", reference: "registry.example/app:1", login: null, digest } as const;
+  const args = { ...rollback(), parked: true };
+  const back = (source: object) => deploySite(host, { ...args, source: { ...args.source, ...source } }, job);
+  expect(await back({ otherwise })).toMatchObject({ imageId: "made anew", imageDigest: digest });
+  expect(lines).toContain(
+    "This host has not the image of that deployment: it is pulled again by its digest.",
+  );
+  await expect(back({})).rejects.toThrow("no longer on the host");
+});
+
 it("of a stopped site that moves the image is made, and nothing is started", async () => {
   const parked: string[] = [];
   const host = {

@@ -129,8 +129,19 @@ describe("an image that is kept", () => {
     const { host, job } = hostWith(names);
     const back = (kept: KeptDeployment[]) => keptImage(host, args({ kept }), same.deploymentId, job);
     expect(await back([same])).toMatchObject({ imageId: same.imageId, cloneMs: null, buildMs: null });
-    for (const kept of [[], [{ ...same, imageId: digest("f") }]])
-      await expect(back(kept)).rejects.toThrow(/no longer on the host/);
+    for (const kept of [[], [{ ...same, imageId: digest("f") }]]) expect(await back(kept)).toBeNull();
+  });
+
+  it("is that of the commit that is named, whatever the branch has by now", async () => {
+    const commit = "a".repeat(40);
+    const source = { type: "git", address: "git.example/o/r", branch: null, token: null, commit } as const;
+    const kept = { ...same, buildKey: buildKeyOf(args({ source }), commit, "berth-site/x") };
+    const { host, job } = hostWith(names);
+    expect(await unchangedImage(host, args({ source, kept: [kept] }), job)).toMatchObject({
+      imageId: same.imageId,
+    });
+    const other = { ...kept, buildKey: buildKeyOf(args({ source }), "b".repeat(40), "berth-site/x") };
+    expect(await unchangedImage(host, args({ source, kept: [other] }), job)).toBeNull();
   });
 });
 
@@ -172,6 +183,19 @@ describe("an image of a registry", () => {
   it("that a site moves with is the one it had, whatever the name stands for by now", async () => {
     const on = hostWith({}, { [reference]: digest("d") });
     expect(await pull(on, source({ digest: digest("a") }))).toMatchObject({ imageDigest: digest("a") });
+  });
+
+  it("that a site moves or is rolled back with is never another one of its name", async () => {
+    const from = source({ login: null, digest: digest("a") });
+    const away = new Error("dial tcp: lookup registry.example: no such host");
+    const local = hostWith({ [reference]: digest("a") }, away);
+    expect(await pull(local, from)).toMatchObject({ imageId: digest("a") });
+    // The name leads nowhere any more, the digest does.
+    for (const said of [{}, away])
+      expect(await pull(hostWith({ [reference]: digest("c") }, said), from)).toMatchObject({
+        imageDigest: digest("a"),
+        imageId: digest("e"),
+      });
   });
 
   it("that was made on this host is used where no registry answers, but never for a login", async () => {

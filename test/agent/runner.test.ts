@@ -351,10 +351,12 @@ describe("a report", () => {
   });
 });
 
-it("shows no password of a registry", async () => {
+it.each(["of a deployment", "of a rollback"])("shows no password of a registry: %s", async (which) => {
   const { args, ...job } = deployJob();
   const login = { username: "robot", password: "pull-s3cret" };
-  offer({ ...job, args: { ...args, source: { type: "image", reference: "a.example/b:1", login } } });
+  const image = { type: "image", reference: "a.example/b:1", login } as const;
+  const back = { type: "kept", deploymentId: args.deploymentId, otherwise: image } as const;
+  offer({ ...job, args: { ...args, source: which === "of a rollback" ? back : image } });
   const [only] = await begun(1);
   only?.reject(new JobError("The registry said no to robot:pull-s3cret"));
   await answered(1);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, vi } from "vitest";
 import type { BackupStore } from "../../agent/backups/store.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
-import type { Host } from "../../agent/host.ts";
+import type { Host, JobRun } from "../../agent/host.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
 import type { Records } from "../../agent/running/records.ts";
 import type { UploadComplete } from "../../protocol/agent/backups.ts";
@@ -280,10 +280,15 @@ export class Agent {
   }
 
   /** What it reported; "ended": it did so before. */
-  async does(job: Job, attempt = 1): Promise<unknown> {
+  async does(job: Job, attempt = 1, given: Partial<JobRun> = {}): Promise<unknown> {
     const afterwards: (() => Promise<void>)[] = [];
     const { reaching } = this.ending;
-    const run = jobRun({ jobId: job.id, attempt, afterwards: (work) => void afterwards.push(work) });
+    const run = jobRun({
+      jobId: job.id,
+      attempt,
+      afterwards: (work) => void afterwards.push(work),
+      ...given,
+    });
     const result = await Promise.race([this.handle(this.host, job, run), reaching]);
     hasHung ||= result === "ended";
     if (result === "ended") return result;

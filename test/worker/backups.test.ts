@@ -11,11 +11,13 @@ import { reapJobs } from "../../worker/services/jobs/reap.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
 import {
   account,
+  agent,
   api,
   bindings,
   call,
   fail,
   finish,
+  hello,
   operator,
   pay,
   readyAgent,
@@ -629,6 +631,73 @@ describe("a restore", () => {
       error: expect.stringContaining("SHA-256 differs"),
     });
     expect(await backup(key, id)).toMatchObject({ status: "FAILED", error: "Its SHA-256 differs." });
+  });
+
+  it("whose host is silent when its time is over has not failed: whether it changed over, the host says when it is back", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt);
+    const { job, attempt } = await take(on, "database.restore");
+    const isOver = () => run("UPDATE jobs SET deadline_at = 1 WHERE id = ?", job.id);
+    const statusOfJob = async () =>
+      (await run("SELECT status FROM jobs WHERE id = ?", job.id)).results[0]?.["status"];
+    await isOver();
+    on.close();
+    await expect
+      .poll(async () => (await run("SELECT offline_since FROM hosts WHERE id = ?", on.hostId)).results)
+      .not.toEqual([{ offline_since: null }]);
+    await reapJobs(ctx());
+    expect(await statusOfJob()).toBe("LEASED");
+
+    // Just back, it is about to say so.
+    const back = await agent(on.token);
+    back.send(hello({ finished: [{ jobId: job.id, attempt }] }));
+    await back.next("welcome");
+    await reapJobs(ctx());
+    expect(await statusOfJob()).toBe("LEASED");
+    await finish(back, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    expect((await run("SELECT volume FROM databases WHERE id = ?", databaseId)).results).toEqual([
+      { volume: job.id },
+    ]);
+    back.close();
+  });
+
+  it("that ends when its database has been suspended has changed its volume all the same", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt);
+    const { job, attempt } = await take(on, "database.restore");
+    await run("UPDATE databases SET status = 'SUSPENDED' WHERE id = ?", databaseId);
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    expect((await run("SELECT status, volume FROM databases WHERE id = ?", databaseId)).results).toEqual([
+      { status: "SUSPENDED", volume: job.id },
+    ]);
+    on.close();
+  });
+
+  it("that its host does not report, though it can be heard, ends some time after its deadline", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+    const safety = await take(on, "database.backup");
+    await fail(on, safety.job, safety.attempt);
+    const { job } = await take(on, "database.restore");
+    await run("UPDATE jobs SET deadline_at = 1 WHERE id = ?", job.id);
+    await run("UPDATE hosts SET connected_at = 1 WHERE id = ?", on.hostId);
+    await reapJobs(ctx());
+    expect(await on.next("drop")).toMatchObject({ jobId: job.id });
+    expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body.error).toMatch(/not restored/);
+    on.close();
   });
 
   it("behind a stop is one into a stopped database, which stays stopped when it fails", async () => {

@@ -6,6 +6,7 @@ import {
   api,
   call,
   deployResult,
+  fail,
   finish,
   operator,
   runningSite,
@@ -137,6 +138,189 @@ describe("a move makes what is in service once more", () => {
       source: { type: "dockerfile", text: "FROM old" },
       run: { env: [] },
     });
+    fresh.close();
+  });
+});
+
+describe("a command that runs where its site leaves", () => {
+  const leaving = async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    old.send({ type: "ready", free: 10, freeCommands: 2 });
+    const { body } = await api<{ id: string }>(key, "POST", `/sites/${siteId}/commands`, {
+      command: "npm run migrate",
+      timeoutSeconds: 3600,
+    });
+    const command = await old.next("job");
+    const fresh = await hostFor(2);
+    await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", old.hostId);
+    await tick();
+    const { job, attempt } = await fresh.next("job");
+    await finish(fresh, job, attempt, deployResult);
+    await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
+    await tick();
+    // The site's own containers do not run twice for that long.
+    const first = await old.next("job");
+    expect(first.job.kind).toBe("site.evict");
+    await finish(old, first.job, first.attempt);
+    await tick();
+    expect(old.waiting()).toEqual([]);
+    const end = async () => {
+      await tick();
+      const last = await old.next("job");
+      expect(last.job.kind).toBe("site.evict");
+      await finish(old, last.job, last.attempt);
+      await tick();
+      expect(old.waiting()).toEqual([]);
+      fresh.close();
+    };
+    const shown = async () => (await api<{ status: string }>(key, "GET", `/commands/${body.id}`)).body.status;
+    return { key, old, fresh, siteId, commandId: body.id, command, end, shown };
+  };
+
+  it("runs to its own end, and then what it needed goes and the host may be removed", async () => {
+    const { old, command, end, shown } = await leaving();
+    const remove = async () => api(await operator(), "DELETE", `/hosts/${old.hostId}`);
+    expect([await shown(), (await remove()).status]).toEqual(["RUNNING", 409]);
+    await finish(old, command.job, command.attempt, { exitCode: 0, error: null });
+    expect(await shown()).toBe("SUCCEEDED");
+    await end();
+    expect((await remove()).status).toBe(200);
+  });
+
+  it("is cancelled there", async () => {
+    const { key, old, commandId, command, end, shown } = await leaving();
+    expect((await api(key, "POST", `/commands/${commandId}/cancel`)).status).toBe(202);
+    expect(await old.next("cancel")).toMatchObject({ jobId: command.job.id, attempt: command.attempt });
+    await fail(old, command.job, command.attempt, "Cancelled.", true);
+    expect(await shown()).toBe("CANCELLED");
+    await end();
+  });
+
+  it("holds up nobody beyond its own time, when its host does not say how it ended", async () => {
+    const { old, command, end, shown } = await leaving();
+    await sql("UPDATE jobs SET deadline_at = 0 WHERE id = ?", command.job.id);
+    await tick();
+    await old.next("drop");
+    expect(await shown()).toBe("FAILED");
+    await end();
+  });
+
+  it("ends with a deletion of its site, which waits for it", async () => {
+    const { key, old, fresh, siteId, command } = await leaving();
+    await api(key, "DELETE", `/sites/${siteId}`);
+    await old.next("cancel");
+    const gone = await fresh.next("job");
+    expect(gone.job.kind).toBe("site.delete");
+    await finish(fresh, gone.job, gone.attempt);
+    await fail(old, command.job, command.attempt, "Cancelled.", true);
+    await tick();
+    const evict = await old.next("job");
+    expect(evict.job.kind).toBe("site.evict");
+    await finish(old, evict.job, evict.attempt);
+    await tick();
+    const again = await fresh.next("job");
+    expect(again.job.kind).toBe("site.delete");
+    await finish(fresh, again.job, again.attempt);
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    old.close();
+    fresh.close();
+  });
+});
+
+describe("a rollback after a move", () => {
+  const image = { deployType: "image", githubUrl: undefined, branch: undefined, buildCommand: undefined };
+  const second = { ...deployResult, commit: "c".repeat(40), imageDigest: `sha256:${"d".repeat(64)}` };
+  const moved = async (from: Agent, to: Agent) => {
+    await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", from.hostId);
+    await tick();
+    const { job, attempt } = await to.next("job");
+    await finish(to, job, attempt, second);
+    await sql("UPDATE sites SET leave_at = 0");
+    await tick();
+    const evict = await from.next("job");
+    await finish(from, evict.job, evict.attempt);
+    await sql("UPDATE hosts SET status = 'ACTIVE' WHERE id = ?", from.hostId);
+  };
+
+  it.each([
+    [
+      { buildCommand: "make old" },
+      { buildCommand: "make new" },
+      { type: "git", address: "git.example/owner/repo", commit: deployResult.commit },
+    ],
+    [
+      { ...image, deployType: "dockerfile", dockerfile: "FROM old" },
+      { dockerfile: "FROM new" },
+      { type: "dockerfile", text: "FROM old" },
+    ],
+    [
+      { ...image, image: "registry.example/app:1" },
+      { image: "registry.example/app:2" },
+      { type: "image", reference: "registry.example/app:1", digest: deployResult.imageDigest },
+    ],
+  ])("%#: makes the version before once more, of its own source", async (made, settings, otherwise) => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old, made);
+    await api(key, "PATCH", `/sites/${siteId}`, { settings });
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "new" }] });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const deployed = await old.next("job");
+    await finish(old, deployed.job, deployed.attempt, second);
+    const fresh = await hostFor(2);
+    // Moves are no versions: they neither come before the current one, nor take a place of those that are kept.
+    for (let round = 0; round < 2; round++) {
+      await moved(old, fresh);
+      await moved(fresh, old);
+    }
+    const listed = async () =>
+      (await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`)).body.data;
+    const first = (await listed()).at(-1);
+    expect(first).toMatchObject({ number: 1, imageKept: false, canRollBack: true });
+
+    const { status, body } = await api<{ deploymentId: string }>(key, "POST", `/sites/${siteId}/rollback`);
+    expect(status).toBe(202);
+    const { job, attempt } = await old.next("job");
+    const buildCommand = made.buildCommand ?? null;
+    expect(job.args).toMatchObject({
+      deploymentId: body.deploymentId,
+      source: { type: "kept", deploymentId: first?.id, otherwise },
+      buildCommand,
+      run: { env: [] },
+    });
+    await finish(old, job, attempt, deployResult);
+    expect((await listed())[0]).toMatchObject({
+      status: "LIVE",
+      rollbackOf: first?.id,
+      commit: deployResult.commit,
+    });
+    // Whoever goes forth again finds the newest move's image, and whoever comes back what was made of the first just now.
+    for (const kept of [true, true]) {
+      await api(key, "POST", `/sites/${siteId}/rollback`);
+      const next = await old.next("job");
+      const { source } = next.job.args as { source: { deploymentId: string } };
+      expect((await listed()).find(({ id }) => id === source.deploymentId)).toMatchObject({
+        imageKept: kept,
+      });
+      await finish(old, next.job, next.attempt, second);
+    }
+    old.close();
+    fresh.close();
+  });
+
+  it("is refused where the site has had no other version", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    await moved(old, fresh);
+    expect(await api(key, "POST", `/sites/${siteId}/rollback`)).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringContaining("no earlier deployment") },
+    });
+    old.close();
     fresh.close();
   });
 });

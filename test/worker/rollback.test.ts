@@ -277,12 +277,13 @@ describe("images", () => {
   });
 
   it("on a host that the site has left are not kept", async () => {
-    const { siteId, deploy, rollback, deployments } = await owned();
+    const { siteId, deploy, deployments } = await owned();
     await deploy(2);
     const other = await readyAgent(0);
-    await bindings.DB.prepare("UPDATE sites SET host_id = ? WHERE id = ?").bind(other.hostId, siteId).run();
-    expect((await deployments()).map(({ imageKept }) => imageKept)).toEqual([false, false]);
-    expect((await rollback()).status).toBe(409);
+    for (const hostId of [other.hostId, null]) {
+      await bindings.DB.prepare("UPDATE sites SET host_id = ? WHERE id = ?").bind(hostId, siteId).run();
+      expect((await deployments()).map(({ imageKept }) => imageKept)).toEqual([false, false]);
+    }
   });
 
   it("are told to the host with what they were made of, so that it can use one again", async () => {
@@ -292,6 +293,34 @@ describe("images", () => {
     const { rebuild, kept } = deployJobOf((await take()).job);
     expect([rebuild, kept.map(({ buildKey }) => buildKey)]).toEqual([true, ["key 2", "key-of-the-first"]]);
   });
+});
+
+it("what a deployment was made of is kept as long as a move or a rollback needs it", async () => {
+  const { host, siteId, deploy, patch, rollback, deployments, taken: take } = await owned();
+  const withBuild = async () => {
+    const { results } = await bindings.DB.prepare(
+      "SELECT number FROM deployments WHERE site_id = ? AND build IS NOT NULL ORDER BY number DESC",
+    )
+      .bind(siteId)
+      .all<{ number: number }>();
+    return results.map(({ number }) => number);
+  };
+  const broken = async () => {
+    await patch({ action: "deploy" });
+    const { job, attempt } = await take();
+    await fail(host, job, attempt);
+  };
+  for (let version = 2; version <= 3; version++) await deploy(version);
+  for (let round = 0; round < 6; round++) await broken();
+  expect(await withBuild()).toEqual([3, 2, 1]);
+  for (let version = 10; version <= 12; version++) await deploy(version);
+  expect(await withBuild()).toEqual([12, 11, 10, 3, 2]);
+  const oldest = (await deployments()).find(({ number }) => number === 2)?.id;
+  await rollback({ deploymentId: oldest });
+  const { job, attempt } = await take();
+  expect(job.args).toMatchObject({ source: { otherwise: { type: "git", commit: resultOf(2).commit } } });
+  await fail(host, job, attempt);
+  expect(await withBuild()).toEqual([12, 11, 10, 3, 2]);
 });
 
 describe("the environment's version", () => {

@@ -114,6 +114,68 @@ describe("a job that cannot be sent", () => {
     expect((await site(key, unfit.siteId)).latestDeployment?.error).toContain("secret");
   });
 
+  it.each([
+    ["settings that cannot be read", "UPDATE sites SET volumes = '[' WHERE id = ?"],
+    [
+      "kept settings that cannot be read",
+      "UPDATE deployments SET run = '{', \"trigger\" = 'move' WHERE site_id = ?",
+    ],
+    ["an environment that cannot be read", "UPDATE site_env_versions SET entries = '[' WHERE site_id = ?"],
+    ["no deployment", "UPDATE jobs SET deployment_id = NULL WHERE site_id = ?"],
+    ["a kind that this version does not know", "UPDATE jobs SET kind = 'site.later' WHERE site_id = ?"],
+  ])("for its row has %s holds up no hello either: it has failed, and the others go on", async (_, spoil) => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const key = await account();
+    const unfit = await createSite(key);
+    await api(key, "PATCH", `/sites/${unfit.siteId}`, { envVariables: [{ key: "A", value: "b" }] });
+    const fit = await createSite(key);
+    const gone = await readyAgent();
+    for (const { invoiceToken } of [unfit, fit]) {
+      await pay(invoiceToken);
+      await gone.next("job");
+    }
+    await bindings.DB.prepare(spoil).bind(unfit.siteId).run();
+    gone.close();
+    const back = await agent(gone.token);
+    back.send(hello());
+    await back.next("welcome");
+    const again = await back.next("job");
+    expect(again).toMatchObject({ attempt: 2, job: { args: { run: { siteId: fit.siteId } } } });
+    const job = await bindings.DB.prepare("SELECT status, error FROM jobs WHERE site_id = ?")
+      .bind(unfit.siteId)
+      .first();
+    const why = expect.stringContaining("could not be prepared");
+    expect(job).toEqual({ status: "FAILED", error: why });
+    const [deployment] = (
+      await bindings.DB.prepare("SELECT status, error FROM deployments WHERE site_id = ?")
+        .bind(unfit.siteId)
+        .all()
+    ).results;
+    expect(deployment).toEqual({ status: "FAILED", error: why });
+    await finish(back, again.job, again.attempt, deployResult);
+    expect((await site(key, fit.siteId)).status).toBe("RUNNING");
+    back.close();
+  });
+
+  it("for its row cannot be read is taken out of the way of what waits behind it", async () => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const key = await account();
+    const [unfit, fit] = [await createSite(key), await createSite(key)];
+    await forceEnv(unfit.siteId, []);
+    await bindings.DB.prepare("UPDATE site_env_versions SET entries = '[' WHERE site_id = ?")
+      .bind(unfit.siteId)
+      .run();
+    await pay(unfit.invoiceToken);
+    await pay(fit.invoiceToken);
+    const on = await readyAgent();
+    expect((await on.next("job")).job.args).toMatchObject({ run: { siteId: fit.siteId } });
+    const { status } = (await bindings.DB.prepare("SELECT status FROM jobs WHERE site_id = ?")
+      .bind(unfit.siteId)
+      .first()) as { status: string };
+    expect(status).toBe("FAILED");
+    on.close();
+  });
+
   it("because what it needs is gone ends as well", async () => {
     vi.spyOn(console, "error").mockReturnValue();
     const key = await account();

@@ -506,7 +506,7 @@ export const deployments = sqliteTable(
     envVersion: integer("env_version").notNull().default(0),
     /** The site's settings that its container runs with, as they were when a host took it. */
     run: text({ mode: "json" }).$type<RunSettings>(),
-    /** Those that its image is made of, likewise; null: the site's, as of deployments from before they were kept. */
+    /** Those that its image is made of, likewise, while it may be made once more; null: the site's. */
     build: text({ mode: "json" }).$type<BuildSettings>(),
     /** The deployment whose image, environment and run settings this one brings back. */
     rollbackOf: text("rollback_of").$type<Id<"deployment">>(),
@@ -528,6 +528,9 @@ export const deployments = sqliteTable(
     index("deployments_kept")
       .on(t.siteId, t.number)
       .where(sql`status IN ('LIVE', 'SUPERSEDED', 'BUILDING', 'STARTING')`),
+    index("deployments_build") // what an end of a deployment lets go
+      .on(t.siteId)
+      .where(sql`build IS NOT NULL`),
     // At most one waiting and one in progress per site, whatever races.
     uniqueIndex("deployments_one_waiting")
       .on(t.siteId)

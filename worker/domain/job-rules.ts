@@ -38,11 +38,17 @@ export function timeoutMsOf(kind: JobKind, { buildSeconds, startSeconds }: JobLi
 /** A job no host took within this time ends with an honest reason. */
 export const queueTimeoutMs = 60 * minute;
 
+/** Whether a restore has changed over only its host knows, which says so again and again once it is connected. */
+export const restoreToldWithinMs = 2 * minute;
+
 /** Backups wait in line behind each other. */
 export const backupQueueMs = 24 * 60 * minute;
 
 /** After a move the old host serves for so long beside the new one: the name's DNS records may live no longer. */
 export const leaveAfterMs = minute;
+
+/** A host that is to take a site, and is silent for so long, is not waited for: an agent's restart takes a moment only. */
+export const silentMoveMs = minute;
 
 /** Cleaning up behind a move holds up the site's other jobs no longer than this; it is asked for again. */
 export const evictQueueMs = 2 * minute;

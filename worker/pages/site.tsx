@@ -70,10 +70,13 @@ const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deploymen
     </td>
     <td>
       {isUnderWay(deployment) && <Cancel deployment={deployment} />}
-      {deployment.status === "SUPERSEDED" && deployment.imageKept && (
+      {deployment.status === "SUPERSEDED" && deployment.canRollBack && (
         <Act site={site} act="rollback">
           <input type="hidden" name="deploymentId" value={deployment.id} />
-          <Button label="Roll back to it" name={`Roll back to deployment ${deployment.number}`} />
+          <Button
+            label={deployment.imageKept ? "Roll back to it" : "Build it again and roll back"}
+            name={`Roll back to deployment ${deployment.number}`}
+          />
         </Act>
       )}
     </td>

@@ -96,15 +96,14 @@ export async function finishBackupJob(
       const { from, to } = databaseEvents.started;
       await ctx.db.batch([
         end,
+        // Whatever became of it meanwhile, this is where its data is.
         ctx.db
           .update(databases)
-          .set({
-            status: to,
-            version: done.version,
-            volume: done.volume as Id<"job">,
-            error: null,
-            updatedAt: now,
-          })
+          .set({ version: done.version, volume: done.volume as Id<"job">, updatedAt: now })
+          .where(and(sql`${databases.id} = ${job.databaseId}`, ended)),
+        ctx.db
+          .update(databases)
+          .set({ status: to, error: null })
           .where(and(sql`${databases.id} = ${job.databaseId}`, sql`${databases.status} IN ${from}`, ended)),
         // Once the record names the new volume, the host may let the old one go.
         queueDatabaseJob(

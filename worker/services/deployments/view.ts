@@ -2,13 +2,19 @@ import { getTableColumns } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Db } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
-import { imageKept } from "./kept.ts";
+import { imageKept, mayComeBack } from "./kept.ts";
 
 const { build: _, ...columns } = getTableColumns(deployments);
 
 /** Deployments with all that their public record shows. */
 export const selectDeployments = (db: Db) =>
-  db.select({ ...columns, imageKept: imageKept.mapWith(Boolean).as("image_kept") }).from(deployments);
+  db
+    .select({
+      ...columns,
+      imageKept: imageKept.mapWith(Boolean).as("image_kept"),
+      mayComeBack: mayComeBack.mapWith(Boolean).as("may_come_back"),
+    })
+    .from(deployments);
 export type DeploymentRecord = Awaited<ReturnType<typeof selectDeployments>>[number];
 
 export const deploymentView = (row: DeploymentRecord): Deployment => ({
@@ -21,6 +27,7 @@ export const deploymentView = (row: DeploymentRecord): Deployment => ({
   commitMessage: row.commitMessage,
   imageDigest: row.imageDigest,
   imageKept: row.imageKept,
+  canRollBack: row.mayComeBack,
   rollbackOf: row.rollbackOf,
   envVersion: row.envVersion,
   error: row.error,

@@ -1,7 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { sites } from "../../db/schema.ts";
+import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { bestHostFor } from "./placement.ts";
@@ -29,11 +29,24 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
   const here = sql`s.host_id = ${hostId} AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = s.id) AND s.move_host_id IS NULL AND s.leaving_host_id IS NULL
     AND ${idleLane(sql`s.id`)}
     AND (SELECT status FROM hosts WHERE id = ${hostId}) = 'DRAINING'`;
-  const [, , , , , , [moved]] = await ctx.db.batch([
+  // Who has not taken it yet knows nothing of it.
+  const silent = sql`(SELECT id FROM hosts WHERE offline_since IS NOT NULL)`;
+  const waits = sql`status = 'QUEUED' AND kind = 'site.deploy' AND host_id IN ${silent}`;
+  const [, , redirected, , , , , , [moved]] = await ctx.db.batch([
     // A move whose deployment was cancelled while it waited is none any more.
     ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL WHERE host_id = ${hostId} AND move_host_id IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM jobs j WHERE j.lane = sites.id AND j.host_id = sites.move_host_id AND j.status IN ('QUEUED', 'LEASED'))`),
+    ctx.statement(sql`
+      UPDATE sites SET move_host_id = coalesce((${bestHostFor("sites", sql`h.id <> ${hostId}`)}), move_host_id)
+      WHERE host_id = ${hostId} AND move_host_id IN (SELECT host_id FROM jobs WHERE lane = sites.id AND ${waits})`),
+    ctx.db
+      .update(jobs)
+      .set({ hostId: sql`(SELECT move_host_id FROM sites WHERE id = jobs.site_id)` })
+      .where(
+        sql`${waits} AND site_id IN (SELECT id FROM sites WHERE host_id = ${hostId} AND move_host_id NOT IN ${silent})`,
+      )
+      .returning({ to: jobs.hostId }),
     // Nothing of these runs: their next start or deployment finds them a host.
     ctx.statement(sql`
       UPDATE sites AS s SET leaving_host_id = host_id, leave_at = ${now}, host_id = NULL, reserved = 0
@@ -53,5 +66,5 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
     queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
     ctx.db.select({ to: sites.moveHostId }).from(sites).where(eq(sites.id, siteId)),
   ]);
-  if (moved) ctx.hosts.wake(moved.to);
+  for (const one of [...redirected, moved]) if (one) ctx.hosts.wake(one.to);
 }

@@ -31,7 +31,7 @@ export async function removeHost(
   if (force) throw conflict(`${host.name} is connected: drain it, then remove it without force.`);
   throw conflict(
     host.status === "DRAINING"
-      ? `${host.name} still carries sites, what they left, or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
+      ? `${host.name} still carries sites, what they left, commands that run, or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
       : `${host.name} takes sites: drain it first. If the host is dead, remove it with ?force=1.`,
   );
 }

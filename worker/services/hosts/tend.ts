@@ -1,9 +1,11 @@
 import type { Ctx } from "../../context.ts";
 import { evictLeft } from "./evict-left.ts";
+import { giveUpSilentMoves } from "./give-up-moves.ts";
 import { moveSites } from "./move-sites.ts";
 
 /** What hosts owe each other is carried on with, wherever it was interrupted. */
 export async function tendHosts(ctx: Ctx): Promise<void> {
+  await giveUpSilentMoves(ctx);
   await evictLeft(ctx);
   await moveSites(ctx);
 }

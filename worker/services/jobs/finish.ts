@@ -1,5 +1,5 @@
-import { and, eq, ne, sql, type SQL } from "drizzle-orm";
-import { jobResults } from "../../../protocol/agent/jobs.ts";
+import { and, eq, inArray, ne, sql, type SQL } from "drizzle-orm";
+import { isDatabaseJob, isLongJob, jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands, deployments, jobs, sites } from "../../db/schema.ts";
@@ -9,7 +9,9 @@ import { failBackupJob, finishBackupJob } from "../backups/finish.ts";
 import { failDatabaseJob, finishDatabaseJob } from "../databases/finish.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { tendDatabases } from "../databases/tend.ts";
+import { forgetOldBuilds } from "../deployments/forget-builds.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
+import { whatIsLeft } from "../hosts/evict-left.ts";
 import { moveSites } from "../hosts/move-sites.ts";
 import { giveRoomAway } from "../hosts/placement.ts";
 import { limitsFollowed } from "../terms/queue-restart.ts";
@@ -179,6 +181,7 @@ export async function finishJob(
           .set({ status: statusAfterDeployment })
           .where(and(eq(sites.id, requireSite(job)), ended)),
         limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
+        forgetOldBuilds(ctx, requireSite(job), ended),
       ]);
       ctx.logs.finish(
         id,
@@ -242,10 +245,9 @@ export async function finishJob(
     case "site.evict":
       await ctx.db.batch([
         end,
-        ctx.db
-          .update(sites)
-          .set({ leavingHostId: null, leaveAt: null })
-          .where(and(eq(sites.id, requireSite(job)), eq(sites.leavingHostId, hostId), ended)),
+        ctx.statement(sql`
+          UPDATE sites SET ${whatIsLeft(hostId)}
+          WHERE id = ${requireSite(job)} AND leaving_host_id = ${hostId} AND ${ended}`),
       ]);
       return { recorded: true, deploymentId: null };
     case "site.command": {
@@ -308,6 +310,7 @@ export async function endAsFailed(
     .set({ status, mark, error: failure.error, finishedAt: now })
     .where(and(eq(jobs.id, job.id), eq(jobs.attempt, job.attempt), eq(jobs.status, job.status)))
     .returning({ id: jobs.id });
+  if (!saysWhatItIsAbout(job)) return endAlone();
   switch (job.kind) {
     case "database.provision":
     case "database.start":
@@ -349,6 +352,7 @@ export async function endAsFailed(
         ...(failure.cancelled ? [stopAgain(ctx, requireSite(job), ended)] : []),
         giveUpMove(ctx, requireSite(job), job.hostId, ended),
         ctx.statement(giveRoomAway(sql`id = ${requireSite(job)} AND ${ended}`)),
+        forgetOldBuilds(ctx, requireSite(job), ended),
       ]);
       if (!hit) return stale;
       ctx.logs.finish(
@@ -391,8 +395,43 @@ export async function endAsFailed(
     case "site.delete":
       await end;
       break;
+    // Of another version of this Worker.
+    default:
+      return endAlone();
   }
   return { recorded: true, deploymentId: null };
+
+  /** Nobody knows what it was for: with it ends the deployment that no job is about any more. */
+  async function endAlone(): Promise<Recorded> {
+    const [, orphans] = await ctx.db.batch([
+      end,
+      ctx.db
+        .update(deployments)
+        .set({ status: "FAILED", error: failure.error, finishedAt: now })
+        .where(
+          and(
+            sql`${deployments.siteId} = ${job.siteId}`,
+            inArray(deployments.status, ["QUEUED", "BUILDING", "STARTING"]),
+            sql`NOT EXISTS (SELECT 1 FROM jobs j WHERE j.deployment_id = ${deployments.id} AND j.status IN ('QUEUED', 'LEASED'))`,
+            ended,
+          ),
+        )
+        .returning({ id: deployments.id }),
+      ctx.db
+        .update(sites)
+        .set({ status: statusAfterDeployment, updatedAt: now })
+        .where(and(sql`${sites.id} = ${job.siteId}`, ended)),
+    ]);
+    for (const { id } of orphans) ctx.logs.finish(id, `Deployment failed: ${failure.error}`);
+    return { recorded: true, deploymentId: null };
+  }
+}
+
+function saysWhatItIsAbout(job: typeof jobs.$inferSelect): boolean {
+  if (job.kind === "site.deploy") return job.siteId !== null && job.deploymentId !== null;
+  if (job.kind === "site.command") return job.commandId !== null;
+  if (isLongJob(job.kind)) return job.backupId !== null;
+  return (isDatabaseJob(job.kind) ? job.databaseId : job.siteId) !== null;
 }
 
 function requireDeployment(job: typeof jobs.$inferSelect): Id<"deployment"> {

@@ -4,8 +4,8 @@ import type {
   Job,
   JobKind,
   KeptDeployment,
+  MadeSource,
   RunSpec,
-  Source,
 } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
@@ -49,7 +49,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           run: runOf(ctx, material),
           deploymentId: deploymentOf(job),
           source: deployment?.rollbackOf
-            ? { type: "kept", deploymentId: deployment.rollbackOf }
+            ? { type: "kept", deploymentId: deployment.rollbackOf, otherwise: sourceOf(ctx, material) }
             : sourceOf(ctx, material),
           rootDir,
           dockerfilePath,
@@ -114,14 +114,15 @@ function keptOf(row: DeploymentRow): KeptDeployment[] {
   return [{ deploymentId: id, number, commit, commitMessage, imageDigest, imageId, buildKey }];
 }
 
-function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
+function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): MadeSource {
   const { deployType } = site;
-  // A site moves as it is, whatever was changed or pushed meanwhile.
+  // A site moves, or is rolled back, as it was, whatever was changed or pushed meanwhile.
   const made = deployment?.build ?? site;
+  const isAsItWas = deployment?.trigger === "move" || (deployment?.rollbackOf ?? null) !== null;
   if (deployType === "dockerfile" && made.dockerfile !== null)
     return { type: "dockerfile", text: made.dockerfile };
   if (deployType === "image" && made.image !== null) {
-    const digest = deployment?.trigger === "move" ? deployment.build?.imageDigest : null;
+    const digest = isAsItWas ? (deployment?.imageDigest ?? deployment?.build?.imageDigest) : null;
     return {
       type: "image",
       reference: made.image,
@@ -134,7 +135,7 @@ function sourceOf(ctx: Ctx, { site, deployment }: JobMaterial): Source {
       site.gitTokenSealed === null || !sameServer(made.githubUrl, site.githubUrl)
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
-    const commit = deployment?.trigger === "move" ? deployment.commit : null;
+    const commit = isAsItWas ? (deployment?.commit ?? null) : null;
     return {
       type: "git",
       address: made.githubUrl,

@@ -21,6 +21,7 @@ import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace, takeRoom, waitsForRoom } from "../hosts/placement.ts";
+import { logError } from "../../log-error.ts";
 import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
 
@@ -67,7 +68,7 @@ const take =
         hostId: sql`${by}`,
         attempt: sql`attempt + 1`,
         leasedAt: sql`${now}`,
-        deadlineAt: sql`${now} + (${param("timeouts")} ->> ('$."' || kind || '"'))
+        deadlineAt: sql`${now} + coalesce(${param("timeouts")} ->> ('$."' || kind || '"'), 0)
           + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0)`,
         deploymentId: sql`CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
           THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END`,
@@ -125,7 +126,7 @@ const begin = (db: Db) =>
       startedAt: sql`coalesce(started_at, ${now})`,
       run: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
         (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
-          'replicas', replicas, 'volumes', json(volumes))
+          'replicas', replicas, 'volumes', json(iif(json_valid(volumes), volumes, 'null')))
           FROM sites WHERE id = deployments.site_id) END`,
       build: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
         (SELECT json_object('githubUrl', github_url, 'branch', branch, 'submodules', json(iif(submodules, 'true', 'false')),
@@ -139,7 +140,8 @@ const begin = (db: Db) =>
 /** A rollback may bring back a volume whose data was removed. */
 const volumes = sql`
   INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)
-  SELECT d.site_id, v.value ->> 'name', ${now} FROM deployments d, json_each(d.run, '$.volumes') v
+  SELECT d.site_id, v.value ->> 'name', ${now}
+  FROM deployments d, json_each(iif(json_valid(d.run), d.run, NULL), '$.volumes') v
   WHERE d.id = ${deploymentId}`;
 
 /** Of one that a host asked for: it may be anything, and for whoever takes it. */
@@ -264,7 +266,18 @@ async function takeLease(
   given: Record<string, string | number>,
 ): Promise<Offer | "ended" | null> {
   const batch = batchOf(ctx, { jobs: taking, ...changes, ...reads }, given);
-  const read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
+  let read: ReturnType<typeof batch.read>;
+  try {
+    read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
+  } catch (error) {
+    // What D1 answers for another reason than the row is asked again later.
+    if (!(error instanceof SyntaxError)) throw error;
+    const [unreadable] = await ctx.db.select().from(jobs).where(eq(jobs.mark, batch.mark));
+    if (!unreadable) throw error;
+    logError({ task: "lease a job", id: unreadable.id }, error);
+    await endAsFailed(ctx, unreadable, { error: unfitReason.unreadable, cancelled: false, durations: null });
+    return "ended";
+  }
   // This host has less room now: another may be the best for what waits.
   if (read.jobs.length > 0 && read.unplaced.length > 0) ctx.hosts.wake(null);
   return offerOf(ctx, read);
@@ -376,6 +389,7 @@ function batchOf<Of extends Statements>(ctx: Ctx, named: Of, given: Record<strin
   const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
   const items = Object.values(named).map((query) => ctx.hot(query as SQL, values));
   return {
+    mark: values.mark,
     statements: items as [(typeof items)[number], ...typeof items],
     read: (answers: readonly unknown[]) =>
       Object.fromEntries(Object.keys(named).map((name, index) => [name, answers[index]])) as Answers<Of>,

@@ -1,7 +1,7 @@
 import { and, eq, getTableColumns, inArray, isNotNull, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { databases, jobs, sites } from "../../db/schema.ts";
-import { expiredReason } from "../../domain/job-rules.ts";
+import { expiredReason, restoreToldWithinMs } from "../../domain/job-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
@@ -17,6 +17,11 @@ const hasNoRoom = sql<number>`EXISTS (
   "has_no_room",
 );
 
+/** A restore that may have changed over must not be said to have failed: the next start would let the data in use go. */
+const mayYetBeTold = (now: number) => sql`(kind = 'database.restore' AND status = 'LEASED' AND NOT EXISTS (
+  SELECT 1 FROM hosts h WHERE h.id = jobs.host_id AND h.offline_since IS NULL
+    AND max(h.connected_at, jobs.deadline_at) < ${now - restoreToldWithinMs}))`;
+
 /** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
   const now = ctx.now();
@@ -25,7 +30,13 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
     ctx.db
       .select({ ...getTableColumns(jobs), hasNoRoom })
       .from(jobs)
-      .where(and(inArray(jobs.status, [...open]), lt(jobs.deadlineAt, now)))
+      .where(
+        and(
+          inArray(jobs.status, [...open]),
+          lt(jobs.deadlineAt, now),
+          sql`NOT ${mayYetBeTold(now.getTime())}`,
+        ),
+      )
       .limit(100),
     ctx.db
       .select()

@@ -3,14 +3,17 @@ import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { imageKept, keptPerSite } from "../deployments/kept.ts";
+import { keptPerSite, mayComeBack } from "../deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
 import { requireOwned } from "../owned.ts";
 import { deploySite } from "./deploy.ts";
 import { siteById, siteIdOf } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
-/** A new deployment of an earlier one's image, environment and run settings; by default of the one before the current. */
+/**
+ * A new deployment of an earlier one's image, environment and run settings; by default of the one before the current. A move
+ * made a version once more, and comes after none but that.
+ */
 export async function rollbackSite(
   ctx: Ctx,
   siteId: string,
@@ -19,7 +22,9 @@ export async function rollbackSite(
   const id = siteIdOf(siteId);
   const named =
     deploymentId === undefined
-      ? sql`${deployments.number} = (SELECT max(number) FROM deployments WHERE site_id = ${id} AND status = 'SUPERSEDED')`
+      ? sql`${deployments.number} = (SELECT max(number) FROM deployments WHERE site_id = ${id} AND status = 'SUPERSEDED'
+          AND number < (SELECT max(number) FROM deployments
+            WHERE site_id = ${id} AND status IN ('LIVE', 'SUPERSEDED') AND "trigger" <> 'move'))`
       : sql`${deployments.id} = ${deploymentId}`;
   const [[found], [target]] = await ctx.db.batch([
     siteById(ctx, id),
@@ -32,8 +37,8 @@ export async function rollbackSite(
     throw conflict("There is no earlier deployment of this site to go back to: deploy it instead.");
   if (target.status !== "LIVE" && target.status !== "SUPERSEDED")
     throw conflict(`Deployment ${target.number} was never live: choose one that was.`);
-  if (!target.imageKept) throw gone(target);
-  const kept = sql`EXISTS (SELECT 1 FROM deployments WHERE id = ${target.id} AND ${imageKept})`;
+  if (!target.mayComeBack) throw gone(target);
+  const kept = sql`EXISTS (SELECT 1 FROM deployments WHERE id = ${target.id} AND ${mayComeBack})`;
   return deploySite(ctx, site, "rollback", {
     rollbackOf: target.id,
     only: { condition: kept, refusal: gone(target) },
@@ -42,5 +47,5 @@ export async function rollbackSite(
 
 const gone = ({ number }: DeploymentRecord) =>
   conflict(
-    `The image of deployment ${number} is no longer kept: a site keeps those of its ${keptPerSite} newest successful deployments, on the host it runs on. Choose a newer one, or deploy its commit again.`,
+    `Deployment ${number} is no longer kept: a rollback may name the ${keptPerSite} newest successful ones of a site. Choose a newer one, or deploy its source again.`,
   );

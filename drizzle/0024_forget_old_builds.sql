@@ -1,0 +1,1 @@
+CREATE INDEX `deployments_build` ON `deployments` (`site_id`) WHERE build IS NOT NULL;
