@@ -12,6 +12,7 @@ import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
+import { logError } from "../log-error.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
@@ -205,7 +206,13 @@ export class HostLink extends DurableObject<Env> {
     const heardAt = socket ? this.heardAt(socket) : Date.now();
     const deadAt = heardAt + hostDeadSeconds * 1000;
     if (socket && Date.now() < deadAt) return this.ctx.storage.setAlarm(deadAt);
-    await markOffline(this.context(hostId), hostId, new Date(heardAt));
+    try {
+      await markOffline(this.context(hostId), hostId, new Date(heardAt), new Date());
+    } catch (error) {
+      // The platform tries an alarm a few times only, and D1 may be away for longer.
+      logError({ alarm: "host", hostId }, error);
+      return this.ctx.storage.setAlarm(Date.now() + linkDeadSeconds * 1000);
+    }
     // An agent that only seemed dead connects again, and its hello takes the mark away.
     socket?.close(closeCodes.linkDead, "no ping");
   }
