@@ -1,7 +1,10 @@
+import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/context.ts";
+import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
+import type { HostLink } from "../../worker/objects/host-link.ts";
 import { leaseJob } from "../../worker/services/jobs/lease.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
@@ -133,6 +136,20 @@ describe("hundreds of new sites that no host has room for", () => {
       await sql("DELETE FROM sites WHERE id LIKE ? || '%'", prefix);
     }
   });
+});
+
+it("a storm of hints asks for work twice: what goes on, and once for all that came meanwhile", async () => {
+  const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
+  await link.wake();
+  const leases = await runInDurableObject(link, async (instance: HostLink) => {
+    const held = instance as unknown as { env: Env };
+    const counted = measuredDatabase(held.env.DB);
+    held.env = { ...held.env, DB: counted.db };
+    await Promise.all(Array.from({ length: 50 }, () => instance.wake()));
+    return counted.costs.filter((cost) => cost.sql.startsWith("UPDATE jobs SET status = 'LEASED'")).length;
+  });
+  expect(leases).toBeGreaterThan(0);
+  expect(leases).toBeLessThanOrEqual(2);
 });
 
 it("sites whose term goes on for weeks are not read through by each minute's timer", async () => {
