@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { jobKinds, jobResults, type Job, type JobKind } from "../../protocol/agent/jobs.ts";
 import { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
@@ -176,6 +177,26 @@ describe("every message arrives as it was sent", () => {
   it.each(jobKinds)("the job %s", (kind) => {
     const offer = offerOf(jobs[kind]);
     expect(ToAgent.parse(travelled(offer))).toEqual(offer);
+  });
+});
+
+/** One file a release, written by that release's own examples; never changed. */
+const releases = new URL("../fixtures/protocol/", import.meta.url);
+
+describe.each(readdirSync(releases))("while hosts and Worker are not of one release (%s),", (file) => {
+  const recorded = JSON.parse(readFileSync(new URL(file, releases), "utf8")) as {
+    fromAgent: FromAgent[];
+    toAgent: ToAgent[];
+  };
+
+  it("the Worker understands all that agents of then say", () => {
+    expect(recorded.fromAgent.length).toBeGreaterThan(5);
+    for (const message of recorded.fromAgent) expect(FromAgent.parse(message)).toMatchObject(message);
+  });
+
+  it("the agent understands all that the Worker of then says, every kind of job included", () => {
+    expect(recorded.toAgent.length).toBeGreaterThan(20);
+    for (const message of recorded.toAgent) expect(ToAgent.parse(message)).toMatchObject(message);
   });
 });
 

@@ -2,6 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
+import type { HostLink } from "../../worker/objects/host-link.ts";
 import { clearAway, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
 import {
   account,
@@ -134,6 +135,15 @@ describe("a site that failed", () => {
   });
 });
 
+/** Its agent has sent no ping in the 25 seconds since it connected. */
+const fallSilent = (link: DurableObjectStub<HostLink>) =>
+  runInDurableObject(link, (_, state) => {
+    for (const socket of state.getWebSockets()) {
+      const attachment = socket.deserializeAttachment() as { openedAt: number };
+      socket.serializeAttachment({ ...attachment, openedAt: Date.now() - 25_000 });
+    }
+  });
+
 describe("a host", () => {
   it("whose agent went away is shown so, with its sites, until it says hello again", async () => {
     const key = await account();
@@ -152,24 +162,22 @@ describe("a host", () => {
     again.close();
   });
 
-  it("that falls silent is found by the alarm, and nothing of it moves", async () => {
+  it("that falls silent is found by the alarm, also where D1 is away at first, and nothing of it moves", async () => {
     const key = await account();
     const [silent, other] = [await hostFor(2), await hostFor(1)];
     const { siteId } = await runningSite(key, silent);
     const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(silent.hostId));
     await runDurableObjectAlarm(link);
     expect(await hostRecord(silent.hostId)).toMatchObject({ connected: true });
-    await runInDurableObject(link, (_, state) => {
-      for (const socket of state.getWebSockets()) {
-        const attachment = socket.deserializeAttachment() as { openedAt: number };
-        socket.serializeAttachment({ ...attachment, openedAt: Date.now() - 25_000 });
-      }
-    });
-    // Its hello came before the silence.
-    await sql("UPDATE hosts SET connected_at = connected_at - 26000 WHERE id = ?", silent.hostId);
+    await fallSilent(link);
+    await sql("ALTER TABLE hosts RENAME TO hosts_away");
+    await runDurableObjectAlarm(link);
+    await sql("ALTER TABLE hosts_away RENAME TO hosts");
     await runDurableObjectAlarm(link);
     expect((await silent.closed).code).toBe(4004);
-    expect(await hostRecord(silent.hostId)).toMatchObject({ connected: false });
+    const { connected, offlineSince } = await hostRecord(silent.hostId);
+    expect(connected).toBe(false);
+    expect(Date.parse(offlineSince ?? "")).toBeLessThan(Date.now() - 24_000);
     await tick();
     expect(await api<Site>(key, "GET", `/sites/${siteId}`)).toMatchObject({
       body: { hostId: silent.hostId, hostOffline: true, status: "RUNNING" },

@@ -12,6 +12,7 @@ import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
+import { logError } from "../log-error.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
@@ -42,6 +43,8 @@ type Lease = { jobId: Id<"job">; attempt: number };
 export class HostLink extends DurableObject<Env> {
   /** Offers are made one after the other, so that `free` is never spent twice. */
   private offering: Promise<void> = Promise.resolve();
+  /** Of any number of hints, the turn that has not begun serves all. */
+  private nextOffer: Promise<void> | undefined;
   /** Log batches are kept in the order in which they came. */
   private logging: Promise<void> = Promise.resolve();
   private readonly questions = new HostQuestions(
@@ -75,8 +78,7 @@ export class HostLink extends DurableObject<Env> {
 
   /** A hint: there may be work. */
   async wake(): Promise<void> {
-    const socket = this.current();
-    if (socket) await this.offer(socket);
+    await this.offer();
   }
 
   /** A job that was leased in the moment it was queued. Where no agent is, its hello finds it. */
@@ -158,7 +160,7 @@ export class HostLink extends DurableObject<Env> {
           free: message.free,
           freeCommands: message.freeCommands ?? 0,
         });
-        return this.offer(socket);
+        return this.offer();
       case "phase":
         return recordPhase(ctx, state.hostId, message);
       case "log":
@@ -205,7 +207,13 @@ export class HostLink extends DurableObject<Env> {
     const heardAt = socket ? this.heardAt(socket) : Date.now();
     const deadAt = heardAt + hostDeadSeconds * 1000;
     if (socket && Date.now() < deadAt) return this.ctx.storage.setAlarm(deadAt);
-    await markOffline(this.context(hostId), hostId, new Date(heardAt));
+    try {
+      await markOffline(this.context(hostId), hostId, new Date(heardAt), new Date());
+    } catch (error) {
+      // The platform tries an alarm a few times only, and D1 may be away for longer.
+      logError({ alarm: "host", hostId }, error);
+      return this.ctx.storage.setAlarm(Date.now() + linkDeadSeconds * 1000);
+    }
     // An agent that only seemed dead connects again, and its hello takes the mark away.
     socket?.close(closeCodes.linkDead, "no ping");
   }
@@ -226,7 +234,7 @@ export class HostLink extends DurableObject<Env> {
   private async settle(socket: WebSocket, { jobId, attempt }: Lease): Promise<void> {
     this.ctx.storage.kv.delete(`log:${jobId}:${attempt}`);
     this.send(socket, { type: "ack", jobId, attempt });
-    await this.offer(socket);
+    await this.offer();
   }
 
   private async keepLog(socket: WebSocket, message: Extract<FromAgent, { type: "log" }>): Promise<void> {
@@ -248,16 +256,23 @@ export class HostLink extends DurableObject<Env> {
     return { agent: { version, sha256, responderSha256 } };
   }
 
-  private offer(socket: WebSocket): Promise<void> {
-    this.offering = this.offering.catch(() => undefined).then(() => this.offerAll(socket));
-    return this.offering;
+  private offer(): Promise<void> {
+    return (this.nextOffer ??= this.offering =
+      this.offering
+        .catch(() => undefined)
+        .then(() => {
+          this.nextOffer = undefined;
+          return this.offerAll();
+        }));
   }
 
-  private async offerAll(socket: WebSocket): Promise<void> {
+  private async offerAll(): Promise<void> {
     for (;;) {
+      const socket = this.greeted();
+      if (!socket) return;
       const state = this.attached(socket);
       const room = { jobs: state.free > 0, commands: state.freeCommands > 0 };
-      if (socket !== this.current() || !state.greeted || !(room.jobs || room.commands)) return;
+      if (!room.jobs && !room.commands) return;
       const offer = await leaseJob(this.context(state.hostId), state.hostId, room);
       if (!offer) return;
       this.takeSlot(socket, offer);

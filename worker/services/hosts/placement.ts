@@ -29,10 +29,13 @@ export const takesSites = sql.raw(
   "h.status = 'ACTIVE' AND h.connected_at IS NOT NULL AND h.offline_since IS NULL AND h.memory_mb IS NOT NULL",
 );
 
-/** A query of the id of the host with the most room for site or database `s`, among those that `also` allows. */
+/**
+ * A query of the id of the host with the most room for site or database `s`, among those that `also` allows. Rooms are added up
+ * once a statement, however many wait for one.
+ */
 const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
-  SELECT h.id FROM ${hostRooms} h WHERE ${takesSites}
-    AND (${sql.raw(s)}.region IS NULL OR h.region = ${sql.raw(s)}.region)
+  WITH rooms AS MATERIALIZED (SELECT h.* FROM ${hostRooms} h WHERE ${takesSites})
+  SELECT h.id FROM rooms h WHERE (${sql.raw(s)}.region IS NULL OR h.region = ${sql.raw(s)}.region)
     AND h.free_mb >= ${sql.raw(packMbOf(s))}
     AND ${also}
   ORDER BY ${first}h.free_mb DESC, h.id LIMIT 1`;

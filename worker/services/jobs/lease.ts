@@ -35,6 +35,8 @@ export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
 /** What a frame holds beside its job. */
 const aroundJobBytes = 256;
 
+export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
+
 /** What a host has room for: commands have slots of their own, so that neither waits for the other. */
 export type Room = { jobs: boolean; commands: boolean };
 
@@ -80,11 +82,10 @@ const take =
       .where(which)
       .returning();
 
-const takeOldest = take(sql`id = (
-  SELECT j.id FROM jobs j
-  WHERE j.status = 'QUEUED' AND (j.host_id = ${hostId} AND NOT ${waitsForRoom}
-    OR j.host_id IS NULL AND (${mayPlace(hostId, now)} OR j.kind IN ('site.delete', 'database.delete', 'database.verify')
-      AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED')))
+/** The oldest waiting job `j` of those `whose`, by the index that has them in their order: others' queues are not read through. */
+const oldest = (whose: SQL) => sql`
+  SELECT * FROM (SELECT j.id, j.seq FROM jobs j
+  WHERE j.status = 'QUEUED' AND ${whose}
     -- A restore is waited for; of what nobody waits for, one at a time.
     AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
@@ -95,7 +96,14 @@ const takeOldest = take(sql`id = (
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED')
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
         AND j.kind IN ('database.start', 'database.stop', 'database.restart', 'database.rotate', 'database.expose'))))
-  ORDER BY j.seq LIMIT 1)`);
+  ORDER BY j.seq LIMIT 1)`;
+
+const takeOldest = take(sql`id = (SELECT id FROM (
+  ${oldest(sql`j.host_id = ${hostId} AND NOT ${waitsForRoom}`)}
+  UNION ALL
+  ${oldest(sql`j.host_id IS NULL AND (${mayPlace(hostId, now)} OR j.kind IN ('site.delete', 'database.delete', 'database.verify')
+      AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED'))`)}
+  ) ORDER BY seq LIMIT 1)`);
 
 /** For its own host, if that has a slot for it and nothing comes before it. */
 const takeAtOnce = take(
@@ -158,9 +166,9 @@ const changes = {
       leaving_host_id = nullif(leaving_host_id, ${hostId})
     WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`,
   database: sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`,
-  // What was asked for while it had no host is this host's as well.
+  // What was asked for while it had no host is this host's as well. `+`: found by what it is for, not among all that waits.
   others: sql`
-    UPDATE jobs SET host_id = ${hostId} WHERE host_id IS NULL AND status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
+    UPDATE jobs SET host_id = ${hostId} WHERE +host_id IS NULL AND +status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
       AND (site_id = ${siteId} OR database_id = ${databaseId})`,
   room: takeRoom(siteId, ofTaken("host_id"), ofTaken("kind")),
   offered: links.change,
@@ -228,12 +236,7 @@ const reads = {
       .where(
         and(eq(invoices.resourceId, siteId), eq(invoices.kind, "renewal"), eq(invoices.status, "unpaid")),
       ),
-  unplaced: (db: Db) =>
-    db
-      .select({ id: jobs.id })
-      .from(jobs)
-      .where(and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"), isNotNull(ofTaken("lane"))))
-      .limit(1),
+  unplaced: (db: Db) => db.select({ id: jobs.id }).from(jobs).where(isUnplaced).limit(1),
 };
 
 /**

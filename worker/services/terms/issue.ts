@@ -40,7 +40,7 @@ export async function issueRenewals(ctx: Ctx): Promise<void> {
 
 /** Of `r`. A change that is being paid right now comes first: it says which pack is renewed. */
 const dueAt = (now: Date): SQL => sql`r.paid_until <= ${addDays(now, renewalDays).getTime()}
-  AND (r.status IN ${inService} OR r.status = 'SUSPENDED') AND r.next_pack_at IS NULL
+  AND (+r.status IN ${inService} OR +r.status = 'SUSPENDED') AND r.next_pack_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM invoices WHERE resource_id = r.id AND kind = 'renewal' AND status = 'unpaid')
   AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.resource_id = r.id AND i.kind = 'change' AND i.status = 'unpaid'
     AND ${beingPaid(sql`i.id`)})`;

@@ -24,7 +24,7 @@ export async function remindOwners(ctx: Ctx): Promise<void> {
       kind,
       "ended",
       ended,
-      sql`r.status IN ${inService} AND r.paid_until <= ${now.getTime()}`,
+      sql`+r.status IN ${inService} AND r.paid_until <= ${now.getTime()}`,
     );
     await remind(
       ctx,

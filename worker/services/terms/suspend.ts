@@ -27,7 +27,7 @@ export async function suspendOverdue(ctx: Ctx): Promise<void> {
 
 const overdue = (ctx: Ctx, kind: Termed) => {
   const since = addDays(ctx.now(), -graceDays).getTime();
-  return sql`r.paid_until <= ${since} AND r.status IN ${events[kind].from}
+  return sql`r.paid_until <= ${since} AND +r.status IN ${events[kind].from}
     AND EXISTS (SELECT 1 FROM invoices WHERE resource_id = r.id AND kind = 'renewal' AND status = 'unpaid' AND created_at <= ${since})
     AND NOT EXISTS (SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id
       WHERE i.resource_id = r.id AND i.kind = 'renewal' AND c.status = 'processing')`;

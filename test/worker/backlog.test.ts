@@ -1,0 +1,160 @@
+import { runInDurableObject } from "cloudflare:test";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Id } from "../../protocol/ids.ts";
+import { contextOf } from "../../worker/context.ts";
+import type { Env } from "../../worker/env.ts";
+import worker from "../../worker/index.ts";
+import type { HostLink } from "../../worker/objects/host-link.ts";
+import { leaseJob } from "../../worker/services/jobs/lease.ts";
+import { hostFor, sql, tick } from "./hosts-service.ts";
+import { measuredDatabase } from "./measured-database.ts";
+import { account, bindings, createSite, pay, runningSite } from "./service.ts";
+import { rows } from "./stripe-service.ts";
+
+const minute = 60_000;
+const starter = "pack_001k0000000000000000000001";
+const pro = "pack_001k0000000000000000000003";
+const upTo = (count: number) =>
+  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+
+/** Sites as many tenants have them, made by one statement. */
+const manySites = (
+  prefix: string,
+  count: number,
+  { hostId = null as string | null, status = "RUNNING", packId = starter } = {},
+) =>
+  sql(
+    `${upTo(count)} INSERT INTO sites (id, account_id, name, status, serving, deploy_type, port, pack_id, billing_term, slug,
+       host_id, current_deployment_id, webhook_hash, paid_until, created_at, updated_at)
+     SELECT ?1 || i, 'acc_' || (i % 50), ?1 || i, ?2, 1, 'github', 3000, ?3, 1, ?1 || i, ?4, 'dep_' || i, ?1 || i, ?5, 1, 1 FROM n`,
+    prefix,
+    status,
+    packId,
+    hostId,
+    Date.now() + 20 * 86_400_000,
+  );
+
+/** What waits for these sites: so many jobs each, asked for a while ago. */
+const manyJobs = (prefix: string, each: number, kind: string, { waitsForMs = minute, createdAt = 1 } = {}) =>
+  sql(
+    `${upTo(each)} INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
+     SELECT s.id || '_' || i, ?2, 'QUEUED', s.host_id, s.id, s.id, s.account_id, ?3, ?4 FROM n, sites s WHERE s.id LIKE ?1 || '%'`,
+    prefix,
+    kind,
+    Date.now() + waitsForMs,
+    createdAt,
+  );
+
+const { db, costs } = measuredDatabase(bindings.DB);
+const measured = { ...bindings, DB: db };
+const work: Promise<unknown>[] = [];
+const later = (promise: Promise<unknown>) => void work.push(promise);
+
+/** The rows read by what `act` does, and by what it leaves to be done. */
+async function rowsRead(act: () => Promise<unknown> | void, of = /./): Promise<number> {
+  costs.length = 0;
+  await act();
+  while (work.length > 0) await Promise.all(work.splice(0));
+  return costs.filter((cost) => of.test(cost.sql)).reduce((sum, cost) => sum + cost.rowsRead, 0);
+}
+const lease = (id: string) => {
+  const hostId = id as Id<"host">;
+  return leaseJob(contextOf(measured, { type: "host", hostId }, later), hostId);
+};
+const minuteOf = () =>
+  worker.scheduled({} as ScheduledController, measured, {
+    waitUntil: later,
+    passThroughOnException: () => undefined,
+  } as unknown as ExecutionContext);
+
+let host: Awaited<ReturnType<typeof hostFor>>;
+let away: string;
+
+beforeEach(async () => {
+  await sql("UPDATE hosts SET status = 'REMOVED'");
+  await sql("UPDATE jobs SET status = 'CANCELLED' WHERE status = 'QUEUED'");
+  host = await hostFor(3);
+  const gone = await hostFor(10_000);
+  gone.close();
+  away = gone.hostId;
+  return () => host.close();
+});
+
+describe("thousands of jobs that wait for a host that is away", () => {
+  beforeEach(async () => {
+    await manySites("away", 200, { hostId: away });
+    await manyJobs("away", 10, "site.restart");
+    return async () => {
+      await sql("DELETE FROM jobs WHERE site_id LIKE 'away%'");
+      await sql("DELETE FROM sites WHERE id LIKE 'away%'");
+    };
+  });
+
+  it("are not read through by another host that asks for work", async () => {
+    host.send({ type: "ready", free: 0 });
+    const key = await account();
+    const created = await createSite(key);
+    await sql("UPDATE sites SET host_id = ? WHERE id = ?", host.hostId, created.siteId);
+    await pay(created.invoiceToken);
+    expect(await rowsRead(() => lease(host.hostId))).toBeLessThan(200);
+    expect(await rows("SELECT status FROM jobs WHERE site_id = ?", created.siteId)).toEqual([
+      { status: "LEASED" },
+    ]);
+  });
+
+  it("are not read through by that host, job by job, once it is back", async () => {
+    for (let taken = 0; taken < 3; taken++)
+      expect(await rowsRead(() => lease(away))).toBeLessThan(200 + taken * 50);
+  });
+
+  it("are not read through by each minute's timer", async () => {
+    expect(await rowsRead(minuteOf, /"jobs"/)).toBeLessThan(500);
+  });
+
+  it("are all over in the minute in which their time is", async () => {
+    await sql("UPDATE jobs SET deadline_at = 1 WHERE site_id LIKE 'away%'");
+    await tick();
+    expect(await rows("SELECT DISTINCT status FROM jobs WHERE site_id LIKE 'away%'")).toEqual([
+      { status: "FAILED" },
+    ]);
+  });
+});
+
+describe("hundreds of new sites that no host has room for", () => {
+  it.each([
+    ["a moment ago", Date.now() + minute],
+    ["a while ago", 1],
+  ])("asked for %s, cost a host that asks for work a few rows each", async (_, createdAt) => {
+    await sql("UPDATE hosts SET offline_since = NULL, memory_mb = 26000 WHERE id = ?", away);
+    await manySites("here", 100, { hostId: host.hostId });
+    await manySites("there", 100, { hostId: away });
+    await manySites("new", 300, { status: "DEPLOYING", packId: pro });
+    await manyJobs("new", 1, "site.deploy", { createdAt });
+    expect(await rowsRead(() => lease(host.hostId))).toBeLessThan(300 * 30 + 200 * 10);
+    for (const prefix of ["here", "there", "new"]) {
+      await sql("DELETE FROM jobs WHERE site_id LIKE ? || '%'", prefix);
+      await sql("DELETE FROM sites WHERE id LIKE ? || '%'", prefix);
+    }
+  });
+});
+
+it("a storm of hints asks for work twice: what goes on, and once for all that came meanwhile", async () => {
+  const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
+  await link.wake();
+  const leases = await runInDurableObject(link, async (instance: HostLink) => {
+    const held = instance as unknown as { env: Env };
+    const counted = measuredDatabase(held.env.DB);
+    held.env = { ...held.env, DB: counted.db };
+    await Promise.all(Array.from({ length: 50 }, () => instance.wake()));
+    return counted.costs.filter((cost) => cost.sql.startsWith("UPDATE jobs SET status = 'LEASED'")).length;
+  });
+  expect(leases).toBeGreaterThan(0);
+  expect(leases).toBeLessThanOrEqual(2);
+});
+
+it("sites whose term goes on for weeks are not read through by each minute's timer", async () => {
+  await runningSite(await account(), await hostFor(100));
+  await manySites("paid", 1000, { hostId: away });
+  expect(await rowsRead(minuteOf, /paid_until <= \?/)).toBeLessThan(500);
+  await sql("DELETE FROM sites WHERE id LIKE 'paid%'");
+});
