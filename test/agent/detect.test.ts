@@ -104,6 +104,7 @@ describe("a Node app", () => {
     ["a postinstall script", { scripts: { start: "node .", postinstall: "prisma generate" } }, {}],
     ["a dependency in the repository", { dependencies: { a: "file:./a" } }, {}],
     ["Yarn's own folder", {}, { ".yarn/releases/yarn.cjs": "" }],
+    ["C++ of its own", {}, { "binding.gyp": "" }],
   ])("with %s has its whole source when it is installed", (_, manifest, files) => {
     const text = generateDockerfile(
       node({ ...start, dependencies: { b: "1" }, ...manifest }, files),
@@ -385,6 +386,21 @@ describe("a Node app", () => {
     const files = { "pnpm-lock.yaml": "packages:\n  '@prisma/engines@6.0.0':\n", "pnpm-workspace.yaml": "" };
     expect(generateDockerfile(node(start, files), variables).match(openssl)).toHaveLength(2);
     expect(generateDockerfile(node(start), variables)).not.toMatch(openssl);
+  });
+
+  it("has compilers once a package asks for one, where packages are installed", () => {
+    const onDemand = /^RUN .*build-essential.* for name in python3 cc gcc .* ln -s [^]*^RUN .*npm install"/m;
+    const [build = "", last = ""] = generateDockerfile(
+      node({ ...start, dependencies: { bcrypt: "6" } }),
+      variables,
+    ).split(/^(?=FROM )/m);
+    expect(build).toMatch(onDemand);
+    expect(last).not.toContain("build-essential");
+    expect(dockerfile({ "package.json": JSON.stringify(start) })).not.toContain("build-essential");
+    const python = dockerfile({ "requirements.txt": "uwsgi", "main.py": "" });
+    // The image's own python3 lies where these do.
+    expect(python).toMatch(/^RUN .*build-essential.* for name in cc gcc [^]*^RUN .*pip install/m);
+    expect(python).not.toContain("in python3");
   });
 
   it("is what has a start script, whatever else lies in the repository", () => {

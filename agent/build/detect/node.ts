@@ -212,7 +212,7 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
     Object.values(list ?? {}),
   );
   return (
-    present(sources, [".yarn/", "patches/"]).length > 0 ||
+    present(sources, [".yarn/", "patches/", "binding.gyp"]).length > 0 ||
     installScripts.some((name) => scriptOf(manifest, name) !== null) ||
     wanted.some(
       (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),

@@ -2,6 +2,8 @@ import { programOf, type NodeBuild, type NodePlan, type PackageManager } from ".
 import {
   buildStep,
   cache,
+  cCompilers,
+  compilersOnDemand,
   copyManifests,
   installAndCopy,
   installDebian,
@@ -77,6 +79,10 @@ const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
     ? ""
     : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
 
+/** The image has those that packages are compiled with; node-gyp of any release takes them for downloaded. */
+const headers =
+  "folder=/root/.cache/node-gyp/$(node -p process.versions.node) && mkdir -p $folder && ln -s /usr/local/include $folder/include && echo 99 > $folder/installVersion";
+
 const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
@@ -106,6 +112,7 @@ export function nodeBuildStage(
         ]),
     ...base,
     ...installDebian(plan.libraries),
+    ...(plan.hasDependencies ? [runs(`${compilersOnDemand(["python3", ...cCompilers])} && ${headers}`)] : []),
     "WORKDIR /app",
     `ENV ${tool.env}${heap(variables)}`,
     ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
