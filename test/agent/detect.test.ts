@@ -293,20 +293,45 @@ describe("a Node app", () => {
     expect(heap({ secret: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
   });
 
-  it("that Bun starts is refused with what to do", () => {
-    for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
-      expect(() => node({ scripts: { start } }, { "bun.lock": "" })).toThrow(
-        /let it run Node, or add a Dockerfile/,
-      );
-    expect(() => node({ module: "index.ts" }, { "bun.lock": "", "index.ts": "" })).toThrow(
-      /Found bun\.lock.* Dockerfile/,
+  it("of Bun is installed by its lock file, built and started by Bun", () => {
+    const hono = { scripts: { dev: "bun run --hot src/index.ts" }, devDependencies: { "@types/bun": "1" } };
+    const files = { "package.json": JSON.stringify(hono), "bun.lock": "", "src/index.ts": "" };
+    expect(plan(files)).toMatchObject({
+      packageManager: "bun",
+      bun: "bun",
+      startCommand: "bun src/index.ts",
+    });
+    const built = {
+      ...hono,
+      scripts: { build: "bun build x", start: "bun dist" },
+      packageManager: "bun@1.2.3",
+    };
+    const [build, last] = dockerfile({ ...files, "package.json": JSON.stringify(built) }).split(
+      /^(?=FROM )/m,
     );
+    expect(build).toMatch(
+      /npm install --global --prefix \/opt\/bun bun@1\.2\.3"[^]*PATH=\/opt\/bun\/bin:[^]*bun install --frozen-lockfile"[^]*bun run build"/,
+    );
+    expect(build).not.toMatch(/corepack|prune/);
+    expect(last).toMatch(
+      /COPY --from=build \/opt\/bun \/opt\/bun\nENV PATH=\/opt\/bun\/bin:[^]*exec bun start"/,
+    );
+    expect(node({ ...start, packageManager: "bun@$(id)" }, { "bun.lockb": "" })).toMatchObject({
+      bun: "bun",
+    });
   });
 
-  it("of Bun's lock file that Node starts says that the lock file is not read", () => {
-    const files = { "package.json": JSON.stringify(start), "bun.lock": "" };
-    expect(dockerfile(files)).toMatch(/^# npm installs .* does not read bun\.lock/);
-    expect(dockerfile({ ...files, "package-lock.json": "" })).not.toContain("bun.lock");
+  it("that Bun starts has it, whatever installs its packages", () => {
+    for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
+      expect(node({ scripts: { start } }, { "package-lock.json": "" })).toMatchObject({
+        packageManager: "npm",
+        bun: "bun",
+      });
+    expect(node(start, { "package-lock.json": "" }, { startCommand: "bunx serve" })).toMatchObject({
+      bun: "bun",
+    });
+    expect(node(start, { "bun.lock": "", "package-lock.json": "" })).toMatchObject({ bun: null });
+    expect(() => node({ scripts: { start: "deno run main.ts" } })).toThrow(/Deno, .* or add a Dockerfile/);
   });
 
   it.each<[string, object, Files, object]>([
