@@ -679,13 +679,14 @@ describe("a Python app", () => {
     [
       "Streamlit",
       { "requirements.txt": "streamlit\n", "app.py": "import streamlit as st" },
-      "streamlit run app.py --server.address 0.0.0.0 --server.port $PORT --server.headless true",
+      "streamlit run --server.address 0.0.0.0 --server.port $PORT --server.headless true app.py",
     ],
     [
       "Gradio",
       { "requirements.txt": "gradio\n", "app.py": "demo.launch()" },
       "env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python app.py",
     ],
+    ["Dash", { "requirements.txt": "dash==3\n", "app.py": "" }, "env HOST=0.0.0.0 python app.py"],
     ["one file", { "main.py": "" }, "python main.py"],
   ])("of %s is started as such ones are", (_, files, startCommand) =>
     expect(plan(files)).toMatchObject({ kind: "python", startCommand }),
