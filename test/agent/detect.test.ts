@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/build/base-image.ts";
 import { detect } from "../../agent/build/detect/index.ts";
-import type { Overrides } from "../../agent/build/detect/sources.ts";
+import { aptPackages, notesOf, type Overrides } from "../../agent/build/detect/sources.ts";
 import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import type { BuildVariables } from "../../agent/build/dockerfile/instructions.ts";
@@ -70,6 +70,20 @@ describe("the version of Node", () => {
   ])("is that of a version file first: %j", (text, major) =>
     expect(node({ ...start, engines: { node: "18" } }, { ".nvmrc": text })).toMatchObject({ major }),
   );
+
+  it("may also be named in asdf's or mise's file, as that of any language", () => {
+    const tools = {
+      ".tool-versions": "# ours\nnodemon 9\nnodejs 22.4.1\npython  3.12.4\nruby 3.3.1\nphp 8.3.2\n",
+    };
+    const mise = { "mise.toml": '[tools]\nnode = "22"\npython = ["3.12"]\nruby = "3.3"\nphp = "8.3"\n' };
+    for (const files of [tools, mise]) {
+      expect(node(start, files)).toMatchObject({ major: 22 });
+      expect(node(start, { ...files, ".nvmrc": "20" })).toMatchObject({ major: 20 });
+      expect(plan({ ...files, "main.py": "" })).toMatchObject({ version: "3.12" });
+      expect(plan({ ...files, Gemfile: "", "config.ru": "" })).toMatchObject({ version: "3.3" });
+      expect(plan({ ...files, "index.php": "" })).toMatchObject({ version: "8.3" });
+    }
+  });
 
   it("that cannot be had here is replaced by the usual one, and the Dockerfile says so", async () => {
     const old = node(start, { ".nvmrc": "20" });
@@ -426,6 +440,11 @@ describe("a Node app", () => {
     // The image's own python3 lies where these do.
     expect(python).toMatch(/^RUN .*build-essential.* for name in cc gcc [^]*^RUN .*pip install/m);
     expect(python).not.toContain("in python3");
+  });
+
+  it("is built by the script that Heroku runs in place of the other", () => {
+    const scripts = { start: "node .", build: "tsc", "heroku-postbuild": "npm run build --prefix client" };
+    expect(node({ scripts })).toMatchObject({ buildCommand: "npm run heroku-postbuild" });
   });
 
   it("is what has a start script, whatever else lies in the repository", () => {
@@ -809,6 +828,18 @@ describe("a PHP app", () => {
     });
   });
 
+  it("is served from web/ or where Heroku's server, which is not here, is told to serve it from", () => {
+    const served = (files: Files) =>
+      (plan({ "composer.json": "{}", ...files }) as { startCommand: string }).startCommand;
+    expect(served({ "web/index.php": "" })).toContain(" -t web ");
+    expect(served({ Procfile: "web: vendor/bin/heroku-php-apache2 docs/\n" })).toContain(" -t docs ");
+    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx -C nginx.conf\n" })).toContain(" -t . ");
+    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx $(id)\n" })).toContain(" -t . ");
+    expect(served({ ...laravel, Procfile: "web: php artisan octane:start\n" })).toBe(
+      "php artisan octane:start",
+    );
+  });
+
   it("asks Composer for packages only, not for PHP and its extensions", () => {
     const composer = JSON.stringify({ require: { php: "^8", "ext-json": "*" } });
     expect(dockerfile({ "index.php": "", "composer.json": composer })).not.toContain("composer install");
@@ -1046,6 +1077,19 @@ describe("an app of any language", () => {
     }
   });
 
+  it("has Debian's packages that its Aptfile names, where it is built and where it runs", () => {
+    const files = { Aptfile: "# of Heroku\nffmpeg\n:repo:deb x\nhttps://a.example/b.deb\na;id\n" };
+    for (const [, sample] of samples) {
+      const sources = sourcesOf({ ...sample, ...files });
+      const text = generateDockerfile(detect(sources, none), variables, undefined, [], aptPackages(sources));
+      expect(text).not.toMatch(/a;id|:repo|a\.example/);
+      for (const stage of text.split(/^(?=FROM )/m).filter((one) => one.startsWith("FROM ")))
+        expect(stage.includes("no-install-recommends ffmpeg &&")).toBe(
+          !/^FROM (?:caddy|composer|php\s)/.test(stage),
+        );
+    }
+  });
+
   it("without anything that starts it fails with what to set", () => {
     for (const files of [{ "requirements.txt": "" }, { Gemfile: "" }, { "composer.json": "{}" }])
       expect(() => plan(files as Files)).toThrow(/set startCommand/);
@@ -1076,6 +1120,17 @@ describe("a repository that is none of these is refused with what to do", () => 
   ])("%s", (_, files, message) => {
     expect(() => plan(files)).toThrow(JobError);
     expect(() => plan(files)).toThrow(message);
+  });
+
+  it("with another host's file is told that it is not read", () => {
+    const files = { "requirements.txt": "", "render.yaml": "", "railway.json": "" };
+    expect(() => plan(files)).toThrow(
+      /set startCommand\. What railway\.json and render\.yaml may say is not read: .* the site's settings\.$/,
+    );
+    expect(notesOf(sourcesOf({ ...files, Procfile: "web: x\nrelease: y\n" }))).toEqual([
+      expect.stringContaining("release command"),
+      expect.stringContaining("render.yaml"),
+    ]);
   });
 
   it("names no more than a few of many folders", () => {

@@ -4,6 +4,7 @@ import {
   present,
   procfileWeb,
   textOf,
+  toolVersion,
   type Overrides,
   type Sources,
   type SystemPackages,
@@ -78,7 +79,8 @@ function installerOf(sources: Sources): PythonInstaller | null {
 }
 
 function versionOf(sources: Sources, installer: PythonInstaller | null): string | null {
-  const text = textOf(sources, ".python-version") || textOf(sources, "runtime.txt");
+  const text =
+    textOf(sources, ".python-version") || textOf(sources, "runtime.txt") || toolVersion(sources, "python");
   const demanded = installer === "uv" ? /^\s*(3\.\d{1,2}\.\d{1,2})\s*$/.exec(text)?.[1] : undefined;
   const named = /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1];
   const pipfile = /^python_version\s*=\s*["'](3\.\d{1,2})["']/m.exec(textOf(sources, "Pipfile"))?.[1];
