@@ -33,13 +33,18 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   [/\bERR_PNPM_OUTDATED_LOCKFILE\b/, () => unfitLock("pnpm-lock.yaml", "pnpm")],
   [/\bYN0028\b|^error Your lockfile needs to be updated\b/, () => unfitLock("yarn.lock", "yarn")],
   [
+    /^npm error code ERESOLVE\b/,
+    () =>
+      "Packages ask for versions that exclude each other: mend package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
+  ],
+  [
     /^npm error code EBADENGINE\b|\bERR_PNPM_UNSUPPORTED_ENGINE\b|The engine "node" is incompatible\b/,
     () => 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.',
   ],
   [
     /\bgyp ERR! (?:configure|build) error\b/,
     () =>
-      "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or add a Dockerfile that installs what it needs.",
+      "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or name Debian's packages that it needs in an Aptfile.",
   ],
   [
     /JavaScript heap out of memory/,

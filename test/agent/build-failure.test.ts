@@ -63,6 +63,11 @@ describe("a build that failed", () => {
       /yarn\.lock does not fit package\.json: run yarn install, and commit both/,
     ],
     [
+      "packages that exclude each other",
+      ["npm error code ERESOLVE", "npm error ERESOLVE could not resolve"],
+      /code 1\. Packages ask for versions that exclude each other: .* legacy-peer-deps=true\. Its last lines/,
+    ],
+    [
       "a version of Node that a package refuses",
       ["npm error code EBADENGINE", 'npm error notsup Required: {"node":">=26"}'],
       /asks for another version of Node: name it in \.nvmrc or in "engines" of package\.json\. Its last lines: .*>=26/,

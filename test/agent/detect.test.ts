@@ -259,6 +259,15 @@ describe("a Node app", () => {
     expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);
   });
 
+  it("of pnpm is a workspace where pnpm-workspace.yaml names packages, and not where it has settings only", () => {
+    const files = { "package.json": JSON.stringify(start), "pnpm-lock.yaml": "" };
+    const settings = { ...files, "pnpm-workspace.yaml": "onlyBuiltDependencies:\n  - bcrypt\n" };
+    expect(plan(settings)).toMatchObject({ isWorkspace: false, needsSource: false });
+    expect(plan(settings)).toMatchObject({ manifests: expect.arrayContaining(["pnpm-workspace.yaml"]) });
+    const packages = { ...files, "pnpm-workspace.yaml": "packages:\n  - apps/*\n" };
+    expect(plan(packages)).toMatchObject({ isWorkspace: true, needsSource: true });
+  });
+
   it("of Next.js goes on from what the last build compiled, which is not in the image", () => {
     const text = dockerfile({
       "package.json": JSON.stringify({

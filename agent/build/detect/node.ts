@@ -119,7 +119,9 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
   const packageManager = packageManagerOf(root, installed);
   const locks = present(root, lockFiles[packageManager]);
-  const isWorkspace = isFilled(installed.workspaces) || root.files.has("pnpm-workspace.yaml");
+  // Of pnpm's, the file may also be there for settings only.
+  const isWorkspace =
+    isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
   return {
     major: nodeMajor(
       { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
