@@ -28,7 +28,8 @@ export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: numb
 const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   [
     /`npm ci` can only install packages when your package\.json and/,
-    () => unfitLock("package-lock.json", "npm"),
+    // A lock file that lacks packages of other platforms stays as it is.
+    () => unfitLock("package-lock.json", "npm", ", if need be after deleting it and node_modules"),
   ],
   [/\bERR_PNPM_OUTDATED_LOCKFILE\b/, () => unfitLock("pnpm-lock.yaml", "pnpm")],
   [/\bYN0028\b|^error Your lockfile needs to be updated\b/, () => unfitLock("yarn.lock", "yarn")],
@@ -51,8 +52,8 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
     (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: let it use less.`,
   ],
 ];
-const unfitLock = (file: string, program: string): string =>
-  `${file} does not fit package.json: run ${program} install, and commit both.`;
+const unfitLock = (file: string, program: string, how = ""): string =>
+  `${file} does not fit package.json: run ${program} install${how}, and commit both.`;
 
 const advice = (lines: readonly string[], memoryMb: number): string[] =>
   known
