@@ -28,10 +28,16 @@ export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: numb
 const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   [
     /`npm ci` can only install packages when your package\.json and/,
-    () => unfitLock("package-lock.json", "npm"),
+    // A lock file that lacks packages of other platforms stays as it is.
+    () => unfitLock("package-lock.json", "npm", ", if need be after deleting it and node_modules"),
   ],
   [/\bERR_PNPM_OUTDATED_LOCKFILE\b/, () => unfitLock("pnpm-lock.yaml", "pnpm")],
   [/\bYN0028\b|^error Your lockfile needs to be updated\b/, () => unfitLock("yarn.lock", "yarn")],
+  [
+    /^npm error code ERESOLVE\b/,
+    () =>
+      "Packages ask for versions that exclude each other: mend package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
+  ],
   [
     /^npm error code EBADENGINE\b|\bERR_PNPM_UNSUPPORTED_ENGINE\b|The engine "node" is incompatible\b/,
     () => 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.',
@@ -39,15 +45,15 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   [
     /\bgyp ERR! (?:configure|build) error\b/,
     () =>
-      "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or add a Dockerfile that installs what it needs.",
+      "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or name Debian's packages that it needs in an Aptfile.",
   ],
   [
     /JavaScript heap out of memory/,
     (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: let it use less.`,
   ],
 ];
-const unfitLock = (file: string, program: string): string =>
-  `${file} does not fit package.json: run ${program} install, and commit both.`;
+const unfitLock = (file: string, program: string, how = ""): string =>
+  `${file} does not fit package.json: run ${program} install${how}, and commit both.`;
 
 const advice = (lines: readonly string[], memoryMb: number): string[] =>
   known

@@ -6,7 +6,7 @@ import { JobError } from "../host.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
 import { detect } from "./detect/index.ts";
-import { procfileNotes, type Sources } from "./detect/sources.ts";
+import { aptPackages, notesOf, type Sources } from "./detect/sources.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
@@ -74,7 +74,8 @@ export async function prepareBuild(
     plan,
     { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
     images,
-    [...notes, ...procfileNotes(sources)],
+    [...notes, ...notesOf(sources)],
+    aptPackages(sources),
   );
   const dockerfile = { name: "Dockerfile", text: trusted(text) };
   return {

@@ -5,6 +5,7 @@ import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
 import { JobError } from "../host.ts";
+import { exitAdvice } from "./exit-advice.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
 
 export type Probe = { address: string; port: number; path: string | null };
@@ -102,9 +103,10 @@ export async function exitReason(
     return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
   // Before they are cut: half a secret is known to nobody.
   const redact = redactor(state ? secretsIn(state) : []);
-  const shown = lines.map((line) => redact(plain(line))).join(" | ");
+  const told = lines.map((line) => redact(plain(line)));
+  const shown = told.join(" | ");
   const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
-  const advice = exitCode === 0 ? "let it go on running, in the foreground" : "mend it or its start command";
+  const advice = exitCode === 0 ? "let it go on running, in the foreground" : exitAdvice(told);
   return `The app exited with code ${exitCode} after ${seconds} s: ${advice}.${said}`;
 }
 

@@ -225,7 +225,9 @@ function buildNode() {
         "npm@11.19.1",
         "corepack@0.36.0",
       ]);
-      cpSync(realpathSync(process.execPath), join(local, "bin", "node"));
+      const node = realpathSync(process.execPath);
+      cpSync(node, join(local, "bin", "node"));
+      cpSync(headersOf(node), join(local, "include", "node"), { recursive: true });
       writeFileSync(
         join(folder, "Dockerfile"),
         [
@@ -239,6 +241,15 @@ function buildNode() {
       await build(folder, "node:24-bookworm-slim");
     }),
   );
+}
+
+/** Beside Node itself, or in the package of npm's that brings Node. */
+function headersOf(node: string): string {
+  const prefix = join(node, "..", "..");
+  const own = join("node_modules", `node-${process.platform}-${process.arch}`);
+  const found = ["", own].map((folder) => join(prefix, folder, "include", "node")).find(existsSync);
+  if (found === undefined) throw new Error(`${node} has no headers beside it.`);
+  return found;
 }
 
 function buildCaddy() {

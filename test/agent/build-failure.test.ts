@@ -50,7 +50,7 @@ describe("a build that failed", () => {
         'npm error Run "npm help ci" for more info',
         "npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log",
       ],
-      /code 1\. package-lock\.json does not fit package\.json: run npm install, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
+      /code 1\. package-lock\.json does not fit package\.json: run npm install, if need be .*, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
     ],
     [
       "one of pnpm's",
@@ -61,6 +61,11 @@ describe("a build that failed", () => {
       "one of Yarn's",
       ["➤ YN0028: │ The lockfile would have been modified by this install, which is explicitly forbidden."],
       /yarn\.lock does not fit package\.json: run yarn install, and commit both/,
+    ],
+    [
+      "packages that exclude each other",
+      ["npm error code ERESOLVE", "npm error ERESOLVE could not resolve"],
+      /code 1\. Packages ask for versions that exclude each other: .* legacy-peer-deps=true\. Its last lines/,
     ],
     [
       "a version of Node that a package refuses",

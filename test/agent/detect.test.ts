@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/build/base-image.ts";
 import { detect } from "../../agent/build/detect/index.ts";
-import type { Overrides } from "../../agent/build/detect/sources.ts";
+import { aptPackages, notesOf, type Overrides } from "../../agent/build/detect/sources.ts";
 import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import type { BuildVariables } from "../../agent/build/dockerfile/instructions.ts";
@@ -71,6 +71,20 @@ describe("the version of Node", () => {
     expect(node({ ...start, engines: { node: "18" } }, { ".nvmrc": text })).toMatchObject({ major }),
   );
 
+  it("may also be named in asdf's or mise's file, as that of any language", () => {
+    const tools = {
+      ".tool-versions": "# ours\nnodemon 9\nnodejs 22.4.1\npython  3.12.4\nruby 3.3.1\nphp 8.3.2\n",
+    };
+    const mise = { "mise.toml": '[tools]\nnode = "22"\npython = ["3.12"]\nruby = "3.3"\nphp = "8.3"\n' };
+    for (const files of [tools, mise]) {
+      expect(node(start, files)).toMatchObject({ major: 22 });
+      expect(node(start, { ...files, ".nvmrc": "20" })).toMatchObject({ major: 20 });
+      expect(plan({ ...files, "main.py": "" })).toMatchObject({ version: "3.12" });
+      expect(plan({ ...files, Gemfile: "", "config.ru": "" })).toMatchObject({ version: "3.3" });
+      expect(plan({ ...files, "index.php": "" })).toMatchObject({ version: "8.3" });
+    }
+  });
+
   it("that cannot be had here is replaced by the usual one, and the Dockerfile says so", async () => {
     const old = node(start, { ".nvmrc": "20" });
     const offline = await chooseBaseImages(old, () => Promise.resolve(false));
@@ -104,6 +118,7 @@ describe("a Node app", () => {
     ["a postinstall script", { scripts: { start: "node .", postinstall: "prisma generate" } }, {}],
     ["a dependency in the repository", { dependencies: { a: "file:./a" } }, {}],
     ["Yarn's own folder", {}, { ".yarn/releases/yarn.cjs": "" }],
+    ["C++ of its own", {}, { "binding.gyp": "" }],
   ])("with %s has its whole source when it is installed", (_, manifest, files) => {
     const text = generateDockerfile(
       node({ ...start, dependencies: { b: "1" }, ...manifest }, files),
@@ -244,6 +259,15 @@ describe("a Node app", () => {
     expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);
   });
 
+  it("of pnpm is a workspace where pnpm-workspace.yaml names packages, and not where it has settings only", () => {
+    const files = { "package.json": JSON.stringify(start), "pnpm-lock.yaml": "" };
+    const settings = { ...files, "pnpm-workspace.yaml": "onlyBuiltDependencies:\n  - bcrypt\n" };
+    expect(plan(settings)).toMatchObject({ isWorkspace: false, needsSource: false });
+    expect(plan(settings)).toMatchObject({ manifests: expect.arrayContaining(["pnpm-workspace.yaml"]) });
+    const packages = { ...files, "pnpm-workspace.yaml": "packages:\n  - apps/*\n" };
+    expect(plan(packages)).toMatchObject({ isWorkspace: true, needsSource: true });
+  });
+
   it("of Next.js goes on from what the last build compiled, which is not in the image", () => {
     const text = dockerfile({
       "package.json": JSON.stringify({
@@ -292,20 +316,45 @@ describe("a Node app", () => {
     expect(heap({ secret: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
   });
 
-  it("that Bun starts is refused with what to do", () => {
-    for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
-      expect(() => node({ scripts: { start } }, { "bun.lock": "" })).toThrow(
-        /let it run Node, or add a Dockerfile/,
-      );
-    expect(() => node({ module: "index.ts" }, { "bun.lock": "", "index.ts": "" })).toThrow(
-      /Found bun\.lock.* Dockerfile/,
+  it("of Bun is installed by its lock file, built and started by Bun", () => {
+    const hono = { scripts: { dev: "bun run --hot src/index.ts" }, devDependencies: { "@types/bun": "1" } };
+    const files = { "package.json": JSON.stringify(hono), "bun.lock": "", "src/index.ts": "" };
+    expect(plan(files)).toMatchObject({
+      packageManager: "bun",
+      bun: "bun",
+      startCommand: "bun src/index.ts",
+    });
+    const built = {
+      ...hono,
+      scripts: { build: "bun build x", start: "bun dist" },
+      packageManager: "bun@1.2.3",
+    };
+    const [build, last] = dockerfile({ ...files, "package.json": JSON.stringify(built) }).split(
+      /^(?=FROM )/m,
     );
+    expect(build).toMatch(
+      /npm install --global --prefix \/opt\/bun bun@1\.2\.3"[^]*PATH=\/opt\/bun\/bin:[^]*bun install --frozen-lockfile"[^]*bun run build"/,
+    );
+    expect(build).not.toMatch(/corepack|prune/);
+    expect(last).toMatch(
+      /COPY --from=build \/opt\/bun \/opt\/bun\nENV PATH=\/opt\/bun\/bin:[^]*exec bun start"/,
+    );
+    expect(node({ ...start, packageManager: "bun@$(id)" }, { "bun.lockb": "" })).toMatchObject({
+      bun: "bun",
+    });
   });
 
-  it("of Bun's lock file that Node starts says that the lock file is not read", () => {
-    const files = { "package.json": JSON.stringify(start), "bun.lock": "" };
-    expect(dockerfile(files)).toMatch(/^# npm installs .* does not read bun\.lock/);
-    expect(dockerfile({ ...files, "package-lock.json": "" })).not.toContain("bun.lock");
+  it("that Bun starts has it, whatever installs its packages", () => {
+    for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
+      expect(node({ scripts: { start } }, { "package-lock.json": "" })).toMatchObject({
+        packageManager: "npm",
+        bun: "bun",
+      });
+    expect(node(start, { "package-lock.json": "" }, { startCommand: "bunx serve" })).toMatchObject({
+      bun: "bun",
+    });
+    expect(node(start, { "bun.lock": "", "package-lock.json": "" })).toMatchObject({ bun: null });
+    expect(() => node({ scripts: { start: "deno run main.ts" } })).toThrow(/Deno, .* or add a Dockerfile/);
   });
 
   it.each<[string, object, Files, object]>([
@@ -385,6 +434,26 @@ describe("a Node app", () => {
     const files = { "pnpm-lock.yaml": "packages:\n  '@prisma/engines@6.0.0':\n", "pnpm-workspace.yaml": "" };
     expect(generateDockerfile(node(start, files), variables).match(openssl)).toHaveLength(2);
     expect(generateDockerfile(node(start), variables)).not.toMatch(openssl);
+  });
+
+  it("has compilers once a package asks for one, where packages are installed", () => {
+    const onDemand = /^RUN .*build-essential.* for name in python3 cc gcc .* ln -s [^]*^RUN .*npm install"/m;
+    const [build = "", last = ""] = generateDockerfile(
+      node({ ...start, dependencies: { bcrypt: "6" } }),
+      variables,
+    ).split(/^(?=FROM )/m);
+    expect(build).toMatch(onDemand);
+    expect(last).not.toContain("build-essential");
+    expect(dockerfile({ "package.json": JSON.stringify(start) })).not.toContain("build-essential");
+    const python = dockerfile({ "requirements.txt": "uwsgi", "main.py": "" });
+    // The image's own python3 lies where these do.
+    expect(python).toMatch(/^RUN .*build-essential.* for name in cc gcc [^]*^RUN .*pip install/m);
+    expect(python).not.toContain("in python3");
+  });
+
+  it("is built by the script that Heroku runs in place of the other", () => {
+    const scripts = { start: "node .", build: "tsc", "heroku-postbuild": "npm run build --prefix client" };
+    expect(node({ scripts })).toMatchObject({ buildCommand: "npm run heroku-postbuild" });
   });
 
   it("is what has a start script, whatever else lies in the repository", () => {
@@ -638,13 +707,14 @@ describe("a Python app", () => {
     [
       "Streamlit",
       { "requirements.txt": "streamlit\n", "app.py": "import streamlit as st" },
-      "streamlit run app.py --server.address 0.0.0.0 --server.port $PORT --server.headless true",
+      "streamlit run --server.address 0.0.0.0 --server.port $PORT --server.headless true app.py",
     ],
     [
       "Gradio",
       { "requirements.txt": "gradio\n", "app.py": "demo.launch()" },
       "env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python app.py",
     ],
+    ["Dash", { "requirements.txt": "dash==3\n", "app.py": "" }, "env HOST=0.0.0.0 python app.py"],
     ["one file", { "main.py": "" }, "python main.py"],
   ])("of %s is started as such ones are", (_, files, startCommand) =>
     expect(plan(files)).toMatchObject({ kind: "python", startCommand }),
@@ -765,6 +835,18 @@ describe("a PHP app", () => {
       startCommand: "php -S 0.0.0.0:$PORT -t . /usr/local/etc/app/router.php",
       composer: null,
     });
+  });
+
+  it("is served from web/ or where Heroku's server, which is not here, is told to serve it from", () => {
+    const served = (files: Files) =>
+      (plan({ "composer.json": "{}", ...files }) as { startCommand: string }).startCommand;
+    expect(served({ "web/index.php": "" })).toContain(" -t web ");
+    expect(served({ Procfile: "web: vendor/bin/heroku-php-apache2 docs/\n" })).toContain(" -t docs ");
+    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx -C nginx.conf\n" })).toContain(" -t . ");
+    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx $(id)\n" })).toContain(" -t . ");
+    expect(served({ ...laravel, Procfile: "web: php artisan octane:start\n" })).toBe(
+      "php artisan octane:start",
+    );
   });
 
   it("asks Composer for packages only, not for PHP and its extensions", () => {
@@ -1004,6 +1086,19 @@ describe("an app of any language", () => {
     }
   });
 
+  it("has Debian's packages that its Aptfile names, where it is built and where it runs", () => {
+    const files = { Aptfile: "# of Heroku\nffmpeg\n:repo:deb x\nhttps://a.example/b.deb\na;id\n" };
+    for (const [, sample] of samples) {
+      const sources = sourcesOf({ ...sample, ...files });
+      const text = generateDockerfile(detect(sources, none), variables, undefined, [], aptPackages(sources));
+      expect(text).not.toMatch(/a;id|:repo|a\.example/);
+      for (const stage of text.split(/^(?=FROM )/m).filter((one) => one.startsWith("FROM ")))
+        expect(stage.includes("no-install-recommends ffmpeg &&")).toBe(
+          !/^FROM (?:caddy|composer|php\s)/.test(stage),
+        );
+    }
+  });
+
   it("without anything that starts it fails with what to set", () => {
     for (const files of [{ "requirements.txt": "" }, { Gemfile: "" }, { "composer.json": "{}" }])
       expect(() => plan(files as Files)).toThrow(/set startCommand/);
@@ -1034,6 +1129,17 @@ describe("a repository that is none of these is refused with what to do", () => 
   ])("%s", (_, files, message) => {
     expect(() => plan(files)).toThrow(JobError);
     expect(() => plan(files)).toThrow(message);
+  });
+
+  it("with another host's file is told that it is not read", () => {
+    const files = { "requirements.txt": "", "render.yaml": "", "railway.json": "" };
+    expect(() => plan(files)).toThrow(
+      /set startCommand\. What railway\.json and render\.yaml may say is not read: .* the site's settings\.$/,
+    );
+    expect(notesOf(sourcesOf({ ...files, Procfile: "web: x\nrelease: y\n" }))).toEqual([
+      expect.stringContaining("release command"),
+      expect.stringContaining("render.yaml"),
+    ]);
   });
 
   it("names no more than a few of many folders", () => {

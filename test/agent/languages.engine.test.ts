@@ -119,6 +119,12 @@ it("a Node app's next version shares the layer of its dependencies", async () =>
   expect(next.lines).toContainEqual(expect.stringMatching(/ \/app\/node_modules \(cached\)$/));
 });
 
+it("packages of Node's that have to be compiled are, and what compiles them is not in the image", async () => {
+  const { address, container } = await deploy("native");
+  expect(await get(address, container)).toEqual({ status: 200, text: "hello from one, and from two" });
+  expect(docker("exec", container, "sh", "-c", "command -v python3 g++ || echo none")).toBe("none");
+}, 300_000);
+
 it("a PHP app answers for what is no file, also where that has a dot in its name", async () => {
   const { address, container } = await deploy("php");
   const page = { status: 200, text: "hello from php" };

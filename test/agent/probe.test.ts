@@ -70,3 +70,31 @@ it("an app that ends well all the same does not serve: as one that goes on in th
     /exited with code 0 after [\d.]+ s: let it go on running, in the foreground\. Its last lines: daemonized$/,
   );
 });
+
+it.each([
+  [
+    "Rails without a key",
+    "ArgumentError: Missing `secret_key_base` for 'production' environment",
+    /RAILS_MASTER_KEY/,
+  ],
+  [
+    "Django without a key",
+    "django.core.exceptions.ImproperlyConfigured: The SECRET_KEY setting must not be empty.",
+    /SECRET_KEY/,
+  ],
+  [
+    "Django in production",
+    "CommandError: You must set settings.ALLOWED_HOSTS if DEBUG is False.",
+    /ALLOWED_HOSTS/,
+  ],
+  ["a database that is elsewhere", "Error: connect ECONNREFUSED 127.0.0.1:5432", /DATABASE_URL/],
+  ["anything else", "TypeError: x is not a function", /: mend it or its start command\./],
+])("what an app lacks that came up elsewhere is said first: %s", async (_, line, advice) => {
+  const ended = {
+    inspectContainer: () => Promise.resolve(null),
+    lastLines: () => Promise.resolve(["Traceback:", line]),
+  } as unknown as Engine;
+  const reason = await exitReason(ended, "c1", 1, performance.now());
+  expect(reason).toMatch(advice);
+  expect(reason).toContain(`Its last lines: Traceback: | ${line}`);
+});

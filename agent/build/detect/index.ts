@@ -7,7 +7,7 @@ import { readPackageJson, startScript, type PackageJson } from "./package-json.t
 import { detectPhp, type PhpPlan } from "./php.ts";
 import { detectPython, type PythonPlan } from "./python.ts";
 import { detectRuby, type RubyPlan } from "./ruby.ts";
-import { procfileWeb, type Overrides, type Sources } from "./sources.ts";
+import { notesOfOthers, procfileWeb, type Overrides, type Sources } from "./sources.ts";
 import { detectSite, hasFramework, isStaticExport, type SitePlan, type StaticPlan } from "./static.ts";
 
 type Backend = GoPlan | PythonPlan | RubyPlan | PhpPlan;
@@ -17,6 +17,15 @@ export type Plan = NodePlan | SitePlan | StaticPlan | BackendPlan;
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
+  try {
+    return planOf(sources, overrides);
+  } catch (error) {
+    if (!(error instanceof JobError)) throw error;
+    throw new JobError([error.message, ...notesOfOthers(sources)].join(" "));
+  }
+}
+
+function planOf(sources: Sources, overrides: Overrides): Plan {
   const manifest = readPackageJson(sources);
   if (manifest !== null && isServer(manifest) && !isStaticExport(sources, manifest))
     return detectNode(sources, manifest, overrides);
@@ -42,7 +51,7 @@ function detectBackend(
   const failures: JobError[] = [];
   for (const detectLanguage of [detectGo, detectPython, detectRuby, detectPhp])
     try {
-      const plan = detectLanguage(sources, overrides);
+      const plan = detectLanguage(sources, overrides, manifest);
       if (plan !== null) return { ...plan, assets: assetsOf(sources, manifest) };
     } catch (error) {
       if (!(error instanceof JobError)) throw error;

@@ -1,4 +1,4 @@
-import { textOf, type Sources } from "./sources.ts";
+import { textOf, toolVersion, type Sources } from "./sources.ts";
 
 export const defaultNode = 24;
 /** Long-term support first, newest first. */
@@ -15,8 +15,13 @@ const names: Record<string, number> = {
 
 /** The major version of Node asked for: a version file's, or the first that `engines.node` allows. */
 export function nodeMajor(sources: Sources, engines: unknown): number {
-  for (const file of [".nvmrc", ".node-version"]) {
-    const major = fromVersionFile(textOf(sources, file));
+  const named = [
+    textOf(sources, ".nvmrc"),
+    textOf(sources, ".node-version"),
+    toolVersion(sources, "node(?:js)?"),
+  ];
+  for (const text of named) {
+    const major = fromVersionFile(text);
     if (major !== null) return major;
   }
   // A range is short; what is long is only slow to read.

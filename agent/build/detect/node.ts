@@ -13,7 +13,7 @@ import {
 import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
-export type PackageManager = "npm" | "pnpm" | "yarn" | "berry";
+export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
 
 /** How the dependencies are installed and the build script is run. */
 export type NodeBuild = {
@@ -30,8 +30,8 @@ export type NodeBuild = {
   /** Dependencies are loaded from Yarn's cache, without node_modules. */
   plugAndPlay: boolean;
   locked: boolean;
-  /** Bun's, which no other package manager reads; null where another's is there. */
-  bunLock: string | null;
+  /** The release of Bun that npm installs, such as bun@1.3.2 or bun; null for an app that has nothing to do with it. */
+  bun: string | null;
   hasDependencies: boolean;
   hasDevDependencies: boolean;
   /** Packages of the repository are installed together. */
@@ -56,6 +56,7 @@ const lockFiles: Record<PackageManager, string[]> = {
   yarn: ["yarn.lock"],
   berry: ["yarn.lock"],
   npm: ["package-lock.json", "npm-shrinkwrap.json"],
+  bun: ["bun.lock", "bun.lockb"],
 };
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
@@ -68,9 +69,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     entryCommand(sources, manifest);
   if (startCommand === null)
     throw new JobError(
-      build.bunLock === null
-        ? 'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.'
-        : `Found ${build.bunLock}, and nothing that Node could start; Bun is not installed: add a "start" script that runs Node, or a Dockerfile.`,
+      'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.',
     );
   const standalone = given === null && isStandalone(sources, manifest);
   return {
@@ -102,9 +101,9 @@ const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
 function scriptCommand(manifest: PackageJson, program: string): string | null {
   const script = startScript(manifest);
   if (script === null) return null;
-  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*(?:bun|bunx|deno)\s/.test(script))
+  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*deno\s/.test(script))
     throw new JobError(
-      'The "start" script runs Bun or Deno, which is not installed: let it run Node, or add a Dockerfile.',
+      'The "start" script runs Deno, which is not installed: let it run Node or Bun, or add a Dockerfile.',
     );
   if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
     return `cd build && HOST=0.0.0.0 ${script.trim()}`;
@@ -120,7 +119,9 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
   const packageManager = packageManagerOf(root, installed);
   const locks = present(root, lockFiles[packageManager]);
-  const isWorkspace = isFilled(installed.workspaces) || root.files.has("pnpm-workspace.yaml");
+  // Of pnpm's, the file may also be there for settings only.
+  const isWorkspace =
+    isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
   return {
     major: nodeMajor(
       { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
@@ -137,7 +138,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     needsSource: isWorkspace || installNeedsSource(root, installed),
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
-    bunLock: locks.length > 0 ? null : (present(root, ["bun.lock", "bun.lockb"])[0] ?? null),
+    bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
     hasDependencies: isWorkspace || isFilled(manifest.dependencies) || isFilled(manifest.devDependencies),
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
@@ -170,8 +171,18 @@ const withAdapter = (manifest: PackageJson, command: string | null): string | nu
     ? `export GCP_BUILDPACKS=1; ${command}`
     : command;
 
-export const programOf = (manager: PackageManager): "npm" | "pnpm" | "yarn" =>
+export const programOf = (manager: PackageManager): Exclude<PackageManager, "berry"> =>
   manager === "berry" ? "yarn" : manager;
+
+/** Whatever installs its packages. */
+const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides): boolean =>
+  [
+    overrides.buildCommand ?? scriptOf(manifest, "build"),
+    overrides.startCommand ?? procfileWeb(sources) ?? scriptOf(manifest, "start"),
+  ].some((command) => command !== null && /(?:^|[\s;&|])bunx?\s/.test(command));
+
+const bunRelease = ({ packageManager }: PackageJson): string =>
+  (typeof packageManager === "string" && /^bun@\d+\.\d+\.\d+/.exec(packageManager)?.[0]) || "bun";
 
 function packageManagerOf(sources: Sources, { packageManager }: PackageJson): PackageManager {
   const [named, version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
@@ -179,7 +190,7 @@ function packageManagerOf(sources: Sources, { packageManager }: PackageJson): Pa
     textOf(sources, "yarn.lock").includes("__metadata:") ||
     sources.files.has(".yarnrc.yml") ||
     /^[2-9]/.test(version);
-  const managers = ["pnpm", berry ? "berry" : "yarn", "npm"] as const;
+  const managers = ["pnpm", berry ? "berry" : "yarn", "npm", "bun"] as const;
   return (
     managers.find((manager) => present(sources, lockFiles[manager]).length > 0) ??
     managers.find((manager) => programOf(manager) === named) ??
@@ -212,7 +223,7 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
     Object.values(list ?? {}),
   );
   return (
-    present(sources, [".yarn/", "patches/"]).length > 0 ||
+    present(sources, [".yarn/", "patches/", "binding.gyp"]).length > 0 ||
     installScripts.some((name) => scriptOf(manifest, name) !== null) ||
     wanted.some(
       (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),
@@ -220,13 +231,17 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
   );
 }
 
+const entries = ["server.js", "index.js", "app.js", "src/index.js"];
+
 /** `main` may also be what the build makes. */
-export function entryCommand(sources: Sources, { main }: PackageJson): string | null {
+export function entryCommand(sources: Sources, manifest: PackageJson): string | null {
+  const { main } = manifest;
   const path = typeof main === "string" ? main.replace(/^\.\//, "") : "";
   const named = /^[\w.][\w./-]*$/.test(path) && (path.includes("/") || sources.files.has(path)) ? path : null;
-  const usual = present(sources, ["server.js", "index.js", "app.js", "src/index.js"])[0];
-  const entry = named ?? usual ?? null;
-  return entry === null ? null : `node ${entry}`;
+  const isBun = packageManagerOf(sources.workspace?.root ?? sources, manifest) === "bun";
+  const usual = present(sources, isBun ? entries.flatMap((one) => [one.replace(/js$/, "ts"), one]) : entries);
+  const entry = named ?? usual[0];
+  return entry === undefined ? null : `${isBun ? "bun" : "node"} ${entry}`;
 }
 
 const isFilled = (list: unknown): boolean => Object.keys(list ?? {}).length > 0;

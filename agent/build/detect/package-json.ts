@@ -38,6 +38,8 @@ const devServer =
 /** The script that builds the app, by the name that the generator of its framework gives it. */
 export const buildScriptOf = (manifest: PackageJson): string | null =>
   [
+    // Heroku runs it in place of the other.
+    "heroku-postbuild",
     "build",
     ...(dependsOn(manifest, "vitepress") || dependsOn(manifest, "vuepress") ? ["docs:build"] : []),
     ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),

@@ -1,7 +1,8 @@
+import { posix } from "node:path";
 import { JobError } from "../../host.ts";
 import { newestMinor } from "./newest-minor.ts";
-import { buildRunsPhp, readPackageJson } from "./package-json.ts";
-import { procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+import { buildRunsPhp, type PackageJson } from "./package-json.ts";
+import { present, procfileWeb, textOf, toolVersion, type Overrides, type Sources } from "./sources.ts";
 
 export type PhpPlan = {
   kind: "php";
@@ -17,8 +18,6 @@ export type PhpPlan = {
   lacking: string[];
   /** Symfony is told here that it is in production: the .env of its template says it is not. */
   symfony: boolean;
-  /** The folder that is served, seen from the app's. */
-  documentRoot: "public" | ".";
   /** The build script of package.json runs PHP. */
   assetsNeedPhp: boolean;
   buildCommand: string | null;
@@ -57,24 +56,37 @@ const inImage = new Set(
 /** Sends to the page what has a dot in its name and is no file, such as /sitemap.xml: PHP's server answers 404 to that. */
 export const phpRouter = "/usr/local/etc/app/router.php";
 
-export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | null {
+/** The folder that one of Heroku's servers, which is only there, is to serve; null for another command. */
+function servedByHeroku(command: string | null): string | null {
+  const [program = "", ...args] = (command ?? "").split(/\s+/);
+  if (!/^(?:vendor\/bin\/)?heroku-php-(?:apache2|nginx)$/.test(program)) return null;
+  const folder = args.at(-2)?.startsWith("-") ? "" : (args.at(-1) ?? "");
+  return /^\w[\w./-]*$/.test(folder) ? folder.replace(/\/$/, "") : ".";
+}
+
+export function detectPhp(
+  sources: Sources,
+  overrides: Overrides,
+  manifest: PackageJson | null,
+): PhpPlan | null {
   const { files } = sources;
-  const pages = ["public/index.php", "index.php"].filter((file) => files.has(file));
-  if (pages.length === 0 && !files.has("composer.json")) return null;
-  const given = overrides.startCommand ?? procfileWeb(sources);
-  if (pages.length === 0 && given === null)
+  const page = present(sources, ["public/index.php", "web/index.php", "index.php"])[0];
+  if (page === undefined && !files.has("composer.json")) return null;
+  const served = servedByHeroku(procfileWeb(sources));
+  const given = overrides.startCommand ?? (served === null ? procfileWeb(sources) : null);
+  const documentRoot = served ?? (page === undefined ? null : posix.dirname(page));
+  if (documentRoot === null && given === null)
     throw new JobError(
-      "Found composer.json, but neither public/index.php nor index.php: add one, or set startCommand.",
+      "Found composer.json, but no index.php in public/, in web/ or at the root: add one, or set startCommand.",
     );
-  const documentRoot = pages[0] === "public/index.php" ? "public" : ".";
   const { require, autoload, config } = readComposerJson(textOf(sources, "composer.json"));
-  const manifest = readPackageJson(sources);
   const required = Object.keys(require ?? {});
   const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
   return {
     kind: "php",
-    version: versionOf(config?.platform?.php) ?? versionOf(require?.php),
+    version:
+      versionOf(config?.platform?.php) ?? versionOf(toolVersion(sources, "php")) ?? versionOf(require?.php),
     composer: required.some(isPackage) ? "install" : autoload === undefined ? null : "autoload",
     extensions,
     extensionPackages: [...new Set(extensions.flatMap((name) => extensionPackages[name] ?? []))],
@@ -83,7 +95,6 @@ export function detectPhp(sources: Sources, overrides: Overrides): PhpPlan | nul
     ),
     symfony: required.includes("symfony/framework-bundle"),
     locked: files.has("composer.lock"),
-    documentRoot,
     assetsNeedPhp: manifest !== null && buildRunsPhp(manifest),
     buildCommand:
       overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),

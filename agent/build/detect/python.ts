@@ -4,6 +4,7 @@ import {
   present,
   procfileWeb,
   textOf,
+  toolVersion,
   type Overrides,
   type Sources,
   type SystemPackages,
@@ -78,7 +79,8 @@ function installerOf(sources: Sources): PythonInstaller | null {
 }
 
 function versionOf(sources: Sources, installer: PythonInstaller | null): string | null {
-  const text = textOf(sources, ".python-version") || textOf(sources, "runtime.txt");
+  const text =
+    textOf(sources, ".python-version") || textOf(sources, "runtime.txt") || toolVersion(sources, "python");
   const demanded = installer === "uv" ? /^\s*(3\.\d{1,2}\.\d{1,2})\s*$/.exec(text)?.[1] : undefined;
   const named = /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1];
   const pipfile = /^python_version\s*=\s*["'](3\.\d{1,2})["']/m.exec(textOf(sources, "Pipfile"))?.[1];
@@ -147,6 +149,14 @@ function collectStatic(sources: Sources): string | null {
 const asgiApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m;
 const madeApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?create_app\(/m;
 
+/** These listen for their own machine only, unless they are told. */
+const starters: [dependency: string, command: string][] = [
+  ["streamlit", "streamlit run --server.address 0.0.0.0 --server.port $PORT --server.headless true"],
+  ["chainlit", "chainlit run --host 0.0.0.0 --port $PORT --headless"],
+  ["gradio", "env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python"],
+  ["dash", "env HOST=0.0.0.0 python"],
+];
+
 function startOf(sources: Sources): string | null {
   const manage = manageOf(sources);
   if (manage !== undefined) return startDjango(sources, manage);
@@ -159,12 +169,7 @@ function startOf(sources: Sources): string | null {
   if (factory !== null) return startFlask(sources, factory, `'${factory}()'`);
   const entry = present(sources, ["streamlit_app.py", ...entries])[0];
   if (entry === undefined) return null;
-  if (dependsOn(sources, "streamlit"))
-    return `streamlit run ${entry} --server.address 0.0.0.0 --server.port $PORT --server.headless true`;
-  // Gradio listens where its variables say, for this machine only by itself.
-  return dependsOn(sources, "gradio")
-    ? `env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python ${entry}`
-    : `python ${entry}`;
+  return (starters.find(([name]) => dependsOn(sources, name))?.[1] ?? "python") + ` ${entry}`;
 }
 
 function startDjango(sources: Sources, manage: string): string {

@@ -3,6 +3,7 @@ import {
   present,
   procfileWeb,
   textOf,
+  toolVersion,
   type Overrides,
   type Sources,
   type SystemPackages,
@@ -69,7 +70,8 @@ function startSinatra(sources: Sources): string | null {
 
 function versionOf(sources: Sources): string | null {
   const gemfile = textOf(sources, "Gemfile");
-  const file = /^\s*(?:ruby-)?(\d\.\d+)(\.\d+)?/.exec(textOf(sources, ".ruby-version"));
+  const text = textOf(sources, ".ruby-version") || toolVersion(sources, "ruby");
+  const file = /^\s*(?:ruby-)?(\d\.\d+)(\.\d+)?/.exec(text);
   if (file?.[1] !== undefined && /^[ \t]*ruby[ \t(]+(?:file:|:file\b)/m.test(gemfile))
     return file[1] + (file[2] ?? "");
   const demanded = /^[ \t]*ruby[ \t(]+["'](\d\.\d+\.\d+)["']/m.exec(gemfile)?.[1];

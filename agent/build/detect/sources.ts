@@ -22,12 +22,54 @@ export const procfileWeb = (sources: Sources): string | null =>
   /^web:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
 
 /** What a Procfile asks for beside that, and nobody does. */
-export const procfileNotes = (sources: Sources): string[] =>
+const procfileNotes = (sources: Sources): string[] =>
   /^release:[ \t]*\S/m.test(textOf(sources, "Procfile"))
     ? [
         "The Procfile's release command is not run: put it before the start command (migrate && serve), or run it by POST /sites/:id/commands.",
       ]
     : [];
+
+/** How other hosts are told what to do. */
+const filesOfOthers = [
+  "app.json",
+  "captain-definition",
+  "fly.toml",
+  "heroku.yml",
+  "netlify.toml",
+  "nixpacks.toml",
+  "railpack.json",
+  "railway.json",
+  "railway.toml",
+  "render.yaml",
+  "vercel.json",
+];
+
+export function notesOfOthers(sources: Sources): string[] {
+  const found = present(sources, filesOfOthers).join(" and ");
+  return found === ""
+    ? []
+    : [`What ${found} may say is not read: commands and variables are the site's settings.`];
+}
+
+/** What the repository asks for, and is not done. */
+export const notesOf = (sources: Sources): string[] => [...procfileNotes(sources), ...notesOfOthers(sources)];
+
+/** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for. */
+export const aptPackages = (sources: Sources): string[] =>
+  textOf(sources, "Aptfile")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => /^[a-z0-9][a-z0-9+.-]{1,80}$/.test(line) && !line.endsWith(".deb"));
+
+/** The version that asdf's or mise's file names of a tool, such as 22 or 3.12.4. */
+export function toolVersion(sources: Sources, tool: string): string {
+  const asked = new RegExp(`^[ \\t]*${tool}(?:[ \\t]*=[ \\t]*|[ \\t]+)\\[?["']?v?([\\w./-]{1,40})`, "m");
+  for (const file of [".tool-versions", "mise.toml", ".mise.toml"]) {
+    const version = asked.exec(textOf(sources, file))?.[1];
+    if (version !== undefined) return version;
+  }
+  return "";
+}
 
 /** Debian packages: `build` are installed where dependencies are compiled, `run` where the app runs. */
 export type SystemPackages = { build: string[]; run: string[] };

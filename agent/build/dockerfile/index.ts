@@ -1,6 +1,6 @@
 import type { Plan } from "../detect/index.ts";
 import { goDockerfile } from "./go.ts";
-import { baseImages, type BaseImages, type BuildVariables } from "./instructions.ts";
+import { baseImages, installDebian, type BaseImages, type BuildVariables } from "./instructions.ts";
 import { assetsStage, nodeDockerfile } from "./node.ts";
 import { phpDockerfile } from "./php.ts";
 import { pythonDockerfile } from "./python.ts";
@@ -13,14 +13,21 @@ export function generateDockerfile(
   variables: BuildVariables,
   images: BaseImages = baseImages,
   notes: readonly string[] = [],
+  packages: string[] = [],
 ): string {
   const assets =
     "assets" in plan && plan.assets !== null && plan.kind !== "php"
       ? assetsStage(plan.assets, variables, images)
       : [];
-  const lines = [...notes.map((note) => `# ${note}`), ...assets, ...stages(plan, variables, images)];
-  return [...withoutRepeated(lines), ""].join("\n");
+  const lines = [...assets, ...stages(plan, variables, images)].flatMap((line) =>
+    isDebian(line, images) ? [line, ...installDebian(packages)] : [line],
+  );
+  return [...notes.map((note) => `# ${note}`), ...withoutRepeated(lines), ""].join("\n");
 }
+
+/** Caddy's and Composer's images are made of Alpine. */
+const isDebian = (line: string, { node, python, go, debian, php, ruby }: BaseImages): boolean =>
+  [node, python, go, debian, php, ruby].some((image) => line.startsWith(`FROM ${image}`));
 
 /** Each stage declares an argument once. */
 function withoutRepeated(lines: readonly string[]): string[] {

@@ -85,6 +85,27 @@ export function installAndCopy(
   return needsSource ? [copySource, ...install] : [...copyManifests(manifests), ...install, copySource];
 }
 
+/** A file of these lines, in which no single quote may be. */
+export const write = (lines: readonly string[], file: string): string =>
+  `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} > ${file}`;
+
+const compiler = "/usr/local/bin/compiler";
+/** Packages are installed several at a time. */
+const callCompiler = [
+  "#!/bin/sh",
+  "program=/usr/bin/${0##*/}",
+  'install="apt-get update && apt-get install --yes --no-install-recommends build-essential python3-setuptools"',
+  'flock $0 sh -c "[ -e $program ] || { $install; }" >&2 && exec $program "$@"',
+];
+
+/**
+ * What compiles packages is not in the image, and seldom needed: that a package comes compiled for its platform, no lock file
+ * tells. So these programs install it the first time that one of them is called.
+ */
+export const compilersOnDemand = (programs: readonly string[]): string =>
+  `${write(callCompiler, compiler)} && chmod +x ${compiler} && for name in ${programs.join(" ")}; do ln -s ${compiler} /usr/local/bin/$name; done`;
+export const cCompilers = ["cc", "gcc", "c++", "g++", "make"];
+
 export const installDebian = (names: SystemPackages["build"]): string[] =>
   names.length === 0
     ? []

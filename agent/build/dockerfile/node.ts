@@ -2,6 +2,8 @@ import { programOf, type NodeBuild, type NodePlan, type PackageManager } from ".
 import {
   buildStep,
   cache,
+  cCompilers,
+  compilersOnDemand,
   copyManifests,
   installAndCopy,
   installDebian,
@@ -13,7 +15,7 @@ import {
   type BuildVariables,
 } from "./instructions.ts";
 
-type Tool = { locked: string; loose: string; prune: string; cache: string; env: string };
+type Tool = { locked: string; loose: string; prune: string | null; cache: string; env: string };
 const corepackHome = "/opt/corepack";
 const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0`;
 
@@ -51,10 +53,23 @@ const tools: Record<PackageManager, Tool> = {
     cache: "/root/.yarn/berry/cache",
     env: `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=true YARN_NODE_LINKER=node-modules`,
   },
+  bun: {
+    locked: "bun install --frozen-lockfile",
+    loose: "bun install",
+    prune: null,
+    cache: "/root/.bun/install/cache",
+    env: "DO_NOT_TRACK=1",
+  },
 };
+const bunHome = "/opt/bun";
 const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
 /** The cache is part of the app. */
 const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
+
+const usesCorepack = ({ packageManager }: NodeBuild): boolean =>
+  packageManager !== "npm" && packageManager !== "bun";
+
+const bunPath = ({ bun }: NodeBuild): string[] => (bun === null ? [] : [`ENV PATH=${bunHome}/bin:$PATH`]);
 
 const toolOf = (plan: NodeBuild): Tool => ({
   ...tools[plan.packageManager],
@@ -77,6 +92,10 @@ const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
     ? ""
     : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
 
+/** The image has those that packages are compiled with; node-gyp of any release takes them for downloaded. */
+const headers =
+  "folder=/root/.cache/node-gyp/$(node -p process.versions.node) && mkdir -p $folder && ln -s /usr/local/include $folder/include && echo 99 > $folder/installVersion";
+
 const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
@@ -89,7 +108,6 @@ export function nodeBuildStage(
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
-  const usesCorepack = plan.packageManager !== "npm";
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${appFolder(plan)}/${folder}`),
@@ -97,18 +115,16 @@ export function nodeBuildStage(
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
   const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
   // Without an install, the package manager itself is still to be fetched.
-  const fetch = usesCorepack ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
+  const fetch = usesCorepack(plan) ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
-    ...(plan.bunLock === null
-      ? []
-      : [
-          `# npm installs what package.json allows: it does not read ${plan.bunLock}. For Bun, add a Dockerfile.`,
-        ]),
     ...base,
     ...installDebian(plan.libraries),
+    ...(plan.hasDependencies ? [runs(`${compilersOnDemand(["python3", ...cCompilers])} && ${headers}`)] : []),
     "WORKDIR /app",
     `ENV ${tool.env}${heap(variables)}`,
-    ...(usesCorepack ? [runs(enableCorepack), ...release] : []),
+    ...(usesCorepack(plan) ? [runs(enableCorepack), ...release] : []),
+    ...(plan.bun === null ? [] : [runs(`npm install --global --prefix ${bunHome} ${plan.bun}`)]),
+    ...bunPath(plan),
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
       : installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource)),
@@ -164,10 +180,13 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   const tool = toolOf(plan);
   const installedOnly = isInstalledOnly(plan);
   const { step, folders } = takes(plan);
-  const usesCorepack = plan.packageManager !== "npm";
   return [
     ...nodeBuildStage(plan, "build", variables, images, installedOnly ? null : undefined),
-    ...(plan.hasDevDependencies && !plan.plugAndPlay && !plan.startsByDevelopment && !plan.standalone
+    ...(plan.hasDevDependencies &&
+    tool.prune !== null &&
+    !plan.plugAndPlay &&
+    !plan.startsByDevelopment &&
+    !plan.standalone
       ? [
           ...(plan.folder === null ? [] : ["WORKDIR /app"]),
           runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)]),
@@ -176,9 +195,12 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...step,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
-    `ENV NODE_ENV=production PORT=3000${usesCorepack ? ` ${tool.env}` : ""}`,
+    `ENV NODE_ENV=production PORT=3000${usesCorepack(plan) ? ` ${tool.env}` : ""}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
-    ...(usesCorepack ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`] : []),
+    ...(usesCorepack(plan)
+      ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`]
+      : []),
+    ...(plan.bun === null ? [] : [`COPY --from=build ${bunHome} ${bunHome}`, ...bunPath(plan)]),
     // Before WORKDIR, which would make the folder root's.
     ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
     ...(installedOnly ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),

@@ -11,6 +11,7 @@ import {
   runs,
   sourceFolder,
   starts,
+  write,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
@@ -33,8 +34,6 @@ const router = [
   'chdir($_SERVER["DOCUMENT_ROOT"]);',
   'require $_SERVER["SCRIPT_FILENAME"];',
 ];
-const write = (lines: readonly string[], file: string): string =>
-  `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} > ${file}`;
 
 export function phpDockerfile(
   plan: PhpPlan & BackendPlan,

@@ -1,5 +1,13 @@
 import type { SitePlan } from "../detect/static.ts";
-import { appUser, runs, sourceFolder, starts, type BaseImages, type BuildVariables } from "./instructions.ts";
+import {
+  appUser,
+  runs,
+  sourceFolder,
+  starts,
+  write,
+  type BaseImages,
+  type BuildVariables,
+} from "./instructions.ts";
 import { nodeBuildStage } from "./node.ts";
 
 const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
@@ -37,11 +45,7 @@ export const servedFiles = (plan: Pick<SitePlan, "outputs" | "singlePage">, imag
 
 const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): string[] => [
   `FROM ${images.caddy}`,
-  runs(
-    `mkdir -p /etc/caddy && printf '%s\\n' ${caddyfile(singlePage)
-      .map((line) => `'${line}'`)
-      .join(" ")} > /etc/caddy/Caddyfile`,
-  ),
+  runs(`mkdir -p /etc/caddy && ${write(caddyfile(singlePage), "/etc/caddy/Caddyfile")}`),
   copy,
   environment,
   `USER ${appUser}`,
