@@ -1,7 +1,8 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx, Db } from "../../context.ts";
+import { param } from "../../db/param.ts";
 import { deployments } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 
@@ -10,6 +11,8 @@ type What = {
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment"> | undefined;
   jobId?: Id<"job">;
+  /** Of the placeholders in `siteId`. */
+  given?: Record<string, unknown>;
 };
 
 /**
@@ -18,48 +21,60 @@ type What = {
  * answers what made way, the last one which deployment waits now.
  * @param siteId an expression, so that a batch may find the site itself, or none
  */
-export function queueDeployment(
-  ctx: Ctx,
-  siteId: SQL,
-  { trigger, rebuild = false, rollbackOf, jobId = ctx.newId("job") }: What,
-) {
-  const id = ctx.newId("deployment");
-  const now = ctx.now();
-  const target = rollbackOf ?? null;
+export function deploymentQueue(siteId: SQL) {
+  const [id, jobId, now, deadline] = [param("id"), param("jobId"), param("now"), param("deadline")];
+  const [target, trigger, rebuild] = [param("target"), param("trigger"), param("rebuild")];
   const newestEnv = sql`coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = ${siteId}), 0)`;
   const waiting = sql`site_id = ${siteId} AND status = 'QUEUED'`;
-  // `+`, and no parameter for a status: as in a lease, a job waits for these statements to be planned.
-  return [
-    ctx.db
+  const makeWay = (db: Db) =>
+    db
       .update(deployments)
-      .set({ status: "CANCELLED", finishedAt: now })
+      .set({ status: "CANCELLED", finishedAt: sql`${now}` })
       .where(sql`${waiting} AND rollback_of IS NOT ${target}`)
-      .returning({ id: deployments.id }),
-    ctx.statement(sql`
-      UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()}
-      WHERE ${waiting} AND kind = 'site.deploy'
-        AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`),
-    // Whoever joins asks for the environment and the source of now: a move takes them along.
-    ctx.statement(sql`
-      UPDATE deployments SET env_version = ${newestEnv}, rebuild = max(rebuild, ${rebuild ? 1 : 0}),
-        trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END, commit_sha = NULL, commit_message = NULL
-      WHERE ${waiting} AND rollback_of IS NULL`),
-    ctx.statement(sql`
-      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
-        commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
-      SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
-        'QUEUED', ${trigger}, coalesce(t.env_version, ${newestEnv}), ${rebuild ? 1 : 0}, t.id,
-        t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now.getTime()}
-      FROM sites s LEFT JOIN deployments t ON t.id = +${target} AND t.site_id = s.id
-      WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
-        AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`),
-    ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
-      SELECT ${jobId}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id,
-        ${now.getTime() + queueTimeoutMs}, ${now.getTime()}
-      FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = +${id}`),
-    ctx.db.select({ id: deployments.id }).from(deployments).where(waiting),
-  ] as const;
+      .returning({ id: deployments.id });
+  const cancelJobs = sql`
+    UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
+    WHERE ${waiting} AND kind = 'site.deploy'
+      AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`;
+  // Whoever joins asks for the environment and the source of now: a move takes them along.
+  const join = sql`
+    UPDATE deployments SET env_version = ${newestEnv}, rebuild = max(rebuild, ${rebuild}),
+      trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END, commit_sha = NULL, commit_message = NULL
+    WHERE ${waiting} AND rollback_of IS NULL`;
+  const add = sql`
+    INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
+      commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
+    SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
+      'QUEUED', ${trigger}, coalesce(t.env_version, ${newestEnv}), ${rebuild}, t.id,
+      t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now}
+    FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
+    WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
+      AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`;
+  const addJob = sql`
+    INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
+    SELECT ${jobId}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id, ${deadline}, ${now}
+    FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`;
+  const present = (db: Db) => db.select({ id: deployments.id }).from(deployments).where(waiting);
+
+  return (ctx: Ctx, { trigger, rebuild, rollbackOf, jobId = ctx.newId("job"), given }: What) => {
+    const now = ctx.now().getTime();
+    const own = { id: ctx.newId("deployment"), jobId, now, deadline: now + queueTimeoutMs };
+    const values = {
+      ...given,
+      ...own,
+      trigger,
+      rebuild: Number(rebuild ?? false),
+      target: rollbackOf ?? null,
+    };
+    return [
+      ctx.hot(makeWay, values),
+      ctx.hot(cancelJobs, values),
+      ctx.hot(join, values),
+      ctx.hot(add, values),
+      ctx.hot(addJob, values),
+      ctx.hot(present, values),
+    ] as const;
+  };
 }
 
 /** One job for a site that just moved; `guard` reads the mark the UPDATE of the same batch left. */

@@ -83,7 +83,7 @@ export const waitsForRoom = sql`(j.kind IN ${runningKinds} AND EXISTS (
  * For an UPDATE of `sites` that lets a site run again: one that gave its room away takes room on its host; where that has none
  * any more, and nothing of the site is only there, the site leaves and is placed as a new one. Otherwise it waits.
  */
-export function roomAgain(now: Date, { stays = false } = {}) {
+export function roomAgain(now: SQLWrapper, { stays = false } = {}) {
   const bound = sql`(sites.leaving_host_id IS NOT NULL OR sites.move_host_id IS NOT NULL
     OR EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)
     OR EXISTS (SELECT 1 FROM database_links WHERE site_id = sites.id))`;
@@ -95,7 +95,7 @@ export function roomAgain(now: Date, { stays = false } = {}) {
     set: {
       reserved: sql`sites.reserved OR ${hasRoomAt("sites")}`,
       leavingHostId: sql`CASE WHEN ${leaves} THEN sites.host_id ELSE sites.leaving_host_id END`,
-      leaveAt: sql`CASE WHEN ${leaves} THEN ${now.getTime()} ELSE sites.leave_at END`,
+      leaveAt: sql`CASE WHEN ${leaves} THEN ${now} ELSE sites.leave_at END`,
       hostId: sql`CASE WHEN ${leaves} THEN NULL ELSE sites.host_id END`,
     },
   };

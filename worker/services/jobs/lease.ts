@@ -21,6 +21,7 @@ import { databaseFrameOf, specOf } from "../databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "../databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "../deployments/kept.ts";
 import { mayPlace, takeRoom, waitsForRoom } from "../hosts/placement.ts";
+import { param } from "../../db/param.ts";
 import { logError } from "../../log-error.ts";
 import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
@@ -55,9 +56,7 @@ export const limitsOf = ({ config }: Ctx): JobLimits => ({
 const timeoutsOf = (ctx: Ctx) =>
   JSON.stringify(Object.fromEntries(jobKinds.map((kind) => [kind, timeoutMsOf(kind, limitsOf(ctx))])));
 
-// What a lease's statements are given; they are written once (`ctx.hot`), as every job waits for them. With a plus, which
-// changes nothing else: a statement that compares a bare parameter in a join is planned anew by SQLite in each run.
-const param = (name: string) => sql`+${sql.placeholder(name)}`;
+// What a lease's statements are given; they are written once, as every job waits for them.
 const [mark, hostId, now, jobId] = [param("mark"), param("hostId"), param("now"), param("jobId")];
 
 const take =

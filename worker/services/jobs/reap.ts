@@ -3,7 +3,7 @@ import type { Ctx } from "../../context.ts";
 import { databases, hosts, jobs, sites } from "../../db/schema.ts";
 import { expiredReason, restoreToldWithinMs } from "../../domain/job-rules.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
-import { queueDeployment, queueSiteJob } from "../deployments/queue.ts";
+import { deploymentQueue, queueSiteJob } from "../deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
 import { eachAlone } from "../each-alone.ts";
 import { endAsFailed } from "./finish.ts";
@@ -55,7 +55,7 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
   await eachAlone("reap sites", idle, async (site) => {
     if (site.status === "DELETING")
       await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
-    else await ctx.db.batch([...queueDeployment(ctx, sql`${site.id}`, { trigger: "payment" })]);
+    else await ctx.db.batch([...deploymentQueue(sql`${site.id}`)(ctx, { trigger: "payment" })]);
     ctx.hosts.wake(site.hostId);
   });
   await eachAlone("reap databases", idleDatabases, async ({ id, status, hostId }) => {

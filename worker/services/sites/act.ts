@@ -37,7 +37,7 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.startRequested;
   const mark = ctx.newMark();
-  const room = roomAgain(ctx.now());
+  const room = roomAgain(sql`${ctx.now().getTime()}`);
   const [[moved]] = await ctx.db.batch([
     ctx.db
       .update(sites)

@@ -1,13 +1,14 @@
 import type { BatchResponse } from "drizzle-orm/batch";
-import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
+import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx, Db } from "../../context.ts";
+import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { queueDeployment } from "../deployments/queue.ts";
+import { deploymentQueue } from "../deployments/queue.ts";
 import { leaseAtOnce } from "../jobs/lease.ts";
 import { roomAgain } from "../hosts/placement.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
@@ -16,51 +17,54 @@ import type { SiteRow } from "./owned.ts";
 type What = {
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment">;
-  /** Must hold when the site moves. */
-  only?: SQL | undefined;
 };
 type Accepted = SiteActionAccepted & { deploymentId: string };
 
+const { from, to, wanted } = siteEvents.deployRequested;
+
 /**
- * Statements for one batch, its last ones: move the site that `which` names to DEPLOYING and queue a deployment, or change nothing at all.
- * A waiting one is joined, not doubled; one that may begin is leased to the site's host. `accepted` reads what they answer.
+ * Statements for one batch, its last ones: move the site that `which` names, where `only` holds, to DEPLOYING and queue a
+ * deployment, or change nothing at all. A waiting one is joined, not doubled; one that may begin is leased to the site's host.
+ * `accepted` reads what they answer.
  */
-export function requestDeployment(
-  ctx: Ctx,
-  which: SQL,
-  trigger: DeploymentTrigger,
-  { rebuild, rollbackOf, only }: What = {},
-) {
-  const { from, to, wanted } = siteEvents.deployRequested;
-  const mark = ctx.newMark();
-  // The image of a rollback is on its host only.
-  const room = roomAgain(ctx.now(), { stays: rollbackOf !== undefined });
-  const jobId = ctx.newId("job");
-  const lease = leaseAtOnce(ctx, jobId);
-  const statements = [
-    ctx.db
+export function deploymentRequest(which: SQL, only?: SQL) {
+  const [mark, now] = [param("mark"), param("now")];
+  const move = (stays: boolean) => (db: Db) =>
+    db
       .update(sites)
-      .set({ status: to, wanted, mark, updatedAt: ctx.now(), ...room.set })
-      .where(and(which, inArray(sites.status, [...from]), only))
-      .returning({ id: sites.id, status: sites.status, hostId: sites.hostId }),
-    ...queueDeployment(ctx, sql`(SELECT id FROM sites WHERE ${which} AND mark = ${mark})`, {
-      trigger,
-      rebuild,
-      rollbackOf,
-      jobId,
-    }),
-    ...lease.statements,
-  ] as const;
-  return {
-    statements,
-    /** What the batch did; null: nothing. */
-    accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
-      const [[moved], replaced, , , , , [waiting], ...leased] = answers;
-      if (!moved || !waiting) return null;
-      for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
-      if (!lease.deliver(leased)) ctx.hosts.wake(moved.hostId);
-      return { id: moved.id, status: moved.status, deploymentId: waiting.id };
-    },
+      .set({ status: to, wanted, mark, updatedAt: sql`${now}`, ...roomAgain(now, { stays }).set })
+      .where(and(which, sql`status IN ${from}`, only))
+      .returning({ id: sites.id, status: sites.status, hostId: sites.hostId });
+  // The image of a rollback is on its host only.
+  const [mayLeave, stays] = [move(false), move(true)];
+  const queue = deploymentQueue(sql`(SELECT id FROM sites WHERE ${which} AND mark = ${mark})`);
+
+  /** @param named the values of the placeholders in `which` and `only` */
+  return (
+    ctx: Ctx,
+    named: Record<string, unknown>,
+    trigger: DeploymentTrigger,
+    { rebuild, rollbackOf }: What = {},
+  ) => {
+    const given = { ...named, mark: ctx.newMark(), now: ctx.now().getTime() };
+    const jobId = ctx.newId("job");
+    const lease = leaseAtOnce(ctx, jobId);
+    const statements = [
+      ctx.hot(rollbackOf ? stays : mayLeave, given),
+      ...queue(ctx, { trigger, rebuild, rollbackOf, jobId, given }),
+      ...lease.statements,
+    ] as const;
+    return {
+      statements,
+      /** What the batch did; null: nothing. */
+      accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
+        const [[moved], replaced, , , , , [waiting], ...leased] = answers;
+        if (!moved || !waiting) return null;
+        for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
+        if (!lease.deliver(leased)) ctx.hosts.wake(moved.hostId);
+        return { id: moved.id, status: moved.status, deploymentId: waiting.id };
+      },
+    };
   };
 }
 
@@ -75,13 +79,11 @@ export async function deploySite(
   ctx: Ctx,
   site: SiteRow,
   trigger: DeploymentTrigger,
-  { only, ...what }: Omit<What, "only"> & { only?: { condition: SQL; refusal: AppError } } = {},
+  { only, ...what }: What & { only?: { condition: SQL; refusal: AppError } } = {},
 ): Promise<Accepted> {
   await refuseUnpaid(ctx, site);
-  const { statements, accepted } = requestDeployment(ctx, eq(sites.id, site.id), trigger, {
-    ...what,
-    only: only?.condition,
-  });
+  const request = deploymentRequest(eq(sites.id, site.id), only?.condition);
+  const { statements, accepted } = request(ctx, {}, trigger, what);
   const done = accepted(await ctx.db.batch(statements));
   if (done) return done;
   if (only && (siteEvents.deployRequested.from as readonly string[]).includes(site.status))

@@ -4,7 +4,7 @@ import { sites } from "../../../db/schema.ts";
 import { databaseEvents } from "../../../domain/database-events.ts";
 import { siteEvents } from "../../../domain/site-events.ts";
 import { queueDatabaseJob } from "../../databases/queue.ts";
-import { queueDeployment, queueSiteJob } from "../../deployments/queue.ts";
+import { deploymentQueue, queueSiteJob } from "../../deployments/queue.ts";
 import { queueMove } from "../../hosts/queue-move.ts";
 import { roomAgain } from "../../hosts/placement.ts";
 import { queueStop } from "../../terms/queue-stop.ts";
@@ -57,10 +57,10 @@ function startSite(ctx: Ctx, id: Id<"site">, mark: string) {
   return [
     ctx.db
       .update(sites)
-      .set(roomAgain(ctx.now()).set)
+      .set(roomAgain(sql`${ctx.now().getTime()}`).set)
       .where(and(eq(sites.id, id), eq(sites.mark, mark), eq(sites.status, "DEPLOYING"))),
     ...queueMove(ctx, sql`(${mine} AND host_id IS NULL AND current_deployment_id IS NOT NULL)`),
-    ...queueDeployment(ctx, sql`(${mine} AND current_deployment_id IS NULL)`, { trigger: "renewal" }),
+    ...deploymentQueue(sql`(${mine} AND current_deployment_id IS NULL)`)(ctx, { trigger: "renewal" }),
     queueSiteJob(
       ctx,
       "site.start",

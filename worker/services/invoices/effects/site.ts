@@ -3,7 +3,7 @@ import type { Id } from "../../../../protocol/ids.ts";
 import { sites } from "../../../db/schema.ts";
 import { addMonths } from "../../../domain/pricing.ts";
 import { siteEvents } from "../../../domain/site-events.ts";
-import { queueDeployment } from "../../deployments/queue.ts";
+import { deploymentQueue } from "../../deployments/queue.ts";
 import { forgetSite } from "../../sites/forget.ts";
 import type { EffectOf, voided } from "./index.ts";
 
@@ -18,7 +18,7 @@ export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
         .set({ status: to, wanted, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
         .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
         .returning({ hostId: sites.hostId }),
-      ...queueDeployment(ctx, siteId, { trigger: "payment" }),
+      ...deploymentQueue(siteId)(ctx, { trigger: "payment" }),
     ],
     hint: ([moved]) => {
       const [site] = moved as { hostId: Id<"host"> | null }[];
