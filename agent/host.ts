@@ -17,6 +17,8 @@ export type JobRun = {
   log: (text: string, stream?: "system" | "stdout" | "stderr") => void;
   /** One line that a command wrote, with its time in nanoseconds; false: the log is full, and nothing more is taken. */
   print(line: { at: string; stream: "stdout" | "stderr"; text: string }): boolean;
+  /** What it wrote last, where the log was full before. */
+  printLast(lines: readonly { at: string; stream: "stdout" | "stderr"; text: string }[]): void;
   /** Where the log of this run, by an agent before this one, is to go on; null: at its beginning. */
   printedUntil: string | null;
   /** Done once the result is in the journal, and lost with the agent. */

@@ -13,6 +13,8 @@ const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;
 /** What an attempt may print in all; the agent's own lines always follow. */
 const maxPrintedBytes = 4 * 1024 * 1024;
+/** And of what was printed last, behind the cut. */
+const maxLastBytes = 256 * 1024;
 /** What a line costs beside its text; empty lines are not free. */
 const lineOverheadBytes = 64;
 
@@ -20,7 +22,7 @@ const cutMarker = "The log is truncated after 4 MiB.";
 
 /**
  * The lines of one attempt, numbered from 1, held until the control plane has them: sent in batches, sent again after a
- * reconnect. While too much is held, lines are dropped and a marker says so; beyond 4 MiB the log is cut.
+ * reconnect. While too much is held, lines are dropped and a marker says so; beyond 4 MiB the log is cut, but for its end.
  */
 export class LogOutbox {
   private readonly source: Source;
@@ -80,14 +82,21 @@ export class LogOutbox {
         continue;
       }
       this.tellDropped(at);
-      this.push(
-        line.length > maxLineCharacters ? `${line.slice(0, maxLineCharacters)} … (line cut)` : line,
-        stream,
-        at,
-      );
+      this.push(cutLine(line), stream, at);
     }
     if (this.unsentBytes >= maxBatchBytes) this.flush();
     else this.flushSoon();
+  }
+
+  /** What was printed at the end of a log that is cut, as much of it as there is room for. */
+  addLast(lines: readonly AgentLogLine[]): void {
+    const [first] = lines;
+    if (this.closed || !first) return;
+    let bytes = 0;
+    const tooEarly = lines.findLastIndex(({ text }) => (bytes += costOf(text)) > maxLastBytes);
+    this.push("It printed last:", "system", first.at);
+    for (const { text, stream, at } of lines.slice(tooEarly + 1)) this.push(cutLine(text), stream, at);
+    this.flushSoon();
   }
 
   /** Sends what was not sent yet. */
@@ -174,6 +183,9 @@ export class LogOutbox {
     this.unsentBytes += bytesOf(line);
   }
 }
+
+const cutLine = (text: string): string =>
+  text.length > maxLineCharacters ? `${text.slice(0, maxLineCharacters)} … (line cut)` : text;
 
 const bytesOf = ({ text }: AgentLogLine): number => Buffer.byteLength(text) + lineOverheadBytes;
 

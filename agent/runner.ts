@@ -243,6 +243,10 @@ export class Runner {
         outbox?.add(redact(printable(text)), stream, at);
         return outbox !== undefined && !outbox.isFull;
       },
+      printLast: (lines) => {
+        if (givenUp.signal.aborted) return;
+        outbox?.addLast(lines.map((line) => ({ ...line, text: redact(printable(line.text)) })));
+      },
       printedUntil: outbox?.position.at ?? null,
       afterwards: (work) => void afterwards.push(work),
       phase: (phase, source) => {

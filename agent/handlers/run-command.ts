@@ -2,6 +2,7 @@ import { constants, uptime } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { JobResult } from "../../protocol/agent/jobs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
+import { lastEntries } from "../docker/last-entries.ts";
 import { engineTimeBefore, LogParser, type LogEntry } from "../docker/log-parser.ts";
 import { commandContainer, networkLabels, networkName, stopGraceSeconds } from "../docker/specs.ts";
 import { Stopped } from "../failure.ts";
@@ -14,6 +15,8 @@ import { ensureVolumes } from "./volumes.ts";
 const againMs = 200;
 const engineAgainMs = 1000;
 const removeMs = 60_000;
+/** Of a log that is full. */
+const lastLines = 1000;
 
 /** A container of its own, which outlives the agent: the one that starts next attends to it further. */
 export const runCommand: Handler<"site.command"> = async (host, args, job) => {
@@ -134,15 +137,21 @@ async function untilEnded(engine: Engine, id: string, signal: AbortSignal): Prom
   }
 }
 
-/** Each line once, until the container has ended or the log is full. */
+/** Each line once, until the container has ended; where the log is full before, then its last lines. */
 async function follow(engine: Engine, id: string, job: JobRun, signal: AbortSignal): Promise<void> {
   let last = job.printedUntil;
   const print = (entries: LogEntry[]): boolean =>
     entries.every((entry) => {
       if (last !== null && entry.at <= last) return true;
+      if (!job.print(entry)) return false;
       last = entry.at;
-      return job.print(entry);
+      return true;
     });
+  const printLast = async (): Promise<void> => {
+    await untilEnded(engine, id, signal);
+    const entries = await patiently(() => lastEntries(engine, id, { tail: lastLines }), signal);
+    job.printLast(entries.filter(({ at }) => last === null || at > last));
+  };
   for (;;) {
     // What is followed may end before the last bytes are written: the reading that counts begins after the end.
     const { running } = await patiently(() => existing(engine, id), signal);
@@ -151,7 +160,7 @@ async function follow(engine: Engine, id: string, job: JobRun, signal: AbortSign
     let isWhole = true;
     try {
       for await (const chunk of engine.followLog(id, { tail: "all", since }, signal))
-        if (!print(parser.push(chunk))) return;
+        if (!print(parser.push(chunk))) return printLast();
     } catch {
       signal.throwIfAborted();
       isWhole = false;

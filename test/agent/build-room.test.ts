@@ -118,7 +118,7 @@ describe("the disk's floor", () => {
   });
 });
 
-it("a log is cut after 4 MiB, says so once, and still holds what the agent says", () => {
+it("a log is cut after 4 MiB, says so once, and still holds what the agent says and what was printed last", () => {
   const shown: string[] = [];
   const source = { jobId: "job_1", attempt: 1, deploymentId: "dep_1" } as unknown as ConstructorParameters<
     typeof LogOutbox
@@ -134,10 +134,19 @@ it("a log is cut after 4 MiB, says so once, and still holds what the agent says"
     outbox.acknowledge(acknowledge);
   }
   outbox.add("Waiting for an answer.", "system", new Date());
+  const last = (text: string) => ({ text, stream: "stderr", at: new Date().toISOString() }) as const;
+  const tooMuch = [
+    last("far too much ".repeat(30_000)),
+    ...Array.from({ length: 40 }, () => last("y".repeat(8000))),
+  ];
+  outbox.addLast([...tooMuch, last("the reason")]);
   outbox.flush();
   outbox.close();
   expect(shown.filter((line) => line === "The log is truncated after 4 MiB.")).toHaveLength(1);
-  expect(shown.at(-1)).toBe("Waiting for an answer.");
-  expect(shown.join("").length).toBeLessThan(4.1 * 1024 * 1024);
+  const behind = shown.slice(shown.indexOf("Waiting for an answer.") + 1);
+  expect([behind[0], behind.at(-1)]).toEqual(["It printed last:", "the reason"]);
+  expect(behind.join("").length).toBeGreaterThan(200 * 1024);
+  expect(behind.join("").length).toBeLessThan(256 * 1024);
+  expect(shown.join("").length).toBeLessThan(4.3 * 1024 * 1024);
   expect(shown.join("").length).toBeGreaterThan(3.5 * 1024 * 1024);
 });

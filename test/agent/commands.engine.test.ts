@@ -270,9 +270,38 @@ describe("a hostile command", () => {
     expect((await outcomeBeside("echo beside")).texts).toEqual(["beside"]);
     expect(await reportOf(job)).toMatchObject({ result: { exitCode: null } });
     const texts = textsOf(job);
-    expect(texts.filter((text) => text === "The log is truncated after 4 MiB.")).toHaveLength(1);
-    expect(texts.at(-1)).toBe("The log is truncated after 4 MiB.");
+    const cutAt = texts.indexOf("The log is truncated after 4 MiB.");
+    expect([texts.lastIndexOf("The log is truncated after 4 MiB."), texts[cutAt + 1]]).toEqual([
+      cutAt,
+      "It printed last:",
+    ]);
+    expect(texts.length - cutAt).toBeLessThan(1003);
     expect(texts.join("\n").length).toBeLessThan(4 * 1024 * 1024);
+  });
+});
+
+describe("a command that prints more than its log takes", () => {
+  const chatty =
+    "yes 'a line of some length, so that there are not too many' | head -n 50000; echo broken; exit 3";
+
+  it("shows how it began and how it ended, where the reason is", async () => {
+    const job = commandJob(chatty);
+    offer(job);
+    expect(await reportOf(job)).toMatchObject({ result: { exitCode: 3 } });
+    const texts = textsOf(job);
+    expect(texts[0]).toMatch(/^a line/);
+    expect(texts.filter((text) => text === "It printed last:")).toHaveLength(1);
+    expect(texts.at(-1)).toBe("broken");
+  });
+
+  it("and no line twice, where the end comes soon after what is left out", async () => {
+    const job = commandJob("seq -f 'number %.0f with some more behind it, to be longer' 1 37500");
+    offer(job);
+    expect(await reportOf(job)).toMatchObject({ result: { exitCode: 0 } });
+    const numbers = textsOf(job).filter((text) => text.startsWith("number"));
+    expect(textsOf(job)).toContain("It printed last:");
+    expect(numbers).toHaveLength(37_500);
+    expect(new Set(numbers).size).toBe(37_500);
   });
 });
 

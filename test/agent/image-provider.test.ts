@@ -164,6 +164,7 @@ describe("a deployment", () => {
       jobId: "job",
       attempt: 1,
       print: () => true,
+      printLast: () => undefined,
       printedUntil: null,
       afterwards: () => undefined,
       signal: never,

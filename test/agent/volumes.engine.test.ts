@@ -127,7 +127,12 @@ afterAll(async () => {
 
 const job = (signal = new AbortController().signal): JobRun & { lines: string[] } => {
   const lines: string[] = [];
-  const asOfCommands = { print: () => true, printedUntil: null, afterwards: () => undefined };
+  const asOfCommands = {
+    print: () => true,
+    printLast: () => undefined,
+    printedUntil: null,
+    afterwards: () => undefined,
+  };
   const log = (text: string) => void lines.push(text);
   return { jobId: "job", attempt: 1, signal, log, phase: () => undefined, ...asOfCommands, lines };
 };

@@ -8,6 +8,7 @@ export const jobRun = (given: Partial<JobRun> = {}): JobRun => ({
   log: () => undefined,
   phase: () => undefined,
   print: () => true,
+  printLast: () => undefined,
   printedUntil: null,
   afterwards: () => undefined,
   ...given,

@@ -4,8 +4,8 @@ import type { AgentLogLine } from "../../protocol/agent/messages.ts";
 import type { Env } from "../env.ts";
 
 const keepMs = 30 * 86_400_000;
-/** Lines kept per deployment; beyond it one marker line says so. */
-const maxLines = 50_000;
+/** Lines kept per deployment or command, more than one attempt may print; beyond it one marker line says so. */
+const maxLines = 70_000;
 
 /** Readers that follow one log at once. */
 const maxWatchers = 20;
