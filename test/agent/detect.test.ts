@@ -652,7 +652,7 @@ describe("a site that a framework builds", () => {
 describe("a Python app", () => {
   it.each<[string, Files, string]>([
     ["a Procfile", { ...django, Procfile: "release: x\nweb: ./serve\n" }, "./serve"],
-    ["Django", django, "python manage.py runserver 0.0.0.0:$PORT"],
+    ["Django", django, "python manage.py runserver --noreload 0.0.0.0:$PORT"],
     [
       "Django and gunicorn",
       { ...django, "requirements.txt": "Django==5.0\ngunicorn>=22" },
