@@ -652,7 +652,7 @@ describe("a site that a framework builds", () => {
 describe("a Python app", () => {
   it.each<[string, Files, string]>([
     ["a Procfile", { ...django, Procfile: "release: x\nweb: ./serve\n" }, "./serve"],
-    ["Django", django, "python manage.py runserver 0.0.0.0:$PORT"],
+    ["Django", django, "python manage.py runserver --noreload 0.0.0.0:$PORT"],
     [
       "Django and gunicorn",
       { ...django, "requirements.txt": "Django==5.0\ngunicorn>=22" },
@@ -970,7 +970,9 @@ describe("a Ruby app", () => {
 
   it("of Rails has its assets made, and the libraries that its gems need", () => {
     const text = dockerfile(rails);
-    expect(text).toContain("assets:precompile");
+    expect(text).toMatch(
+      /SECRET_KEY_BASE_DUMMY=1 SECRET_KEY_BASE=\$\{SECRET_KEY_BASE:-dummy\} .*assets:precompile"/,
+    );
     const [build, last] = [text.slice(0, text.lastIndexOf("FROM ")), text.slice(text.lastIndexOf("FROM "))];
     expect(build).toContain("libpq-dev");
     expect(last).toContain("libpq5");

@@ -182,7 +182,7 @@ function startDjango(sources: Sources, manage: string): string {
   const below = folder === "" ? "" : `--chdir ${folder.replace("/", "")} `;
   return project !== undefined && dependsOn(sources, "gunicorn")
     ? `gunicorn ${below}${project}.wsgi --bind 0.0.0.0:$PORT`
-    : `python ${manage} runserver 0.0.0.0:$PORT`;
+    : `python ${manage} runserver --noreload 0.0.0.0:$PORT`;
 }
 
 /** FastAPI's own extras bring Uvicorn along. */

@@ -83,10 +83,10 @@ const uses = (sources: Sources, gem: string): boolean =>
   new RegExp(`^ {4}${gem} \\(`, "m").test(textOf(sources, "Gemfile.lock")) ||
   new RegExp(`^[ \\t]*gem ["']${gem}["']`, "m").test(textOf(sources, "Gemfile"));
 
-/** The dummy key serves while assets are made; what is bundled by Node was made before. */
+/** A dummy key serves while assets are made, of which Rails before 7.1 has none; what is bundled by Node was made before. */
 const precompile = (sources: Sources): string | null =>
   uses(sources, "sprockets-rails") || uses(sources, "propshaft")
-    ? "SECRET_KEY_BASE_DUMMY=1 SKIP_JS_BUILD=1 SKIP_CSS_BUILD=1 bundle exec rails assets:precompile"
+    ? "SECRET_KEY_BASE_DUMMY=1 SECRET_KEY_BASE=${SECRET_KEY_BASE:-dummy} SKIP_JS_BUILD=1 SKIP_CSS_BUILD=1 bundle exec rails assets:precompile"
     : null;
 
 function systemPackages(sources: Sources): SystemPackages {
