@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import http from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { openSocket, type Socket } from "../agent/socket.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
@@ -6,8 +7,13 @@ import { call, request } from "../scripts/lib/client.ts";
 import { deriveKey, webhookSegment } from "../worker/domain/tokens.ts";
 import { median, startWorkerd } from "./workerd.ts";
 
-/** Time from a POST to a site's deploy webhook to the job's frame on the socket of its host, which does nothing else. */
+/**
+ * Time from a POST to a site's deploy webhook to the job's frame on the socket of its host, which does nothing else: with and
+ * without what opening a connection costs, on a machine that is awake and on one that has done nothing for a moment.
+ */
 const rounds = 200;
+const pausesMs = [25, 4];
+const connections = { new: undefined, open: new http.Agent({ keepAlive: true, maxSockets: 1 }) };
 const workerd = await startWorkerd();
 const { secretKey, setupToken, siteUrl } = workerd;
 
@@ -91,7 +97,11 @@ try {
   await host.connect(created.token);
   const hooks: string[] = [];
   // Each takes 120 deliveries a minute.
-  for (let made = 0; made < Math.ceil(rounds / 100); made++) {
+  for (
+    let made = 0;
+    made < Math.ceil((rounds * pausesMs.length * Object.keys(connections).length) / 100);
+    made++
+  ) {
     const { body: site } = await call<{ siteId: string; invoiceToken: string }>(
       "POST",
       `${base}/sites`,
@@ -105,27 +115,36 @@ try {
     const segment = webhookSegment(deriveKey(secretKey, "deploy-webhook"), site.siteId, 1);
     hooks.push(`${siteUrl}/webhooks/deploy/${segment}`);
   }
-  const [offeredMs, answeredMs]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds; round++) {
-    const ended = host.settled();
-    const started = performance.now();
-    const answer = request(hooks[round % hooks.length] ?? "", { method: "POST" });
-    const [offeredAt, status] = await Promise.all([
-      host.offered(),
-      answer.then(({ status }) => {
-        answeredMs.push(performance.now() - started);
-        return status;
-      }),
-    ]);
-    if (status !== 202) throw new Error(`The webhook answered ${status}`);
-    offeredMs.push(offeredAt - started);
-    await ended;
-    // The host asks for more work once it is done; a webhook seldom comes at that very moment.
-    await delay(25);
-  }
+  let next = 0;
   console.log(`\nDeploy webhook, one at a time, median of ${rounds}\n`);
-  console.log("| answered, ms | job on the host, ms |\n|---|---|");
-  console.log(`| ${median(answeredMs).toFixed(1)} | ${median(offeredMs).toFixed(1)} |`);
+  console.log("| one every, ms | connection | answered, ms | job on the host, ms |\n|---|---|---|---|");
+  for (const pauseMs of pausesMs)
+    for (const [name, agent] of Object.entries(connections)) {
+      const [offeredMs, answeredMs]: [number[], number[]] = [[], []];
+      for (let round = 0; round < rounds; round++) {
+        const ended = host.settled();
+        const started = performance.now();
+        const answer = request(hooks[next++ % hooks.length] ?? "", {
+          method: "POST",
+          ...(agent && { agent }),
+        });
+        const [offeredAt, status] = await Promise.all([
+          host.offered(),
+          answer.then(({ status }) => {
+            answeredMs.push(performance.now() - started);
+            return status;
+          }),
+        ]);
+        if (status !== 202) throw new Error(`The webhook answered ${status}`);
+        offeredMs.push(offeredAt - started);
+        await ended;
+        // The host asks for more work once it is done; a webhook seldom comes at that very moment.
+        await delay(pauseMs);
+      }
+      const [answered, offered] = [answeredMs, offeredMs].map((each) => median(each).toFixed(1));
+      console.log(`| ${pauseMs} | ${name} | ${answered} | ${offered} |`);
+    }
+  connections.open.destroy();
   host.close();
 } finally {
   await workerd.dispose();

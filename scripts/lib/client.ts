@@ -3,10 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 
 export type Answer = { status: number; text: string };
 
-/** One request. Names below localhost are dialled on the loopback address: not every resolver knows them. */
+/**
+ * One request, on a connection of its own or one of the agent's. Names below localhost are dialled on the loopback address: not
+ * every resolver knows them.
+ */
 export function request(
   url: string,
-  options: { method?: string; headers?: Record<string, string>; body?: string } = {},
+  options: { method?: string; headers?: Record<string, string>; body?: string; agent?: http.Agent } = {},
 ): Promise<Answer> {
   const { hostname, port, pathname, search, host } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -17,7 +20,7 @@ export function request(
         path: pathname + search,
         method: options.method ?? "GET",
         headers: { ...options.headers, Host: host },
-        agent: false,
+        agent: options.agent ?? false,
         timeout: 60_000,
       },
       (response) => {
