@@ -318,7 +318,12 @@ describe("a Node app", () => {
 
   it("of Bun is installed by its lock file, built and started by Bun", () => {
     const hono = { scripts: { dev: "bun run --hot src/index.ts" }, devDependencies: { "@types/bun": "1" } };
-    const files = { "package.json": JSON.stringify(hono), "bun.lock": "", "src/index.ts": "" };
+    const files = {
+      "package.json": JSON.stringify(hono),
+      "bun.lock": "",
+      "bunfig.toml": "",
+      "src/index.ts": "",
+    };
     expect(plan(files)).toMatchObject({
       packageManager: "bun",
       bun: "bun",
@@ -333,7 +338,7 @@ describe("a Node app", () => {
       /^(?=FROM )/m,
     );
     expect(build).toMatch(
-      /npm install --global --prefix \/opt\/bun bun@1\.2\.3"[^]*PATH=\/opt\/bun\/bin:[^]*bun install --frozen-lockfile"[^]*bun run build"/,
+      /npm install --global --prefix \/opt\/bun bun@1\.2\.3"[^]*PATH=\/opt\/bun\/bin:[^]*COPY .*\/bun\.lock source\/bunfig\.toml [^]*bun install --frozen-lockfile"[^]*bun run build"/,
     );
     expect(build).not.toMatch(/corepack|prune/);
     expect(last).toMatch(
@@ -1179,6 +1184,10 @@ describe("no text of a repository keeps the agent busy", () => {
     "runtime.txt",
     ".yarnrc.yml",
     "Procfile",
+    "Aptfile",
+    ".tool-versions",
+    "mise.toml",
+    "pnpm-workspace.yaml",
   ];
   it.each(texts)(
     "of %s",
@@ -1196,6 +1205,7 @@ describe("no text of a repository keeps the agent busy", () => {
         { ...files },
         { Gemfile: text, "Gemfile.lock": text, "config.ru": "" },
         { "go.mod": text, "main.go": text },
+        { "index.php": "", "composer.json": "{}", Procfile: `web: ${text}`, "mise.toml": text },
         { "requirements.txt": text, "main.py": text, "pyproject.toml": text },
         { ...files, "package.json": JSON.stringify({ ...manifest, dependencies: { next: "1" } }) },
         {
@@ -1206,6 +1216,7 @@ describe("no text of a repository keeps the agent busy", () => {
       const started = computedMs();
       for (const kind of kinds)
         try {
+          aptPackages(sourcesOf(kind));
           plan(kind);
         } catch (error) {
           expect(error).toBeInstanceOf(JobError);

@@ -10,7 +10,7 @@ import {
   startScript,
   type PackageJson,
 } from "./package-json.ts";
-import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+import { configsOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
 export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
@@ -83,7 +83,9 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
 
 /** Next.js's own server, where it lies by default, does what the start script does. */
 function isStandalone(sources: Sources, manifest: PackageJson): boolean {
-  const configs = scripts.map((ending) => textOf(sources, `next.config.${ending}`)).join("\n");
+  const configs = configsOf("next")
+    .map((file) => textOf(sources, file))
+    .join("\n");
   return (
     (sources.workspace ?? null) === null &&
     scriptOf(manifest, "start")?.trim() === "next start" &&
@@ -91,7 +93,6 @@ function isStandalone(sources: Sources, manifest: PackageJson): boolean {
     !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
   );
 }
-const scripts = ["js", "mjs", "cjs", "ts", "mts"];
 
 /** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
 const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
@@ -133,7 +134,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     manifests: [
       "package.json",
       ...locks,
-      ...present(root, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml"]),
+      ...present(root, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml", "bunfig.toml"]),
     ],
     needsSource: isWorkspace || installNeedsSource(root, installed),
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),

@@ -17,6 +17,10 @@ export const textOf = ({ texts }: Sources, name: string): string => texts.get(na
 export const present = ({ files }: Sources, names: readonly string[]): string[] =>
   names.filter((name) => files.has(name));
 
+/** The names under which a framework looks for its configuration. */
+export const configsOf = (framework: string): string[] =>
+  ["js", "mjs", "cjs", "ts", "mts"].map((ending) => `${framework}.config.${ending}`);
+
 /** The command of the `web` process of a Procfile. */
 export const procfileWeb = (sources: Sources): string | null =>
   /^web:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;

@@ -1,7 +1,7 @@
 import { JobError } from "../../host.ts";
 import { nodeBuild, type NodeBuild } from "./node.ts";
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
-import { present, textOf, type Overrides, type Sources } from "./sources.ts";
+import { configsOf, present, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** Files as they are. */
 export type StaticPlan = { kind: "static" };
@@ -23,8 +23,6 @@ type Framework = {
   singlePage?: (sources: Sources) => boolean;
 };
 
-const scripts = ["js", "mjs", "cjs", "ts", "mts"];
-const config = (name: string): string[] => scripts.map((ending) => `${name}.config.${ending}`);
 const outDir = /\boutDir:\s*["'`]([^"'`]{1,200})["'`]/;
 const onlyIndex = ({ files }: Sources): boolean =>
   files.has("index.html") && [...files].filter((file) => /^[^/]+\.html$/.test(file)).length === 1;
@@ -32,7 +30,7 @@ const noErrorPage = ({ files }: Sources): boolean => !files.has("public/404.html
 
 /** Those that build on others first: an Astro site depends on Vite, too. */
 const frameworks: Framework[] = [
-  { dependency: "astro", outputs: ["dist"], configs: config("astro"), setting: outDir },
+  { dependency: "astro", outputs: ["dist"], configs: configsOf("astro"), setting: outDir },
   { dependency: "gatsby", outputs: ["public"] },
   { dependency: "@docusaurus/core", outputs: ["build"] },
   { dependency: "vitepress", outputs: [".vitepress/dist", "docs/.vitepress/dist", "*/.vitepress/dist"] },
@@ -40,13 +38,13 @@ const frameworks: Framework[] = [
   {
     dependency: "@11ty/eleventy",
     outputs: ["_site"],
-    configs: [".eleventy.js", ...config("eleventy")],
+    configs: [".eleventy.js", ...configsOf("eleventy")],
     setting: /\boutput:\s*["'`]([^"'`]{1,200})["'`]/,
   },
   {
     dependency: "next",
     outputs: ["out"],
-    configs: config("next"),
+    configs: configsOf("next"),
     setting: /\bdistDir:\s*["'`]([^"'`]{1,200})["'`]/,
   },
   { dependency: "nuxt", outputs: [".output/public", "dist"] },
@@ -62,14 +60,14 @@ const frameworks: Framework[] = [
   {
     dependency: "@vue/cli-service",
     outputs: ["dist"],
-    configs: config("vue"),
+    configs: configsOf("vue"),
     setting: /\boutputDir:\s*["'`]([^"'`]{1,200})["'`]/,
     singlePage: noErrorPage,
   },
   {
     dependency: "vite",
     outputs: ["dist"],
-    configs: config("vite"),
+    configs: configsOf("vite"),
     setting: outDir,
     singlePage: (sources) => onlyIndex(sources) && noErrorPage(sources),
   },
@@ -84,8 +82,12 @@ const frameworkOf = (manifest: PackageJson): Framework | undefined =>
 export const hasFramework = (manifest: PackageJson): boolean => frameworkOf(manifest) !== undefined;
 
 const exports = [
-  { dependency: "next", configs: config("next"), setting: /^[^/\n]*\boutput:\s*["'`]export["'`]/m },
-  { dependency: "@react-router/dev", configs: config("react-router"), setting: /^[^/\n]*\bssr:\s*false\b/m },
+  { dependency: "next", configs: configsOf("next"), setting: /^[^/\n]*\boutput:\s*["'`]export["'`]/m },
+  {
+    dependency: "@react-router/dev",
+    configs: configsOf("react-router"),
+    setting: /^[^/\n]*\bssr:\s*false\b/m,
+  },
 ];
 
 /** A framework writes files instead of being a server. */

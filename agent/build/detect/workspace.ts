@@ -4,7 +4,7 @@ import { readPackageJson } from "./package-json.ts";
 import { textOf, type Sources, type Workspace } from "./sources.ts";
 
 /**
- * The workspace of npm, pnpm or Yarn at the root of the repository that an app below it is installed by; null where the app
+ * The workspace of npm, pnpm, Yarn or Bun at the root of the repository that an app below it is installed by; null where the app
  * has a lock file of its own, or is none of its packages.
  */
 export function workspaceOf(app: Sources, root: Sources, folder: string): Workspace | null {
