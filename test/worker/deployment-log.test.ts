@@ -1,5 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { DeploymentLog } from "../../worker/objects/deployment-log.ts";
 import {
   account,
   api,
@@ -75,6 +76,36 @@ describe("the log of a deployment", () => {
     const late = await Promise.all(Array.from({ length: 21 }, follow));
     for (const one of late) expect(await one.text()).toContain("event: end");
     agent.close();
+  });
+
+  it("of any length is read for who follows it as fast as they take it, and no faster", async () => {
+    const log = newLog();
+    const count = 5000;
+    for (let first = 1; first < count; first += 1000)
+      await log.append(
+        1,
+        first,
+        Array.from({ length: 1000 }, (_, index) => line(`${first + index} ${"x".repeat(100)}`)),
+      );
+    const read = await runInDurableObject(log, async (instance: DeploymentLog) => {
+      const asked = vi.spyOn(instance as unknown as { linesAfter(): unknown[] }, "linesAfter");
+      const followers = await Promise.all(Array.from({ length: 20 }, () => instance.follow(0)));
+      const readers = followers.map((follower) => follower?.getReader());
+      // The head, and what comes first of the lines.
+      for (const reader of readers) for (const _ of [1, 2]) await reader?.read();
+      const lines = asked.mock.results.reduce((sum, { value }) => sum + (value as unknown[]).length, 0);
+      for (const reader of readers) await reader?.cancel();
+      asked.mockRestore();
+      return lines;
+    });
+    expect(read).toBeGreaterThanOrEqual(20);
+    expect(read).toBeLessThan(20 * 500);
+    await log.finish("It is over.");
+    const numbers = textsOf(await new Response(await log.follow(0)).text()).map((text) =>
+      parseInt(text ?? ""),
+    );
+    expect(numbers.slice(0, count)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+    expect(numbers.length).toBe(count + 1);
   });
 
   it("ends for who follows a deployment that waits, when its site is stopped or deleted", async () => {

@@ -1,10 +1,14 @@
+import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
+import type { HostLink } from "../../worker/objects/host-link.ts";
+import type { Id } from "../../protocol/ids.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import {
   account,
   agent,
   api,
+  bindings,
   call,
   createSite,
   finish,
@@ -166,6 +170,18 @@ describe("a running site's log", () => {
       answer(logs(line(1, "gone")), false);
       await host.next("endAsk");
     }
+  });
+
+  it("is no longer sent to a reader who takes nothing, before half a mebibyte and a frame wait for them", async () => {
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
+    const id = siteId as Id<"site">;
+    await runInDurableObject(link, async (instance: HostLink) => {
+      await instance.follow({ kind: "logs", siteId: id, tail: 1, after: null, follow: true, masks: [] });
+    });
+    const { answer, requestId } = await asked(host);
+    const frame = Array.from({ length: 8 }, (_, index) => line(index, "x".repeat(8000)));
+    for (let sent = 0; sent < 12; sent++) answer(logs(...frame), false);
+    expect((await host.next("endAsk")).requestId).toBe(requestId);
   });
 
   it("is empty for a site that never ran, and refuses to follow what is not there", async () => {

@@ -11,14 +11,16 @@ const maxLines = 70_000;
 const maxWatchers = 20;
 /** Proxies cut what is silent for long. */
 const heartbeatMs = 15_000;
-/** Chunks a slow reader may be behind; then it is let go, and goes on from the last line it has. */
-const chunksAhead = 1024;
+/** Read for a follower at once, when it has taken what came before: whoever reads slowly costs no memory. */
+const pageLines = 200;
 
+/** `wake`: there are more lines, or none any more; true: it is to hear that it is still followed. */
+type Watcher = { afterSeq: number; isOver: boolean; wake: (isBeat: boolean) => void };
 type Row = { seq: number; at: string; stream: LogLine["stream"]; text: string };
 
 /** One per deployment: keeps its log for thirty days and fans it out to watchers as server-sent events. */
 export class DeploymentLog extends DurableObject<Env> {
-  private readonly watchers = new Set<WritableStreamDefaultWriter<Uint8Array>>();
+  private readonly watchers = new Set<Watcher>();
   private readonly encoder = new TextEncoder();
   private heartbeat: ReturnType<typeof setInterval> | undefined;
 
@@ -65,7 +67,7 @@ export class DeploymentLog extends DurableObject<Env> {
     this.insert([{ at: new Date().toISOString(), stream: "system", text }]);
     this.ctx.storage.kv.put("ended", true);
     await this.ctx.storage.setAlarm(Date.now() + keepMs);
-    for (const watcher of this.watchers) this.end(watcher);
+    this.wakeAll();
   }
 
   async read(afterSeq: number, limit: number): Promise<LogLine[]> {
@@ -77,32 +79,36 @@ export class DeploymentLog extends DurableObject<Env> {
    * @param isOver nothing comes any more, whatever is known here
    */
   async follow(afterSeq: number, isOver = false): Promise<ReadableStream<Uint8Array> | null> {
-    const ended = isOver || this.ended();
-    if (!ended && this.watchers.size >= maxWatchers) return null;
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
-      highWaterMark: chunksAhead,
-    });
-    const writer = writable.getWriter();
-    this.watchers.add(writer);
-    writer.closed.catch(() => undefined).finally(() => this.forget(writer));
-    // The answer's head goes out with its first bytes.
-    this.write(writer, ": following\n\n");
-    this.send(writer, this.linesAfter(afterSeq, maxLines));
-    if (ended) this.end(writer);
-    else
-      this.heartbeat ??= setInterval(() => {
-        for (const watcher of this.watchers) this.write(watcher, ": still here\n\n");
-      }, heartbeatMs);
-    return readable;
+    const watcher: Watcher = { afterSeq, isOver, wake: () => undefined };
+    if (!isOver && !this.ended()) {
+      if (this.watchers.size >= maxWatchers) return null;
+      this.watchers.add(watcher);
+      this.heartbeat ??= setInterval(() => this.wakeAll(true), heartbeatMs);
+    }
+    return new ReadableStream(
+      {
+        type: "bytes",
+        // The answer's head goes out with its first bytes.
+        start: (controller) => controller.enqueue(this.encoder.encode(": following\n\n")),
+        pull: async (controller) => {
+          const next = await this.next(watcher);
+          controller.enqueue(this.encoder.encode(next.text));
+          if (next.isLast) controller.close();
+        },
+        cancel: () => this.forget(watcher),
+      },
+      { highWaterMark: 1 },
+    );
   }
 
   async remove(): Promise<void> {
-    for (const watcher of this.watchers) this.end(watcher);
+    for (const watcher of this.watchers) watcher.isOver = true;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.ctx.storage.sql.exec(
       "CREATE TABLE IF NOT EXISTS lines (seq INTEGER PRIMARY KEY, at TEXT, stream TEXT, text TEXT)",
     );
+    this.wakeAll();
   }
 
   override alarm(): Promise<void> {
@@ -127,10 +133,9 @@ export class DeploymentLog extends DurableObject<Env> {
     let seq = this.ctx.storage.sql
       .exec<{ seq: number }>("SELECT coalesce(max(seq), 0) AS seq FROM lines")
       .one().seq;
-    const kept: Row[] = [];
     for (const line of lines) {
       if (seq >= maxLines) break;
-      const row = { ...line, seq: ++seq };
+      const row: Row = { ...line, seq: ++seq };
       if (seq === maxLines) row.text = `The log is cut here: more than ${maxLines} lines.`;
       this.ctx.storage.sql.exec(
         "INSERT INTO lines (seq, at, stream, text) VALUES (?, ?, ?, ?)",
@@ -139,38 +144,35 @@ export class DeploymentLog extends DurableObject<Env> {
         row.stream,
         row.text,
       );
-      kept.push(row);
     }
-    for (const watcher of this.watchers) this.send(watcher, kept);
+    this.wakeAll();
   }
 
-  private send(writer: WritableStreamDefaultWriter<Uint8Array>, lines: Row[]): void {
-    if (lines.length === 0) return;
-    this.write(
-      writer,
-      lines.map((line) => `id: ${line.seq}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`).join(""),
-    );
+  /** What this follower hears next, as soon as there is anything. */
+  private async next(watcher: Watcher): Promise<{ text: string; isLast: boolean }> {
+    for (;;) {
+      const lines = this.linesAfter(watcher.afterSeq, pageLines);
+      watcher.afterSeq = lines.at(-1)?.seq ?? watcher.afterSeq;
+      if (lines.length > 0) return { text: lines.map(eventOf).join(""), isLast: false };
+      if (watcher.isOver || this.ended()) {
+        this.forget(watcher);
+        return { text: "event: end\ndata: {}\n\n", isLast: true };
+      }
+      const isBeat = await new Promise<boolean>((resolve) => (watcher.wake = resolve));
+      if (isBeat) return { text: ": still here\n\n", isLast: false };
+    }
   }
 
-  private write(writer: WritableStreamDefaultWriter<Uint8Array>, text: string): void {
-    if ((writer.desiredSize ?? 0) <= 0) return this.close(writer);
-    writer.write(this.encoder.encode(text)).catch(() => this.forget(writer));
+  private wakeAll(isBeat = false): void {
+    for (const watcher of this.watchers) watcher.wake(isBeat);
   }
 
-  private end(writer: WritableStreamDefaultWriter<Uint8Array>): void {
-    this.write(writer, "event: end\ndata: {}\n\n");
-    this.close(writer);
-  }
-
-  private close(writer: WritableStreamDefaultWriter<Uint8Array>): void {
-    this.forget(writer);
-    this.ctx.waitUntil(writer.close().catch(() => undefined));
-  }
-
-  private forget(writer: WritableStreamDefaultWriter<Uint8Array>): void {
-    this.watchers.delete(writer);
+  private forget(watcher: Watcher): void {
+    this.watchers.delete(watcher);
     if (this.watchers.size > 0) return;
     clearInterval(this.heartbeat);
     this.heartbeat = undefined;
   }
 }
+
+const eventOf = (line: Row): string => `id: ${line.seq}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`;

@@ -20,8 +20,8 @@ const statementGraceMs = 5000;
 const heartbeatMs = 15_000;
 const followersPerSite = 20;
 const followersPerHost = 200;
-/** Chunks a slow reader may be behind; then it is let go, and goes on from the last line it has. */
-const chunksAhead = 64;
+/** How far a slow reader may be behind; then it is let go, and goes on from the last line it has. */
+const bytesAhead = 512 * 1024;
 
 const withinMs = (question: Question): number =>
   question.kind === "query" ? question.timeoutMs + statementGraceMs : answerWithinMs;
@@ -78,7 +78,8 @@ export class HostQuestions {
     if (watching >= followersPerSite || this.following.size >= followersPerHost)
       return refused(`${watching} readers follow this log already: close one of them first.`);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
-      highWaterMark: chunksAhead,
+      highWaterMark: bytesAhead,
+      size: (chunk) => chunk.byteLength,
     });
     const follower: Following = {
       siteId,
