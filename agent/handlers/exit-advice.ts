@@ -13,6 +13,11 @@ const known: [signs: RegExp[], advice: string][] = [
     "name the site's addresses in ALLOWED_HOSTS of Django's settings, or let them be read from a variable",
   ],
   [
+    // Releases of better-sqlite3 before 13, with Node 24.19 and later.
+    [/node::RemoveEnvironmentCleanupHook/],
+    "a package made of C++ does not fit this release of Node: take the package's newest one, or name another Node in .nvmrc, such as 22",
+  ],
+  [
     [/127\.0\.0\.1|::1\b|localhost/, /refused/i],
     "it looks for another server, such as its database, inside its own container: set the variable that names its address, such as DATABASE_URL",
   ],

@@ -88,6 +88,11 @@ it.each([
     /ALLOWED_HOSTS/,
   ],
   ["a database that is elsewhere", "Error: connect ECONNREFUSED 127.0.0.1:5432", /DATABASE_URL/],
+  [
+    "a package that Node ends",
+    "3: 0x81169b node::RemoveEnvironmentCleanupHook(v8::Isolate*, void (*)(void*), void*) [node]",
+    /\.nvmrc, such as 22/,
+  ],
   ["anything else", "TypeError: x is not a function", /: mend it or its start command\./],
 ])("what an app lacks that came up elsewhere is said first: %s", async (_, line, advice) => {
   const ended = {

@@ -92,9 +92,10 @@ const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
     ? ""
     : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
 
-/** The image has those that packages are compiled with; node-gyp of any release takes them for downloaded. */
+/** The official image has those that packages are compiled with; node-gyp of any release takes them for downloaded. */
 const headers =
-  "folder=/root/.cache/node-gyp/$(node -p process.versions.node) && mkdir -p $folder && ln -s /usr/local/include $folder/include && echo 99 > $folder/installVersion";
+  "if [ -d /usr/local/include/node ]; then folder=/root/.cache/node-gyp/$(node -p process.versions.node) && " +
+  "mkdir -p $folder && ln -s /usr/local/include $folder/include && echo 99 > $folder/installVersion; fi";
 
 const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
 
