@@ -43,6 +43,8 @@ export type Ingress = {
   current(siteId: string): readonly Target[] | "parked" | null;
   /** All sites the ingress knows. */
   sites(): string[];
+  /** The site's own name, then its domains. */
+  hostnames(siteId: string): readonly string[];
   /** Sites that have containers here, of which it was lost which serve: any of them may, until a job has said it. */
   lost(): readonly string[];
 };

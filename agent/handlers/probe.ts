@@ -8,7 +8,8 @@ import { JobError } from "../host.ts";
 import { exitAdvice } from "./exit-advice.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
 
-export type Probe = { address: string; port: number; path: string | null };
+/** @property hostname the site's name, as some apps answer to no other */
+export type Probe = { address: string; port: number; path: string | null; hostname: string | undefined };
 
 const connectMs = 2000;
 const answerMs = 5000;
@@ -16,7 +17,7 @@ const silent = "gave no answer";
 
 /** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
 export function answers(
-  { address, port, path }: Probe,
+  { address, port, path, hostname }: Probe,
   leftMs: number,
   signal: AbortSignal,
 ): Promise<true | string> {
@@ -31,7 +32,7 @@ export function answers(
       socket.once("error", (error) => resolve(error.message));
       return;
     }
-    const headers = { "User-Agent": "berth-probe" };
+    const headers = { "User-Agent": "berth-probe", ...(hostname !== undefined && { Host: hostname }) };
     const request = http.get({ host: address, port, path, signal, agent: false, headers }, (response) => {
       const status = response.statusCode ?? 0;
       resolve(status >= 200 && status < 400 ? true : `answers ${status}`);

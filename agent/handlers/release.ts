@@ -165,7 +165,7 @@ async function healthyTarget(
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
   const deploymentId = state.labels["berth.deployment"];
   const target: Target = { containerId: id, address, port: run.port, deploymentId };
-  const probe = { ...target, path: run.healthCheckPath };
+  const probe = { ...target, path: run.healthCheckPath, hostname: run.hostnames[0] };
   await waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal);
   return target;
 }

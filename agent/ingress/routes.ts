@@ -100,6 +100,7 @@ export function openRoutes(
       return site ? (site.target ? targetsOf(site) : "parked") : null;
     },
     sites: () => Object.keys(table.sites),
+    hostnames: (siteId) => table.sites[siteId]?.hostnames ?? [],
     lost: () => table.lost ?? [],
   };
 }

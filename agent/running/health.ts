@@ -57,7 +57,8 @@ export class HealthWatch {
 
   private async ask({ siteId, target, labels, path }: Asked, signal: AbortSignal): Promise<void> {
     const { containerId, address, port } = target;
-    const answer = await answers({ address, port, path }, answerMs, signal);
+    const [hostname] = this.means.ingress.hostnames(siteId);
+    const answer = await answers({ address, port, path, hostname }, answerMs, signal);
     if (signal.aborted || !this.stillServes(siteId, target)) return;
     const failures = this.failures.get(containerId) ?? 0;
     const who = `version ${labels["berth.deployment"]}${Number(labels["berth.replicas"]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;

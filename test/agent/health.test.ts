@@ -25,7 +25,7 @@ beforeEach(async () => {
   records = openRecords(join(folder, "running.db"));
   [status, asked, running] = [200, [], true];
   server = http.createServer((request, response) => {
-    asked.push(request.url ?? "");
+    asked.push(`${request.headers.host}${request.url}`);
     response.writeHead(status).end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -36,7 +36,11 @@ beforeEach(async () => {
     engine: {
       listContainers: () => Promise.resolve([{ id: "c1", name: "c1", labels, running }]),
     } as unknown as Engine,
-    ingress: { sites: () => ["site_1"], current: () => serving } as unknown as Ingress,
+    ingress: {
+      sites: () => ["site_1"],
+      hostnames: () => ["site-1.example.com"],
+      current: () => serving,
+    } as unknown as Ingress,
     records,
     agentId: "agent",
   });
@@ -63,7 +67,7 @@ it("a health check that fails three times in a row is told once, and that it suc
   status = 302;
   await look(2);
   expect(told()).toEqual([failed, ["healthy", "The health check /up?x=1 of version dep_1 succeeds again."]]);
-  expect(new Set(asked)).toEqual(new Set(["/up?x=1"]));
+  expect(new Set(asked)).toEqual(new Set(["site-1.example.com/up?x=1"]));
 });
 
 it("failures that one success parts are none in a row", async () => {

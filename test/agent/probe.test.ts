@@ -26,7 +26,12 @@ async function ask(answer: (socket: net.Socket) => void): Promise<void> {
   });
   server = own;
   await new Promise<void>((resolve) => own.listen(0, "0.0.0.0", resolve));
-  const probe = { address: "127.0.0.1", port: (own.address() as AddressInfo).port, path: "/health" };
+  const probe = {
+    address: "127.0.0.1",
+    port: (own.address() as AddressInfo).port,
+    path: "/health",
+    hostname: "site-1.example.com",
+  };
   await waitUntilHealthy(engine, container, probe, 1, new AbortController().signal);
 }
 
@@ -40,6 +45,15 @@ it("an app that never ends the head of its answer is given up in its time", asyn
   await expect(asked).rejects.toThrow(/\/health did not succeed within 1 s \(it gave no answer\)/);
   expect(performance.now() - before).toBeLessThan(5000);
 }, 10_000);
+
+it("an app that answers to its site's name only is asked by that", async () => {
+  await ask((socket) => {
+    socket.once("data", (request: Buffer) => {
+      const isAskedByName = /^Host: site-1\.example\.com\r$/im.test(request.toString());
+      socket.end(`HTTP/1.1 ${isAskedByName ? "200 OK" : "400 Bad Request"}\r\nContent-Length: 0\r\n\r\n`);
+    });
+  });
+});
 
 it("of an answer that never ends only its status is read", async () => {
   const asked = ask((socket) => {
