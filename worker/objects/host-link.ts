@@ -301,7 +301,8 @@ export class HostLink extends DurableObject<Env> {
   /** Of leases that ended while nobody reported them. */
   private forgetLogs(): void {
     const { kv } = this.ctx.storage;
-    for (const [key] of [...kv.list({ prefix: "log:" })]) kv.delete(key);
+    const keys = Array.from(kv.list({ prefix: "log:" }), ([key]) => key);
+    for (const key of keys) kv.delete(key);
   }
 
   /** A newer connection may have closed it meanwhile: what is not sent here, its hello makes up for. */
