@@ -8,7 +8,7 @@ import type { HostLink } from "../../worker/objects/host-link.ts";
 import { leaseJob } from "../../worker/services/jobs/lease.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
-import { account, bindings, createSite, pay, runningSite } from "./service.ts";
+import { account, bindings, createSite, pay, readyAgent, runningSite } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 const minute = 60_000;
@@ -136,6 +136,18 @@ describe("hundreds of new sites that no host has room for", () => {
       await sql("DELETE FROM sites WHERE id LIKE ? || '%'", prefix);
     }
   });
+});
+
+it("what a host's link remembers of leases that nobody reported is gone after its next hello", async () => {
+  const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
+  const remembered = () =>
+    runInDurableObject(link, (_, { storage }) => [...storage.kv.list({ prefix: "log:" })].length);
+  await runInDurableObject(link, (_, { storage }) => {
+    for (let index = 0; index < 500; index++) storage.kv.put(`log:job_${index}:1`, "dep_1");
+  });
+  expect(await remembered()).toBe(500);
+  (await readyAgent(0, host.token)).close();
+  expect(await remembered()).toBe(0);
 });
 
 it("a storm of hints asks for work twice: what goes on, and once for all that came meanwhile", async () => {

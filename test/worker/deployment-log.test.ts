@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { DeploymentLog } from "../../worker/objects/deployment-log.ts";
 import {
@@ -106,6 +106,36 @@ describe("the log of a deployment", () => {
     );
     expect(numbers.slice(0, count)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
     expect(numbers.length).toBe(count + 1);
+  });
+
+  it("and its job go on where they were though the host's link slept in between", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await agent.next("job");
+    const id = (await site(key, siteId)).latestDeployment?.id ?? "";
+    const say = async (firstSeq: number) => {
+      const lines = [line(`line ${firstSeq}`)];
+      agent.send({ type: "log", jobId: job.id, attempt, deploymentId: id, firstSeq, lines });
+      expect((await agent.next("logAck")).lastSeq).toBe(firstSeq);
+    };
+    const sleep = () =>
+      evictDurableObject(bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(agent.hostId)), {
+        webSockets: "hibernate",
+      });
+    await say(1);
+    await sleep();
+    await say(2);
+    await sleep();
+    await finish(agent, job, attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    expect(textsOf(await (await followed(key, id)).text())).toEqual([
+      "line 1",
+      "line 2",
+      "Deployment is live.",
+    ]);
+    agent.close();
   });
 
   it("ends for who follows a deployment that waits, when its site is stopped or deleted", async () => {

@@ -145,6 +145,7 @@ export class HostLink extends DurableObject<Env> {
     switch (message.type) {
       case "hello": {
         const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
+        this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();
         this.attach(socket, { ...state, greeted: true });
@@ -295,6 +296,13 @@ export class HostLink extends DurableObject<Env> {
 
   private rememberLog({ jobId, attempt }: Lease, logId: LogId | null): void {
     if (logId) this.ctx.storage.kv.put(`log:${jobId}:${attempt}`, logId);
+  }
+
+  /** Of leases that ended while nobody reported them. */
+  private forgetLogs(): void {
+    const { kv } = this.ctx.storage;
+    const keys = Array.from(kv.list({ prefix: "log:" }), ([key]) => key);
+    for (const key of keys) kv.delete(key);
   }
 
   /** A newer connection may have closed it meanwhile: what is not sent here, its hello makes up for. */
