@@ -127,6 +127,7 @@ async function start(): Promise<void> {
         file: join(projectRoot, "scripts", "control-plane.ts"),
         args: [workerBundle, publicFiles, stateDirectory, String(port)],
         env: { BERTH_BINDINGS: JSON.stringify(bindings) },
+        answersAt: { url: `http://127.0.0.1:${port}/health`, withinMs: 60_000 },
       },
       "listening",
     );

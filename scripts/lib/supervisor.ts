@@ -9,6 +9,8 @@ export type Program = {
   args: string[];
   env?: Record<string, string>;
   nodeFlags?: string[];
+  /** Asked while it runs: it may live on and do nothing. Silent for so long, it is ended and started again. */
+  answersAt?: { url: string; withinMs: number };
 };
 
 type Starting = {
@@ -70,6 +72,7 @@ export class Supervisor {
       },
     );
     this.children.set(program.name, child);
+    if (program.answersAt) void endWhenSilent(child, program.answersAt);
     this.writeProcesses();
     let last = "";
     const keep = (chunk: Buffer) => {
@@ -110,5 +113,24 @@ function killGroup({ pid }: ChildProcess): void {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
     // Gone.
+  }
+}
+
+async function endWhenSilent(
+  child: ChildProcess,
+  { url, withinMs }: NonNullable<Program["answersAt"]>,
+): Promise<void> {
+  // It takes its time to start.
+  let deadline = performance.now() + 5 * withinMs;
+  while (child.exitCode === null && child.signalCode === null) {
+    await delay(withinMs / 20, undefined, { ref: false });
+    const answered = await fetch(url, { signal: AbortSignal.timeout(withinMs / 4) })
+      .then(({ body }) => body?.cancel())
+      .then(
+        () => true,
+        () => false,
+      );
+    if (answered) deadline = performance.now() + withinMs;
+    else if (performance.now() > deadline) return killGroup(child);
   }
 }

@@ -1,0 +1,44 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, it, vi } from "vitest";
+import { freePort } from "../../scripts/lib/state.ts";
+import { Supervisor } from "../../scripts/lib/supervisor.ts";
+
+let folder: string;
+let supervisor: Supervisor;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "berth-supervisor-"));
+  supervisor = new Supervisor(folder);
+});
+afterEach(async () => {
+  await supervisor.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Says in a file how often it was started; the first of them answers once and then takes connections only. */
+const program = `
+  import { existsSync, writeFileSync } from "node:fs";
+  import http from "node:http";
+  const [starts, port] = process.argv.slice(2);
+  const isFirst = !existsSync(starts);
+  writeFileSync(starts, isFirst ? "1" : "2");
+  let answers = 0;
+  http.createServer((request, response) => {
+    if (!isFirst || answers++ === 0) response.end("ok");
+  }).listen(Number(port), "127.0.0.1");
+`;
+
+it("a program that lives on and no longer answers is ended and started again", async () => {
+  const [file, starts, port] = [join(folder, "program.mjs"), join(folder, "starts"), await freePort()];
+  writeFileSync(file, program);
+  const url = `http://127.0.0.1:${port}/`;
+  await supervisor.start({
+    name: "program",
+    file,
+    args: [starts, String(port)],
+    answersAt: { url, withinMs: 2000 },
+  });
+  const startsSoFar = () => (existsSync(starts) ? readFileSync(starts, "utf8") : "0");
+  await vi.waitUntil(() => startsSoFar() === "2", { timeout: 18_000 });
+});
