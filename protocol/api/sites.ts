@@ -69,7 +69,7 @@ const runSettings = {
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
   healthCheckPath: HealthCheckPath.describe(
-    "Asked by HTTP until it answers below 400, and every half minute while it serves: that it fails is an event then, no more. Left out: that the port takes connections is enough.",
+    "Asked by HTTP under the site's own name until it answers below 400, and every half minute while it serves: that it fails is an event then, no more. Left out: that the port takes connections is enough.",
   ),
   replicas: Replicas.describe("Containers that share the pack's memory and CPU, and the requests."),
   volumes: Volumes,
