@@ -37,7 +37,7 @@ const manifests: Record<PythonInstaller, string[]> = {
 };
 const signs = [...Object.values(manifests).flat(), "manage.py"];
 const entries = ["main.py", "app.py", "server.py"];
-/** Not the newest: packages have no wheels for that one at first, and what compiles them is not in the image. */
+/** Not the newest: packages have no wheels for that one at first, and take long to compile. */
 export const defaultPython = "3.13";
 
 export function detectPython(sources: Sources, overrides: Overrides): PythonPlan | null {
