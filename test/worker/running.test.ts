@@ -240,7 +240,8 @@ describe("a host that goes", () => {
 
   it("is told to stop when it answers what nobody asked any more", async () => {
     host.send({ type: "answer", requestId: "forgotten", answer: logs(line(1, "x")), last: false });
-    expect((await host.next("endAsk")).requestId).toBe("forgotten");
+    // Lines for a reader before it, who took nothing, may have come too late as well.
+    while ((await host.next("endAsk")).requestId !== "forgotten");
   });
 });
 
