@@ -9,15 +9,15 @@ import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
 import { tendBackups } from "../../worker/services/backups/tend.ts";
 import { reapJobs } from "../../worker/services/jobs/reap.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
+import { foundOffline } from "./hosts-service.ts";
 import {
   account,
-  agent,
   api,
   bindings,
   call,
   fail,
   finish,
-  hello,
+  greetedAgent,
   operator,
   pay,
   readyAgent,
@@ -107,6 +107,23 @@ async function backedUp(
   const verification = await take(on, "database.verify");
   await finish(on, verification.job, verification.attempt, { damage });
   return asked.body.id;
+}
+
+/** The restore's job, where no backup of what is there could be made before. */
+async function askedToRestore(key: string, on: Connected, databaseId: string, backupId: string | undefined) {
+  await api(key, "POST", `/databases/${databaseId}/restore`, { backupId });
+  const safety = await take(on, "database.backup");
+  await fail(on, safety.job, safety.attempt);
+  return take(on, "database.restore");
+}
+
+/** A database that a host restores from a backup of its own. */
+async function restoring() {
+  const key = await account();
+  const on = await readyAgent();
+  const databaseId = await running(key, on);
+  const id = await backedUp(key, on, databaseId);
+  return { key, on, databaseId, ...(await askedToRestore(key, on, databaseId, id)) };
 }
 
 const jobsOf = async (backupId: string) =>
@@ -610,13 +627,7 @@ describe("a restore", () => {
     const on = await readyAgent();
     const databaseId = await running(key, on);
     const id = await backedUp(key, on, databaseId);
-    const attemptRestore = async () => {
-      await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
-      const safety = await take(on, "database.backup");
-      await fail(on, safety.job, safety.attempt);
-      return take(on, "database.restore");
-    };
-    const first = await attemptRestore();
+    const first = await askedToRestore(key, on, databaseId, id);
     await fail(on, first.job, first.attempt, "The disk is full: make room.");
     const shown = async () => (await api<Database>(key, "GET", `/databases/${databaseId}`)).body;
     expect(await shown()).toMatchObject({
@@ -624,7 +635,7 @@ describe("a restore", () => {
       error: expect.stringMatching(/not restored.*disk is full/),
     });
     expect((await backup(key, id)).status).toBe("VERIFIED");
-    const second = await attemptRestore();
+    const second = await askedToRestore(key, on, databaseId, id);
     await finish(on, second.job, second.attempt, { damage: "Its SHA-256 differs." });
     expect(await shown()).toMatchObject({
       status: "RUNNING",
@@ -634,29 +645,18 @@ describe("a restore", () => {
   });
 
   it("whose host is silent when its time is over has not failed: whether it changed over, the host says when it is back", async () => {
-    const key = await account();
-    const on = await readyAgent();
-    const databaseId = await running(key, on);
-    const id = await backedUp(key, on, databaseId);
-    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
-    const safety = await take(on, "database.backup");
-    await fail(on, safety.job, safety.attempt);
-    const { job, attempt } = await take(on, "database.restore");
+    const { on, databaseId, job, attempt } = await restoring();
     const isOver = () => run("UPDATE jobs SET deadline_at = 1 WHERE id = ?", job.id);
     const statusOfJob = async () =>
       (await run("SELECT status FROM jobs WHERE id = ?", job.id)).results[0]?.["status"];
     await isOver();
     on.close();
-    await expect
-      .poll(async () => (await run("SELECT offline_since FROM hosts WHERE id = ?", on.hostId)).results)
-      .not.toEqual([{ offline_since: null }]);
+    await foundOffline(on.hostId);
     await reapJobs(ctx());
     expect(await statusOfJob()).toBe("LEASED");
 
     // Just back, it is about to say so.
-    const back = await agent(on.token);
-    back.send(hello({ finished: [{ jobId: job.id, attempt }] }));
-    await back.next("welcome");
+    const back = await greetedAgent({ finished: [{ jobId: job.id, attempt }] }, on.token);
     await reapJobs(ctx());
     expect(await statusOfJob()).toBe("LEASED");
     await finish(back, job, attempt, { version: "17.2", damage: null, volume: job.id });
@@ -667,14 +667,7 @@ describe("a restore", () => {
   });
 
   it("that ends when its database has been suspended has changed its volume all the same", async () => {
-    const key = await account();
-    const on = await readyAgent();
-    const databaseId = await running(key, on);
-    const id = await backedUp(key, on, databaseId);
-    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
-    const safety = await take(on, "database.backup");
-    await fail(on, safety.job, safety.attempt);
-    const { job, attempt } = await take(on, "database.restore");
+    const { on, databaseId, job, attempt } = await restoring();
     await run("UPDATE databases SET status = 'SUSPENDED' WHERE id = ?", databaseId);
     await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
     expect((await run("SELECT status, volume FROM databases WHERE id = ?", databaseId)).results).toEqual([
@@ -684,14 +677,7 @@ describe("a restore", () => {
   });
 
   it("that its host does not report, though it can be heard, ends some time after its deadline", async () => {
-    const key = await account();
-    const on = await readyAgent();
-    const databaseId = await running(key, on);
-    const id = await backedUp(key, on, databaseId);
-    await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
-    const safety = await take(on, "database.backup");
-    await fail(on, safety.job, safety.attempt);
-    const { job } = await take(on, "database.restore");
+    const { key, on, databaseId, job } = await restoring();
     await run("UPDATE jobs SET deadline_at = 1 WHERE id = ?", job.id);
     await run("UPDATE hosts SET connected_at = 1 WHERE id = ?", on.hostId);
     await reapJobs(ctx());
@@ -815,10 +801,7 @@ describe("a database that is deleted", () => {
     expect(Math.round(days)).toBe(30);
     expect((await api(key, "POST", `/backups/${kept?.id}/link`)).status).toBe(200);
     const other = await running(key, on);
-    await api(key, "POST", `/databases/${other}/restore`, { backupId: kept?.id });
-    const safety = await take(on, "database.backup");
-    await fail(on, safety.job, safety.attempt);
-    const { job, attempt } = await take(on, "database.restore");
+    const { job, attempt } = await askedToRestore(key, on, other, kept?.id);
     expect(job.args.backup.databaseName).toBe(last.job.args.database.databaseName);
     const later = { ...ctx(), now: () => new Date(Date.now() + keptAfterDeletionMs) };
     // Not while a job reads it.

@@ -1,13 +1,11 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Command } from "../../protocol/api/commands.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { Schedule } from "../../protocol/api/schedules.ts";
-import worker from "../../worker/index.ts";
+import { drain, tick } from "./hosts-service.ts";
 import {
   account,
-  agent,
   api,
   bindings,
   call,
@@ -15,7 +13,7 @@ import {
   deployResult,
   fail,
   finish,
-  hello,
+  greetedAgent,
   operator,
   pay,
   readyAgent,
@@ -23,13 +21,6 @@ import {
   site,
   type Agent,
 } from "./service.ts";
-
-/** What the cron does each minute. */
-async function tick(): Promise<void> {
-  const execution = createExecutionContext();
-  worker.scheduled({} as ScheduledController, bindings, execution);
-  await waitOnExecutionContext(execution);
-}
 
 const run = (key: string, siteId: string, body: object = { command: "echo hello" }) =>
   api<Command & { reason: string }>(key, "POST", `/sites/${siteId}/commands`, body);
@@ -263,9 +254,7 @@ describe("a command", () => {
     const ids = [(await run(key, siteId)).body.id, (await run(key, siteId)).body.id];
     const [kept, lost] = [await given(host), await given(host)];
     host.close();
-    const back = await agent(host.token);
-    back.send(hello({ running: [{ jobId: kept.job.id, attempt: kept.attempt }] }));
-    await back.next("welcome");
+    const back = await greetedAgent({ running: [{ jobId: kept.job.id, attempt: kept.attempt }] }, host.token);
     back.send({ type: "ready", free: 10, freeCommands: 10 });
     const { status, error } = await command(key, lost.args.commandId);
     expect([status, error]).toEqual(["FAILED", expect.stringMatching(/interrupted .* not run again/)]);
@@ -334,7 +323,7 @@ describe("a command", () => {
     const { id } = (await run(key, siteId)).body;
     const newer = await readyAgent();
     newer.send({ type: "ready", free: 10, freeCommands: 10 });
-    await api(await operator(), "PATCH", `/hosts/${host.hostId}`, { action: "drain" });
+    await drain(host);
     await tick();
     const { job, attempt } = await newer.next("job");
     await finish(newer, job, attempt, deployResult);

@@ -35,6 +35,15 @@ export async function hostFor(sites: number, region?: string) {
   return readyAgent(10, body, { cpuCount: 2, memoryMb: 512 + sites * 256, diskFreeMb: 4321 });
 }
 
+export const drain = async ({ hostId }: { hostId: string }): Promise<Host> =>
+  (await api<Host>(await operator(), "PATCH", `/hosts/${hostId}`, { action: "drain" })).body;
+
+/** Its link has ended, and the host's object has heard of it: that comes a moment later. */
+export const foundOffline = (hostId: string) =>
+  expect
+    .poll(async () => (await sql("SELECT offline_since AS since FROM hosts WHERE id = ?", hostId)).results)
+    .not.toEqual([{ since: null }]);
+
 export async function hostRecord(id: string): Promise<Host> {
   const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
   const found = body.data.find((host) => host.id === id);

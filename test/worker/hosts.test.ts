@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
-import { clearAway, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
+import { clearAway, drain, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -119,7 +119,7 @@ describe("a site that failed", () => {
     const key = await account();
     const old = await hostFor(1);
     const failed = await failedSite(key, old);
-    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    await drain(old);
     expect((await site(key, failed)).hostId).toBe(null);
     const fresh = await hostFor(1);
     expect((await api(key, "PATCH", `/sites/${failed}`, { action: "start" })).body).toMatchObject({

@@ -1,9 +1,9 @@
-import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Env } from "../../worker/env.ts";
-import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
+import { tick } from "./hosts-service.ts";
 import {
   account,
   agent,
@@ -14,6 +14,7 @@ import {
   deployResult,
   fail,
   finish,
+  greetedAgent,
   hello,
   operator,
   pay,
@@ -22,13 +23,6 @@ import {
   site,
   uniqueName,
 } from "./service.ts";
-
-/** The reaper, as the cron runs it. */
-async function reap(): Promise<void> {
-  const execution = createExecutionContext();
-  worker.scheduled({} as ScheduledController, bindings, execution);
-  await waitOnExecutionContext(execution);
-}
 
 const expireJobs = (siteId: string) =>
   bindings.DB.prepare("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?").bind(siteId).run();
@@ -200,9 +194,7 @@ describe("a job", () => {
     await pay(invoiceToken);
     const { job, attempt } = await before.next("job");
     before.close();
-    const after = await agent(before.token);
-    after.send(hello({ running: [{ jobId: job.id, attempt }] }));
-    await after.next("welcome");
+    const after = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, before.token);
     after.send({ type: "ready", free: 1 });
     await finish(after, job, attempt, deployResult);
     expect(after.waiting()).toEqual([]);
@@ -223,9 +215,7 @@ describe("a job", () => {
     const lostSites = [running, stopped, elsewhere].map(({ siteId }) => siteId);
     let token = before.token;
     for (const time of ["first", "again"]) {
-      const after = await agent(token);
-      after.send(hello({ lostSites }));
-      await after.next("welcome");
+      const after = await greetedAgent({ lostSites }, token);
       if (time === "again") {
         after.send({ type: "ready", free: 10 });
         const jobs = [await after.next("job"), await after.next("job")];
@@ -289,7 +279,7 @@ describe("a job", () => {
     await pay(invoiceToken);
     const { job, attempt } = await on.next("job");
     await expireJobs(siteId);
-    await reap();
+    await tick();
     expect(await site(key, siteId)).toMatchObject({
       status: "FAILED",
       latestDeployment: { status: "FAILED", error: expect.stringContaining("26 minutes") },
@@ -305,7 +295,7 @@ describe("a job", () => {
     const { siteId, invoiceToken } = await createSite(key);
     await pay(invoiceToken);
     await expireJobs(siteId);
-    await reap();
+    await tick();
     expect(await site(key, siteId)).toMatchObject({
       status: "FAILED",
       latestDeployment: { error: expect.stringContaining("No host") },
@@ -356,11 +346,11 @@ describe("a job", () => {
     const on = await readyAgent();
     const { siteId } = await runningSite(key, on);
     await bindings.DB.prepare("UPDATE sites SET status = 'DELETING' WHERE id = ?").bind(siteId).run();
-    await reap();
+    await tick();
     const { job, attempt } = await on.next("job");
     expect(job.kind).toBe("site.delete");
     await fail(on, job, attempt, "The engine is busy: it is tried again.");
-    await reap();
+    await tick();
     const again = await on.next("job");
     await finish(on, again.job, again.attempt);
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
@@ -380,10 +370,10 @@ describe("a job", () => {
         .all<{ kind: string }>();
       return results.map(({ kind }) => kind);
     };
-    await reap();
+    await tick();
     expect(await kinds()).toEqual(["site.deploy", "site.restart"]);
     await expireJobs(siteId);
-    await reap();
+    await tick();
     expect(await kinds()).toEqual(["site.deploy"]);
     on.close();
   });

@@ -3,25 +3,17 @@ import { contextOf } from "../../worker/context.ts";
 import { triggerWebhook } from "../../worker/services/webhooks/trigger.ts";
 import { crashingDatabase } from "./crashing-database.ts";
 import { sql, tick } from "./hosts-service.ts";
-import { account, agent, api, bindings, deployResult, finish, hello, runningSite, site } from "./service.ts";
+import { account, api, bindings, deployResult, finish, greetedAgent, runningSite, site } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 let key: string;
-let host: Awaited<ReturnType<typeof agent>>;
+let host: Awaited<ReturnType<typeof greetedAgent>>;
 let siteId: string;
-
-/** An agent that says how many jobs it takes at once, and asks for none. */
-async function connect(slots?: number, token?: { id: string; token: string }) {
-  const connected = await agent(token);
-  connected.send(hello(slots === undefined ? {} : { slots }));
-  await connected.next("welcome");
-  return connected;
-}
 
 beforeEach(async () => {
   await sql("UPDATE hosts SET status = 'REMOVED'");
   key = await account();
-  host = await connect(1);
+  host = await greetedAgent({ slots: 1 });
   host.send({ type: "ready", free: 1 });
   ({ siteId } = await runningSite(key, host));
   return () => host.close();
@@ -120,7 +112,7 @@ describe("a deployment that was leased by somebody who ended before the host was
   });
 
   it("is offered when its agent connects again", async () => {
-    const again = await connect(1, host.token);
+    const again = await greetedAgent({ slots: 1 }, host.token);
     expect((await again.next("job")).attempt).toBe(2);
     again.close();
   });

@@ -1,9 +1,8 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import { addDays } from "../../worker/domain/pricing.ts";
-import worker from "../../worker/index.ts";
 import { crashingDatabase } from "./crashing-database.ts";
+import { tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -47,13 +46,6 @@ async function payAndCrash(time: Date, invoice: InvoiceRow | undefined): Promise
   expect(host.waiting().filter(({ type }) => type === "job")).toEqual([]);
 }
 
-/** What happens each minute. */
-async function aMinutePasses(): Promise<void> {
-  const execution = createExecutionContext();
-  worker.scheduled({} as ScheduledController, bindings, execution);
-  await waitOnExecutionContext(execution);
-}
-
 const newDatabase = async () =>
   (await api<DatabaseCreated>(key, "POST", "/databases", { name: uniqueName("data"), type: "postgresql" }))
     .body;
@@ -87,7 +79,7 @@ describe.each(Object.entries(kinds))(
     it("is provisioned within the minute", async () => {
       const id = await order();
       await payAndCrash(new Date(), (await invoicesOf(id, kind))[0]);
-      await aMinutePasses();
+      await tick();
       await done(first);
       expect(await status(id)).toBe("RUNNING");
     });
@@ -100,7 +92,7 @@ describe.each(Object.entries(kinds))(
       await tickAt(addDays(paidUntil, 7));
       await done(`${kind}.stop`);
       await payAndCrash(addDays(paidUntil, 8), (await invoicesOf(id))[0]);
-      await aMinutePasses();
+      await tick();
       await done(`${kind}.start`);
       expect(await status(id)).toBe("RUNNING");
     });
@@ -113,7 +105,7 @@ describe.each(Object.entries(kinds))(
       );
       expect((await api(key, "PATCH", `/${table}/${id}`, { packId: dearer?.id })).status).toBe(200);
       await payAndCrash(new Date(), (await invoicesOf(id, "change"))[0]);
-      await aMinutePasses();
+      await tick();
       await done(`${kind}.restart`);
       expect(await rows(`SELECT pack_id, pack_changed_at FROM ${table} WHERE id = ?`, id)).toEqual([
         { pack_id: dearer?.id, pack_changed_at: null },

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
-import { clearAway, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
+import { clearAway, drain, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -23,7 +23,7 @@ describe("a move that waits", () => {
     const { siteId } = await runningSite(key, old);
     const fresh = await hostFor(2);
     fresh.send({ type: "ready", free: 0 });
-    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    await drain(old);
     const { status, body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
       action: "deploy",
     });
@@ -53,7 +53,7 @@ it("a move runs the version with the settings it has, and not with those that wa
   const settings = { port: 4000, replicas: 2, startCommand: "node new.js" };
   expect((await api(key, "PATCH", `/sites/${siteId}`, { settings })).status).toBe(200);
   const fresh = await hostFor(2);
-  await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+  await drain(old);
   const moved = await fresh.next("job");
   expect(moved.job.args).toMatchObject({ run: { port: 3000, replicas: 1, startCommand: "node old.js" } });
   await finish(fresh, moved.job, moved.attempt, deployResult);
@@ -89,7 +89,7 @@ describe("a move makes what is in service once more", () => {
     expect((await api(key, "PATCH", `/sites/${siteId}`, { settings })).status).toBe(200);
     await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "waits" }] });
     const fresh = await hostFor(2);
-    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    await drain(old);
     const moved = await fresh.next("job");
     expect(moved.job.args).toMatchObject({ ...expected, run: { env: [] } });
     expect(moved.job.args).not.toHaveProperty("source.lfs");
@@ -109,7 +109,7 @@ describe("a move makes what is in service once more", () => {
     const settings = { githubUrl: "other.example/owner/repo", gitToken: "of-the-other-server" };
     await api(key, "PATCH", `/sites/${siteId}`, { settings });
     const fresh = await hostFor(2);
-    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    await drain(old);
     const { job } = await fresh.next("job");
     expect(job.args).toMatchObject({ source: { address: "git.example/owner/repo", token: null } });
     old.close();
@@ -335,7 +335,7 @@ it.each(["stop", "start"])(
     const stop = await old.next("job");
     await finish(old, stop.job, stop.attempt);
     const fresh = await hostFor(2);
-    await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+    await drain(old);
     const move = await fresh.next("job");
     expect(move.job.args).toMatchObject({ parked: true });
     await api(key, "PATCH", `/sites/${siteId}`, { action });
@@ -362,7 +362,7 @@ it("an image that went with its site's eviction is not kept when the site is bac
     [old, fresh],
     [fresh, old],
   ] as const) {
-    await api(await operator(), "PATCH", `/hosts/${from.hostId}`, { action: "drain" });
+    await drain(from);
     const { job, attempt } = await to.next("job");
     await finish(to, job, attempt, deployResult);
     await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
@@ -395,7 +395,7 @@ it("who follows a site's log is let go when the site moves, to go on where it is
     return response;
   };
   const before = await follow(old);
-  await api(await operator(), "PATCH", `/hosts/${old.hostId}`, { action: "drain" });
+  await drain(old);
   const { job, attempt } = await fresh.next("job");
   await finish(fresh, job, attempt, deployResult);
   expect(await before.text()).toContain(": following");

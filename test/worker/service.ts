@@ -136,15 +136,15 @@ export async function agent(token?: {
   };
 }
 
-export const hello = (
-  lists: {
-    running?: object[];
-    finished?: object[];
-    slots?: number;
-    facts?: object;
-    lostSites?: string[];
-  } = {},
-): Record<string, unknown> => ({
+type Hello = {
+  running?: object[];
+  finished?: object[];
+  slots?: number;
+  facts?: object;
+  lostSites?: string[];
+};
+
+export const hello = (lists: Hello = {}): Record<string, unknown> => ({
   type: "hello",
   protocol: 1,
   agentVersion: "test",
@@ -155,11 +155,17 @@ export const hello = (
   ...lists,
 });
 
+/** An agent that has said hello. */
+export async function greetedAgent(lists?: Hello, token?: { id: string; token: string }) {
+  const connected = await agent(token);
+  connected.send(hello(lists));
+  await connected.next("welcome");
+  return connected;
+}
+
 /** An agent that has said hello and has room. */
 export async function readyAgent(free = 10, token?: { id: string; token: string }, facts?: object) {
-  const connected = await agent(token);
-  connected.send(hello(facts && { facts }));
-  await connected.next("welcome");
+  const connected = await greetedAgent(facts && { facts }, token);
   connected.send({ type: "ready", free });
   return connected;
 }

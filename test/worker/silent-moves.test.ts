@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { clearAway, hostFor, sql, tick } from "./hosts-service.ts";
+import { clearAway, foundOffline, hostFor, sql, tick } from "./hosts-service.ts";
 import { account, deployResult, finish, readyAgent, runningSite, site } from "./service.ts";
 
 beforeEach(clearAway);
@@ -8,12 +8,6 @@ const drain = async (id: string) => {
   await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", id);
   await tick();
 };
-
-/** What an object hears of a socket's end comes a moment later. */
-const offline = (id: string) =>
-  expect
-    .poll(async () => (await sql("SELECT offline_since AS since FROM hosts WHERE id = ?", id)).results)
-    .not.toEqual([{ since: null }]);
 
 describe("a host that is drained", () => {
   it("moves a site elsewhere whose new host falls silent before it has taken it", async () => {
@@ -27,7 +21,7 @@ describe("a host that is drained", () => {
     const fresh = await hostFor(2);
     expect([dead.waiting(), fresh.waiting()]).toEqual([[], []]);
     dead.close();
-    await offline(dead.hostId);
+    await foundOffline(dead.hostId);
     await tick();
     const { job, attempt } = await fresh.next("job");
     expect(job).toMatchObject({ kind: "site.deploy", args: { run: { siteId } } });
@@ -46,7 +40,7 @@ describe("a host that is drained", () => {
     const lost = await silent.next("job");
     const fresh = await hostFor(2);
     silent.close();
-    await offline(silent.hostId);
+    await foundOffline(silent.hostId);
     await tick();
     // It may only have lost its link for a moment.
     expect([(await site(key, ids[0]!)).status, fresh.waiting()]).toEqual(["DEPLOYING", []]);

@@ -1,13 +1,12 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
-import worker from "../../worker/index.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
 import { sendDueMails } from "../../worker/services/mails/send-due.ts";
 import { sql as query } from "drizzle-orm";
 import { addMonthsTo } from "../../worker/services/terms/resource.ts";
 import { contextOf } from "../../worker/context.ts";
+import { tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -452,9 +451,7 @@ it("suspension ends what waits and runs of a site: deployments, commands, schedu
   expect((await site(key, siteId)).status).toBe("SUSPENDED");
   const { body } = await api<{ data: { status: string }[] }>(key, "GET", `/sites/${siteId}/commands`);
   expect(body.data.map(({ status }) => status)).toEqual(["CANCELLED"]);
-  const execution = createExecutionContext();
-  worker.scheduled({} as ScheduledController, bindings, execution);
-  await waitOnExecutionContext(execution);
+  await tick();
   nothingToDo();
 });
 

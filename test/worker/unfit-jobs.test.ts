@@ -2,13 +2,12 @@ import { describe, expect, it, vi } from "vitest";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 import {
   account,
-  agent,
   api,
   bindings,
   createSite,
   deployResult,
   finish,
-  hello,
+  greetedAgent,
   pay,
   readyAgent,
   site,
@@ -106,9 +105,7 @@ describe("a job that cannot be sent", () => {
       .bind(unfit.siteId)
       .run();
     gone.close();
-    const back = await agent(gone.token);
-    back.send(hello());
-    await back.next("welcome");
+    const back = await greetedAgent({}, gone.token);
     const again = await back.next("job");
     expect(again).toMatchObject({ attempt: 2, job: { args: { run: { siteId: fit.siteId } } } });
     expect((await site(key, unfit.siteId)).latestDeployment?.error).toContain("secret");
@@ -136,9 +133,7 @@ describe("a job that cannot be sent", () => {
     }
     await bindings.DB.prepare(spoil).bind(unfit.siteId).run();
     gone.close();
-    const back = await agent(gone.token);
-    back.send(hello());
-    await back.next("welcome");
+    const back = await greetedAgent({}, gone.token);
     const again = await back.next("job");
     expect(again).toMatchObject({ attempt: 2, job: { args: { run: { siteId: fit.siteId } } } });
     const job = await bindings.DB.prepare("SELECT status, error FROM jobs WHERE site_id = ?")

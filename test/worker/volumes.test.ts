@@ -1,10 +1,9 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { SiteVolumes } from "../../protocol/api/volumes.ts";
-import worker from "../../worker/index.ts";
+import { drain, tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -234,19 +233,12 @@ describe("a volume that is removed", () => {
 });
 
 describe("a host that is drained", () => {
-  const tick = async () => {
-    const execution = createExecutionContext();
-    worker.scheduled({} as ScheduledController, bindings, execution);
-    await waitOnExecutionContext(execution);
-  };
-  const drain = async () =>
-    (await api<Host>(await operator(), "PATCH", `/hosts/${host.hostId}`, { action: "drain" })).body;
   const remove = async (query = "") => api(await operator(), "DELETE", `/hosts/${host.hostId}${query}`);
 
   it("keeps sites with volumes, says so, and gives the others away", async () => {
     const [kept, moves] = [await runningSite(key, host, { volumes: [data] }), await runningSite(key, host)];
     const other = await readyAgent();
-    const drained = await drain();
+    const drained = await drain(host);
     expect(drained).toMatchObject({
       volumeSiteCount: 1,
       notice: expect.stringMatching(/^1 site .* will not move/),
@@ -267,7 +259,7 @@ describe("a host that is drained", () => {
     await bindings.DB.prepare("UPDATE sites SET status = 'FAILED', serving = 0 WHERE id = ?")
       .bind(siteId)
       .run();
-    await drain();
+    await drain(host);
     await tick();
     expect((await site(key, siteId)).hostId).toBe(host.hostId);
     expect(host.waiting()).toEqual([]);

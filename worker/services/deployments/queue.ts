@@ -56,15 +56,17 @@ export function deploymentQueue(siteId: SQL) {
     FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`;
   const present = (db: Db) => db.select({ id: deployments.id }).from(deployments).where(waiting);
 
-  return (ctx: Ctx, { trigger, rebuild, rollbackOf, jobId = ctx.newId("job"), given }: What) => {
-    const now = ctx.now().getTime();
-    const own = { id: ctx.newId("deployment"), jobId, now, deadline: now + queueTimeoutMs };
+  return (ctx: Ctx, what: What) => {
+    const nowMs = ctx.now().getTime();
     const values = {
-      ...given,
-      ...own,
-      trigger,
-      rebuild: Number(rebuild ?? false),
-      target: rollbackOf ?? null,
+      ...what.given,
+      id: ctx.newId("deployment"),
+      jobId: what.jobId ?? ctx.newId("job"),
+      now: nowMs,
+      deadline: nowMs + queueTimeoutMs,
+      trigger: what.trigger,
+      rebuild: Number(what.rebuild ?? false),
+      target: what.rollbackOf ?? null,
     };
     return [
       ctx.hot(makeWay, values),

@@ -286,8 +286,9 @@ async function takeLease(
 }
 
 /**
- * For the batch that queues a deployment of a site with room on its own host: leases it there and then, so that it is one round trip to D1
- * from a request to the host. `deliver` sends it; what is leased and never sent, the next hello or `remind` makes up for.
+ * For the batch that queues a deployment of a site with room on its own host: leases it there and then, so that it is one
+ * round trip to D1 from a request to the host. `deliver` sends it; what is leased and never sent, the next hello or `remind`
+ * makes up for.
  */
 export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">) {
   const { statements, read } = batchOf(

@@ -35,7 +35,7 @@ export function deploymentRequest(which: SQL, only?: SQL) {
       .set({ status: to, wanted, mark, updatedAt: sql`${now}`, ...roomAgain(now, { stays }).set })
       .where(and(which, sql`status IN ${from}`, only))
       .returning({ id: sites.id, status: sites.status, hostId: sites.hostId });
-  // The image of a rollback is on its host only.
+  // Elsewhere the image of a rollback would have to be made again.
   const [mayLeave, stays] = [move(false), move(true)];
   const queue = deploymentQueue(sql`(SELECT id FROM sites WHERE ${which} AND mark = ${mark})`);
 
@@ -74,6 +74,9 @@ export async function refuseDeployment(ctx: Ctx, site: Pick<SiteRow, "id" | "sta
   throw conflict(`A ${site.status} site cannot be deployed.`);
 }
 
+const which = eq(sites.id, param("siteId"));
+const requestOfSite = deploymentRequest(which);
+
 /** `only` says what must hold when the site moves, and why it is refused otherwise. */
 export async function deploySite(
   ctx: Ctx,
@@ -82,8 +85,8 @@ export async function deploySite(
   { only, ...what }: What & { only?: { condition: SQL; refusal: AppError } } = {},
 ): Promise<Accepted> {
   await refuseUnpaid(ctx, site);
-  const request = deploymentRequest(eq(sites.id, site.id), only?.condition);
-  const { statements, accepted } = request(ctx, {}, trigger, what);
+  const request = only ? deploymentRequest(which, only.condition) : requestOfSite;
+  const { statements, accepted } = request(ctx, { siteId: site.id }, trigger, what);
   const done = accepted(await ctx.db.batch(statements));
   if (done) return done;
   if (only && (siteEvents.deployRequested.from as readonly string[]).includes(site.status))
