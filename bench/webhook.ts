@@ -113,7 +113,7 @@ try {
     await call("POST", `${siteUrl}/invoice/${site.invoiceToken}/pay`, owner.apiKey);
     await host.offered();
     await firstEnded;
-    const segment = webhookSegment(deriveKey(secretKey, "deploy-webhook"), site.siteId, 1);
+    const segment = await webhookSegment(deriveKey(secretKey, "deploy-webhook"), site.siteId, 1);
     hooks.push(`${siteUrl}/webhooks/deploy/${segment}`);
   }
   let next = 0;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deriveKey, type KeyPurpose } from "./domain/tokens.ts";
 import type { DeploymentLog } from "./objects/deployment-log.ts";
 import type { DeviceCode } from "./objects/device-code.ts";
 import type { HostLink } from "./objects/host-link.ts";
@@ -84,9 +85,20 @@ const Config = Settings.transform((settings) => ({
 });
 export type Config = z.infer<typeof Config>;
 
-/** The keys that tokens are derived from, the one that makes new ones first. */
-export const tokenKeys = ({ TOKEN_KEY, SECRET_KEY, SECRET_KEYS_OLD }: Config): [string, ...string[]] =>
-  TOKEN_KEY ? [TOKEN_KEY, SECRET_KEY, ...SECRET_KEYS_OLD] : [SECRET_KEY, ...SECRET_KEYS_OLD];
+type Keys = [Uint8Array<ArrayBuffer>, ...Uint8Array<ArrayBuffer>[]];
+const derived = new WeakMap<Config, Partial<Record<KeyPurpose, Keys>>>();
+
+/** The keys that tokens for this purpose are made and checked with, the one that makes new ones first. Derived once per isolate. */
+export function tokenKeys(config: Config, purpose: KeyPurpose): Keys {
+  const known = derived.get(config) ?? {};
+  derived.set(config, known);
+  const { TOKEN_KEY, SECRET_KEY, SECRET_KEYS_OLD } = config;
+  const older = [...(TOKEN_KEY ? [SECRET_KEY] : []), ...SECRET_KEYS_OLD];
+  return (known[purpose] ??= [
+    deriveKey(TOKEN_KEY ?? SECRET_KEY, purpose),
+    ...older.map((secret) => deriveKey(secret, purpose)),
+  ]);
+}
 
 const parsed = new WeakMap<object, Config>();
 

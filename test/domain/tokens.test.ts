@@ -3,9 +3,11 @@ import { describe, expect, it } from "vitest";
 import {
   base62,
   deriveKey,
+  isOwnWebhook,
   isOwnApiKey,
   mintApiKey,
   mintToken,
+  webhookHash,
   webhookSegment,
 } from "../../worker/domain/tokens.ts";
 
@@ -52,11 +54,19 @@ describe("tokens", () => {
     );
   });
 
-  it("of webhooks differ by site and by generation", () => {
+  it("of webhooks differ by site and by generation, and are known without being looked for", async () => {
     const key = deriveKey(secretKey, "deploy-webhook");
-    const all = ["site_a", "site_b"].flatMap((site) =>
-      [1, 2].map((generation) => webhookSegment(key, site, generation)),
+    const all = await Promise.all(
+      ["site_a", "site_b"].flatMap((site) =>
+        [1, 2].map((generation) => webhookSegment(key, site, generation)),
+      ),
     );
-    expect(new Set(all).size).toBe(4);
+    expect(new Set(all.map(webhookHash)).size).toBe(4);
+    const other = deriveKey("B".repeat(43), "deploy-webhook");
+    for (const segment of all) {
+      expect(await isOwnWebhook(segment, [other, key])).toBe(true);
+      expect(await isOwnWebhook(segment, [other])).toBe(false);
+      expect(await isOwnWebhook(segment.slice(0, -6), [key])).toBe(false);
+    }
   });
 });

@@ -578,6 +578,9 @@ describe("the deploy webhook", () => {
     );
     await Promise.all(others.map(post));
     expect(await post(guessed)).toEqual([429, "rate_limited"]);
+    // Others at that address are not held up by it.
+    expect((await post(third))[0]).toBe(402);
+    expect(await post(third.slice(0, -6))).toEqual([429, "rate_limited"]);
   });
 
   it("of an unpaid site answers 402", async () => {

@@ -2,7 +2,7 @@ import type { BetterAuthOptions, DBAdapter } from "better-auth";
 import { waitUntil } from "cloudflare:workers";
 import { contextOf } from "../context.ts";
 import { accounts, identities, sessions, verifications } from "../db/schema.ts";
-import { deriveKey, sha256Hex } from "../domain/tokens.ts";
+import { sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config, type Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { hashPassword, isPassword } from "../services/accounts/password.ts";
@@ -44,7 +44,7 @@ async function create(env: Env): Promise<Auth> {
     appName: "Berth",
     baseURL: config.SITE_URL,
     basePath: "/api/auth",
-    secret: Buffer.from(deriveKey(tokenKeys(config)[0], "sessions")).toString("base64url"),
+    secret: Buffer.from(tokenKeys(config, "sessions")[0]).toString("base64url"),
     telemetry: { enabled: false },
     database: withHashedTokens(
       drizzleAdapter(ctx.db, {

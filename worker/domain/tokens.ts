@@ -46,28 +46,46 @@ export async function mintApiKey(random32: Uint8Array, checkKey: Uint8Array<Arra
   return body + (await checkOf(checkKey, body));
 }
 
-const apiKeyPattern = /^sk_[0-9a-z][0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
+type CheckKeys = readonly Uint8Array<ArrayBuffer>[];
 
-/** Whether this installation minted the key: lets a forged or mistyped one be refused with no storage read. */
-export async function isOwnApiKey(
-  key: string,
-  checkKeys: readonly Uint8Array<ArrayBuffer>[],
-): Promise<boolean> {
-  if (!apiKeyPattern.test(key)) return false;
+async function isChecked(token: string, checkKeys: CheckKeys): Promise<boolean> {
   for (const checkKey of checkKeys) {
-    const expected = await checkOf(checkKey, key.slice(0, -6));
-    if (timingSafeEqual(Buffer.from(expected), Buffer.from(key.slice(-6)))) return true;
+    const expected = await checkOf(checkKey, token.slice(0, -6));
+    if (timingSafeEqual(Buffer.from(expected), Buffer.from(token.slice(-6)))) return true;
   }
   return false;
 }
+
+const apiKeyPattern = /^sk_[0-9a-z][0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
+
+/** Whether this installation minted the key: lets a forged or mistyped one be refused with no storage read. */
+export const isOwnApiKey = async (key: string, checkKeys: CheckKeys): Promise<boolean> =>
+  apiKeyPattern.test(key) && (await isChecked(key, checkKeys));
 
 /** An unguessable token with its prefix and shard: invoice tokens, host tokens. */
 export const mintToken = (prefix: "inv" | "hst", random32: Uint8Array): string =>
   `${prefix}_${defaultShard}${base62(random32)}`;
 
 /**
- * The secret path segment of a site's deploy webhook. Derived, so that it can be shown again and is stored nowhere;
- * raising the generation makes another one.
+ * The secret path segment of a site's deploy webhook, with a keyed check part. Derived, so that it can be shown again and is
+ * stored nowhere; raising the generation makes another one.
  */
-export const webhookSegment = (webhookKey: Uint8Array, siteId: string, generation: number): string =>
-  `whk_${defaultShard}${base62(createHmac("sha256", webhookKey).update(`${siteId}:${generation}`).digest())}`;
+export async function webhookSegment(
+  webhookKey: Uint8Array<ArrayBuffer>,
+  siteId: string,
+  generation: number,
+): Promise<string> {
+  const secret = createHmac("sha256", webhookKey).update(`${siteId}:${generation}`).digest();
+  const body = `whk_${defaultShard}${base62(secret)}`;
+  return body + (await checkOf(webhookKey, body));
+}
+
+/** Earlier segments have no check part. */
+export const webhookPattern = /^whk_[0-9a-z][0-9A-Za-z]{43}(?:[0-9A-Za-z]{6})?$/;
+
+/** Whether this installation made the segment, as far as its keys tell: one made under a lost key may be good as well. */
+export const isOwnWebhook = async (segment: string, webhookKeys: CheckKeys): Promise<boolean> =>
+  webhookPattern.test(segment) && (await isChecked(segment, webhookKeys));
+
+/** What is stored of a segment: not of its check part. */
+export const webhookHash = (segment: string): string => sha256Hex(segment.slice(0, 48));

@@ -1,19 +1,11 @@
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import { configOf, tokenKeys, type Config } from "../env.ts";
+import { configOf, tokenKeys } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
-import { deriveKey, isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
+import { isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
 import { takeFrom } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
-
-const derived = new WeakMap<Config, Uint8Array<ArrayBuffer>[]>();
-function checkKeysOf(config: Config): Uint8Array<ArrayBuffer>[] {
-  let keys = derived.get(config);
-  if (!keys)
-    derived.set(config, (keys = tokenKeys(config).map((secret) => deriveKey(secret, "api-key-check"))));
-  return keys;
-}
 
 /**
  * A key or a session. 401, then 429: for a key, one Durable Object call knows it and counts the request; for a session,
@@ -30,7 +22,8 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   }
   const [scheme, key, ...rest] = (c.req.header("Authorization") ?? "").split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
-  if (!(await isOwnApiKey(key, checkKeysOf(configOf(c.env))))) throw new AppError("unauthorized");
+  if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
+    throw new AppError("unauthorized");
   const hash = sha256Hex(key);
   const verdict = await c.env.KEY_GUARD.get(c.env.KEY_GUARD.idFromName(hash)).check(hash);
   if (!verdict.actor) throw new AppError("unauthorized");

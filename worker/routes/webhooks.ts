@@ -1,7 +1,8 @@
 import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { readPushEvent } from "../domain/push-event.ts";
-import { sha256Hex } from "../domain/tokens.ts";
+import { isOwnWebhook, webhookHash } from "../domain/tokens.ts";
+import { tokenKeys } from "../env.ts";
 import { limitBody } from "../middleware/body.ts";
 import { countedAddress, guessWithin, takeFrom } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
@@ -18,14 +19,13 @@ export const webhooks = new Hono<AppEnv>()
       c.req.header("X-Gitlab-Event") ??
       null;
     const push = readPushEvent(event, await c.req.text());
-    // Asked beside the next one, as a job waits.
-    const counted = takeFrom(c, "webhook", sha256Hex(segment));
-    counted.catch(() => undefined);
-    // Only guesses count: Git hosts send for all their customers from a few addresses.
-    const done = await guessWithin(c, [["address", countedAddress(c)]], async () => {
-      await counted;
+    const trigger = async () => {
+      await takeFrom(c, "webhook", webhookHash(segment));
       return triggerWebhook(c.var.ctx, segment, push);
-    });
+    };
+    // Git hosts send for all their customers from a few addresses: only what may be a guess counts for the address.
+    const isOwn = await isOwnWebhook(segment, tokenKeys(c.var.ctx.config, "deploy-webhook"));
+    const done = await (isOwn ? trigger() : guessWithin(c, [["address", countedAddress(c)]], trigger));
     return done.skipped
       ? c.json({ status: done.status, skipped: true }, 200)
       : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);

@@ -2,7 +2,7 @@ import type { KeyCreate, KeyCreated } from "../../../protocol/api/keys.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
-import { deriveKey, mintApiKey, sha256Hex } from "../../domain/tokens.ts";
+import { mintApiKey, sha256Hex } from "../../domain/tokens.ts";
 import { tokenKeys } from "../../env.ts";
 import { requireSession } from "./require-session.ts";
 
@@ -10,7 +10,7 @@ type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
 /** The row to insert and the key to show once. */
 export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, origin: Origin) {
-  const key = await mintApiKey(ctx.random(32), deriveKey(tokenKeys(ctx.config)[0], "api-key-check"));
+  const key = await mintApiKey(ctx.random(32), tokenKeys(ctx.config, "api-key-check")[0]);
   const row: typeof apiKeys.$inferInsert = {
     id: ctx.newId("key"),
     accountId,

@@ -5,7 +5,7 @@ import { sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { siteSlug } from "../../domain/slug.ts";
-import { sha256Hex } from "../../domain/tokens.ts";
+import { webhookHash } from "../../domain/tokens.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { firstInvoice } from "../invoices/first.ts";
 import { neverPaid, refuseMoreUnpaid } from "../invoices/never-paid.ts";
@@ -74,7 +74,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     packId: pack.id,
     billingTerm: input.billingTerm,
     slug: siteSlug(input.name, ctx.random(8)),
-    webhookHash: sha256Hex(newSegment(ctx, siteId, 1)),
+    webhookHash: webhookHash(await newSegment(ctx, siteId, 1)),
     createdAt: now,
     updatedAt: now,
   };
