@@ -187,7 +187,6 @@ it("a build fails by the one error that the API will keep", async () => {
     labels: {},
     buildArgs: {},
     cacheNamespace: "n",
-    isPrivate: false,
     secrets: new Map(),
     signal: new AbortController().signal,
     onLine: () => undefined,
