@@ -10,6 +10,7 @@ import { aptPackages, notesOf, type Sources } from "./detect/sources.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
+import { demandKnownFrontend } from "./frontend.ts";
 import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
@@ -55,11 +56,10 @@ export async function prepareBuild(
   const root = await folderInside(folder, input.rootDir);
   const names = await readdir(root);
   const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
-  const trusted = (text: string) => (buildCaFile === null ? text : trustCa(text));
-
   const own = input.dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
   if (own !== null) {
-    const dockerfile = { name: own, text: trusted(await readDockerfile(root, own)) };
+    const text = textToBuild(await readDockerfile(root, own), variables.buildArgs, buildCaFile);
+    const dockerfile = { name: own, text };
     return {
       ...variables,
       context: await packContext(root, dockerfile, null),
@@ -77,7 +77,7 @@ export async function prepareBuild(
     [...notes, ...notesOf(sources)],
     aptPackages(sources),
   );
-  const dockerfile = { name: "Dockerfile", text: trusted(text) };
+  const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
   return {
     ...variables,
     context: await packContext(
@@ -102,8 +102,13 @@ async function sourcesOf(folder: string, root: string, rootDir: string | null): 
 /** A pasted Dockerfile: a context that holds nothing else. */
 export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
-  const context = packFile("Dockerfile", buildCaFile === null ? text : trustCa(text));
+  const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
   return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null };
+}
+
+function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {
+  demandKnownFrontend(text, buildArgs);
+  return buildCaFile === null ? text : trustCa(text);
 }
 
 /** A folder of the repository; a link that leads out of it is refused. */

@@ -14,10 +14,11 @@ export type BuildRequest = {
   tag: string;
   labels: Record<string, string>;
   buildArgs: Record<string, string>;
-  /** Cache mounts are shared by the builds of one namespace only; not to be guessed by another tenant's Dockerfile. */
+  /**
+   * Cache mounts and steps are shared by the builds of one namespace only; not to be guessed by another tenant's Dockerfile. A
+   * step that others have run alike may have made a key.
+   */
   cacheNamespace: string;
-  /** Steps that others have run alike are run anew: what they made may hold a secret, which is no part of how they are told apart. */
-  isPrivate: boolean;
   /** All steps are run anew; what package managers keep between builds stays. */
   isFresh?: boolean;
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
@@ -174,7 +175,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
           ...request.buildArgs,
           BUILDKIT_CACHE_MOUNT_NS: request.cacheNamespace,
         }),
-        ...(request.isPrivate && { extrahosts: `${ownHost(request)}:127.0.0.1` }),
+        extrahosts: `${ownHost(request)}:127.0.0.1`,
         ...(request.isFresh && { nocache: "1" }),
         rm: true,
         forcerm: true,

@@ -132,7 +132,7 @@ export type Engine = {
   removeImage(reference: string): Promise<void>;
   /** Every `repository:tag` of the repository. */
   imageTags(repository: string): Promise<string[]>;
-  /** `sha256:…` of an image that was made on this host and came from no registry, or null. */
+  /** `sha256:…` of an image of this very name that was made on this host and came from no registry, or null. */
   localImage(reference: string): Promise<string | null>;
   /** `sha256:…` of what the registry has by this name. Registries are anybody's: one that does not answer is left. */
   registryDigest(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<string>;
@@ -170,6 +170,7 @@ type Info = {
 
 type PullMessage = { errorDetail?: { message?: string }; error?: string };
 type ImageOrigin = {
+  RepoTags?: string[] | null;
   RepoDigests?: string[] | null;
   /** Only with containerd's image store. */
   Descriptor?: object | undefined;
@@ -212,6 +213,12 @@ const bridgeOf = ({ Id, Options }: Docker.NetworkInspectInfo): string =>
 
 const loginFor = (reference: string, login: RegistryLogin | null) =>
   login && { authconfig: { ...login, serveraddress: registryOf(reference) } };
+
+/** As the engine lists it: without Docker Hub's own names, and with a tag. */
+function tagOf(reference: string): string {
+  const name = reference.replace(/^(?:docker\.io\/)?(?:library\/)?/, "");
+  return /:[^/]*$/.test(name) ? name : `${name}:latest`;
+}
 
 /** The part before the first slash where it can be a host, otherwise Docker Hub. */
 function registryOf(reference: string): string {
@@ -574,7 +581,9 @@ export function createEngine({
 
     async localImage(reference) {
       const found = await inspectImage(reference);
-      return found && (await wasMadeHere(found)) ? found.Id : null;
+      // The engine also takes an id, or the beginning of one, which another tenant's image may have.
+      const isNamed = found?.RepoTags?.includes(tagOf(reference)) ?? false;
+      return found && isNamed && (await wasMadeHere(found)) ? found.Id : null;
     },
 
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),

@@ -109,7 +109,6 @@ async function buildWithin(
       labels: siteLabels(args.run.siteId),
       buildArgs: prepared.buildArgs,
       cacheNamespace: host.imageRepository(args.run.siteId),
-      isPrivate: args.run.env.some(({ scope, secret }) => secret && scope !== "runtime"),
       isFresh: args.rebuild,
       secrets: prepared.secrets,
       signal: AbortSignal.any([job.signal, timeout, room.signal]),

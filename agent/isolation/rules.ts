@@ -112,6 +112,8 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
     ...policy.siteBridges.map((bridge) =>
       add(forward, "-i", bridge, "-m", "physdev", "--physdev-is-bridged", "-j", "RETURN"),
     ),
+    // Before any exception: a build may take itself for another's gateway, and be sent what that one asks of the internet.
+    add(forward, "-i", policy.buildBridge, "-o", policy.buildBridge, ...reject(family)),
     ...bridges.map((bridge) => add(forward, "-i", bridge, "-j", outside)),
     ...bridges.map((bridge) => add(input, "-i", bridge, "-j", host)),
     ...(policy.engineGroup === null

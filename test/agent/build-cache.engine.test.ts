@@ -42,7 +42,6 @@ async function build(tag: string, megabytes: number): Promise<void> {
     labels: {},
     buildArgs: {},
     cacheNamespace: "test",
-    isPrivate: false,
     secrets: new Map(),
     signal: new AbortController().signal,
     onLine: () => undefined,

@@ -48,7 +48,6 @@ async function build(
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace: "test",
-    isPrivate: env.some(({ secret }) => secret),
     isFresh,
     signal,
     onLine: (text) => {

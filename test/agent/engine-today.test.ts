@@ -148,6 +148,27 @@ describe("an image", () => {
     expect(await engine.localImage("loaded")).toBeNull();
   });
 
+  it("is found by its name, with its tag and registry or without, and never by its id, which may be a tenant's", async () => {
+    answers["/version"] = { ApiVersion: "1.53" };
+    image("library-image");
+    const found = answers["/images/library-image/json"];
+    for (const name of [
+      "2222",
+      "sha256:2222",
+      "22",
+      "sha256:22",
+      "library-image:old",
+      "other/library-image",
+    ]) {
+      answers[`/images/${name}/json`] = found;
+      expect(await engine.localImage(name), name).toBeNull();
+    }
+    for (const name of ["library-image:latest", "docker.io/library/library-image", "library/library-image"]) {
+      answers[`/images/${name}/json`] = found;
+      expect(await engine.localImage(name), name).toBe("sha256:2222");
+    }
+  });
+
   it("whose pull broke off is not taken for pulled", async () => {
     answers["/images/create"] =
       '{"status":"Pulling from library/a","id":"1"}\r\n{"errorDetail":{"message":"unexpected EOF"}}\r\n';
@@ -166,7 +187,6 @@ it("a build fails by the one error that the API will keep", async () => {
     labels: {},
     buildArgs: {},
     cacheNamespace: "n",
-    isPrivate: false,
     secrets: new Map(),
     signal: new AbortController().signal,
     onLine: () => undefined,

@@ -283,7 +283,6 @@ async function build(
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace,
-    isPrivate: secret !== null,
     secrets: new Map(secret === null ? [] : [["env_TOKEN", Buffer.from(secret)]]),
     signal: new AbortController().signal,
     onLine: (line, stream) => void (stream === "stdout" && lines.push(line)),
@@ -334,6 +333,17 @@ describe("a build step", () => {
     expect(await build([step], own)).toEqual([]);
     expect(await build([step], other)).toEqual([]);
     expect(await build([step], own)).toEqual(["kept"]);
+  });
+
+  it("is run anew though another site's build ran the same, as it may make a key", async () => {
+    const nonce = randomUUID();
+    const make = (site: string) => build(["RUN head -c 16 /dev/urandom | base64"], site, null, nonce);
+    const [own, other] = [randomUUID(), randomUUID()];
+    const made = await make(own);
+    expect(await make(own)).toEqual([]);
+    const madeForOther = await make(other);
+    expect(madeForOther).toHaveLength(1);
+    expect(madeForOther).not.toEqual(made);
   });
 
   it("is run anew though another site's build ran the same with a secret of its own", async () => {

@@ -61,12 +61,14 @@ describe("the firewall's rules", () => {
     expect(lines(6).at(-1)).toBe("-A BERTH-0123-HOST -j REJECT --reject-with icmp6-adm-prohibited");
   });
 
-  it("touch nothing but the bridges of sites and of builds, and let one account's sites talk", () => {
+  it("touch nothing but the bridges of sites and of builds, let one account's sites talk, and no builds", () => {
     const own = lines(4).filter((line) => /^-A BERTH-0123-(?:FORWARD|INPUT) /.test(line));
     expect(own).toEqual([
       "-A BERTH-0123-FORWARD -o bth0123+ -p tcp -m conntrack --ctstate DNAT --ctdir ORIGINAL -j BERTH-0123-WAYS",
       "-A BERTH-0123-FORWARD -i bth0123+ -p tcp -m conntrack --ctstate DNAT --ctdir REPLY -j BERTH-0123-WAYS",
       "-A BERTH-0123-FORWARD -i bth0123+ -m physdev --physdev-is-bridged -j RETURN",
+      // Whatever it is addressed to: a build that takes itself for another's gateway would be asked in its stead.
+      "-A BERTH-0123-FORWARD -i docker0 -o docker0 -j REJECT --reject-with icmp-admin-prohibited",
       "-A BERTH-0123-FORWARD -i bth0123+ -j BERTH-0123-OUTSIDE",
       "-A BERTH-0123-FORWARD -i docker0 -j BERTH-0123-OUTSIDE",
       "-A BERTH-0123-INPUT -i bth0123+ -j BERTH-0123-HOST",

@@ -63,7 +63,6 @@ async function deploy(
     ...prepared,
     tag,
     cacheNamespace: "test",
-    isPrivate: false,
     labels: { "berth.test": "true" },
     signal: new AbortController().signal,
     onLine: (text) => lines.push(text),

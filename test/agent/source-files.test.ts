@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkSource } from "../../agent/build/check-source.ts";
-import { prepareBuild } from "../../agent/build/prepare.ts";
+import { packText, prepareBuild } from "../../agent/build/prepare.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
 import { JobError } from "../../agent/host.ts";
@@ -108,6 +108,50 @@ describe("what is read of a repository holds up the agent for no longer than it 
     const before = computedMs();
     trustCa("#a=b\n".repeat(200_000));
     expect(computedMs() - before).toBeLessThan(2000);
+  });
+});
+
+describe("what reads a Dockerfile is Docker's own:", () => {
+  const digest = `@sha256:${"0".repeat(64)}`;
+  const reading = async (text: string, value = "") => {
+    write("Dockerfile", `${text}\nFROM scratch\n`);
+    const env =
+      value === "" ? [] : [{ key: "BUILDKIT_SYNTAX", value, scope: "both", secret: false } as const];
+    const prepared = [
+      prepareBuild(folder, { ...input, env }, null),
+      packText(`${text}\nFROM scratch\n`, { ...input, env }, null),
+    ];
+    for (const one of await Promise.all(prepared)) one.context.destroy();
+  };
+
+  it.each([
+    "# syntax=docker/dockerfile:1",
+    "#syntax = docker.io/docker/dockerfile:1.7-labs",
+    `# escape=\`\n# syntax=docker/dockerfile:1${digest}\r`,
+    "# syntax=docker/dockerfile-upstream:master",
+    "# A comment\n\nFROM scratch\n# syntax=elsewhere",
+  ])("%j", async (text) => reading(text));
+
+  it.each([
+    "# syntax=evil.example/frontend",
+    "#SYNTAX=docker/dockerfile.evil/x",
+    `# syntax=evil/dockerfile:1${digest}`,
+    "# syntax=berth-site/0123:dep_1",
+    "# syntax=evil/x docker/dockerfile:1",
+    "\uFEFF# syntax=evil/x",
+    "#\u0085syntax=evil/x",
+    "# check=skip=all\n# Syntax =\tevil/x \r",
+    "#!/bin/evil\n# syntax=evil/x",
+    "// syntax=evil/x",
+    '{"syntax":"evil/x"}',
+    '#!/bin/evil\n\n{"\\u0073yntax":"evil/x"}',
+  ])("%j is refused with a reason", async (text) => {
+    await expect(reading(text)).rejects.toThrow(/The Dockerfile (?:asks for the syntax|begins with \{)/);
+  });
+
+  it("also where a variable asks for it", async () => {
+    await reading("", "docker/dockerfile:1");
+    await expect(reading("", "evil/x")).rejects.toThrow("The Dockerfile asks for the syntax evil/x");
   });
 });
 

@@ -45,7 +45,7 @@ const hostile: Hostile[] = [
   {
     name: "a foreign BuildKit frontend",
     files: { Dockerfile: `# syntax=evil.invalid/frontend:1\n${base}` },
-    reason: /build failed/i,
+    reason: /asks for the syntax evil\.invalid\/frontend:1/,
   },
   { name: "a build step that fails", files: dockerfile("RUN exit 7"), reason: /exited with code 7/ },
   {
