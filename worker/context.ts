@@ -15,12 +15,21 @@ import type { Offer } from "./services/jobs/lease.ts";
 /** Who acts. Comes from the credential, never from the input. */
 export type Actor =
   | { type: "key"; accountId: Id<"account">; role: AccountRole; plan: AccountPlan; keyId: Id<"key"> }
-  | { type: "session"; accountId: Id<"account">; role: AccountRole; plan: AccountPlan }
+  | {
+      type: "session";
+      accountId: Id<"account">;
+      role: AccountRole;
+      plan: AccountPlan;
+      sessionId: Id<"session">;
+    }
   | { type: "host"; hostId: Id<"host"> }
   /** A bearer of a secret address: deploy webhook, invoice page. */
   | { type: "link" }
   /** Timers and set-up. */
   | { type: "system" };
+
+/** What an account is opened with. */
+export type Credential = Id<"key" | "session">;
 
 export type Db = DrizzleD1Database;
 
@@ -108,10 +117,11 @@ export type LogQuestion = Extract<Question, { kind: "logs" }>;
 /** What a host knows of its running sites; `refused` says why it cannot be asked now. */
 export type HostQuestions = {
   ask(hostId: Id<"host">, question: Question): Promise<Answer>;
-  /** The log as server-sent events. */
+  /** The log as server-sent events, for as long as the reader's key or session works. */
   follow(
     hostId: Id<"host">,
     question: LogQuestion,
+    reader: Credential,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };
 
@@ -168,7 +178,7 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
     },
     questions: {
       ask: (hostId, question) => link(hostId).ask(question),
-      follow: (hostId, question) => link(hostId).follow(question),
+      follow: (hostId, question, reader) => link(hostId).follow(question, reader),
     },
     guards: { revoke: (keyHash) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash)).revoke() },
     logs: { finish: (id, line) => defer(log(id).finish(line)), remove: (id) => defer(log(id).remove()) },
@@ -180,4 +190,11 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
 export function accountOf(ctx: Ctx): Id<"account"> {
   if (ctx.actor.type === "key" || ctx.actor.type === "session") return ctx.actor.accountId;
   throw new Error(`A ${ctx.actor.type} has no account`);
+}
+
+/** The key or the session that acts. */
+export function credentialOf({ actor }: Ctx): Credential {
+  if (actor.type === "key") return actor.keyId;
+  if (actor.type === "session") return actor.sessionId;
+  throw new Error(`A ${actor.type} came with no credential`);
 }

@@ -57,7 +57,9 @@ export const LogQuery = z.strictObject({
   follow: z
     .enum(["0", "1"])
     .default("0")
-    .describe("1: server-sent events, one `line` each, then `end` when no more will come."),
+    .describe(
+      "1: server-sent events, one `line` each, then `end` when no more will come. Cut off without it where your key or session ends.",
+    ),
   limit: z.coerce.number().int().min(1).max(1000).default(1000),
   cursor: z.coerce.number().int().min(0).default(0).describe("Only lines after this `seq`."),
 });

@@ -6,7 +6,9 @@ export const SiteLogQuery = z.strictObject({
   follow: z
     .enum(["0", "1"])
     .default("0")
-    .describe("1: server-sent events of type `line`, for as long as both ends are there."),
+    .describe(
+      "1: server-sent events of type `line`, for as long as both ends are there and your key or session works.",
+    ),
   tail: z.coerce.number().int().min(0).max(1000).default(100).describe("Lines from the end."),
   since: Timestamp.optional().describe(
     "Only lines after this time, such as the `at` of the last line seen; with `follow=1` all of them, whatever `tail` says.",

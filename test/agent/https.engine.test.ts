@@ -2,8 +2,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
+import http2 from "node:http2";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
@@ -132,6 +134,121 @@ it("a name that leads to no site here has no certificate made", async () => {
 it("plain http is sent on to https, path, query and method kept", async () => {
   const { status, headers } = await get(settings.port, name, { path: "/a?b=c" });
   expect([status, headers.location]).toEqual([308, `https://${name}:${tlsPort}/a?b=c`]);
+});
+
+/** A version of a site: answers its name when it has heard all, or bit by bit; ends when nobody uses it any more. */
+async function startVersion(name: string) {
+  let uses = 0;
+  const version = http.createServer((request, response) => {
+    uses++;
+    response.on("close", () => uses--);
+    request.resume().on("end", () => {
+      if (request.url !== "/events") return response.end(name);
+      let left = 10;
+      const timer = setInterval(() => {
+        response.write(`data: ${--left}\n\n`);
+        if (left > 0) return;
+        clearInterval(timer);
+        response.end(name);
+      }, 50);
+    });
+  });
+  const own = new WebSocketServer({ server: version });
+  version.listen(0, "127.0.0.1");
+  await once(version, "listening");
+  return {
+    target: { containerId: name, address: "127.0.0.1", port: (version.address() as AddressInfo).port },
+    async end(): Promise<void> {
+      // As long as the agent waits at least, and then for as long as it is used.
+      await delay(2000);
+      await vi.waitUntil(() => uses === 0, 10_000);
+      for (const socket of own.clients) socket.close(1001);
+      version.closeAllConnections();
+      version.close();
+    },
+  };
+}
+
+/** Of what HTTP/2 is asked for over one connection at once: plainly, with a body that comes slowly, and for an event stream. */
+const uses: ((session: http2.ClientHttp2Session) => Promise<string>)[] = [
+  (session) => answerTo(session.request({ ":path": "/" })),
+  async (session) => {
+    const stream = session.request({ ":path": "/", ":method": "POST" });
+    const answer = answerTo(stream);
+    for (let part = 0; part < 5; part++) {
+      stream.write("x".repeat(1000));
+      await delay(100);
+    }
+    stream.end();
+    return answer;
+  },
+  async (session) => {
+    const text = await answerTo(session.request({ ":path": "/events" }));
+    return text.split("\n\n").at(-1) ?? "";
+  },
+];
+
+async function answerTo(stream: http2.ClientHttp2Stream): Promise<string> {
+  const [[headers], text] = await Promise.all([
+    once(stream, "response") as Promise<[http2.IncomingHttpStatusHeader]>,
+    new Response(stream as unknown as ReadableStream).text(),
+  ]);
+  if (headers[":status"] !== 200) throw new Error(`${headers[":status"] ?? 0} ${text}`);
+  return text;
+}
+
+it("ten swaps under HTTP/2 cut no request, no slow body and no event stream, and keep every connection", async () => {
+  const host = "swaps.example";
+  let version = await startVersion("v0");
+  await responder.openRoutes().route("site_3", [host], [version.target]);
+  expect(await ask(host)).toMatchObject({ text: "v0" });
+  const socket = new WebSocket(`wss://127.0.0.1:${tlsPort}/`, [], {
+    servername: host,
+    ca: root,
+    headers: { Host: host },
+  } as ClientOptions);
+  await once(socket, "open");
+  const closed = once(socket, "close") as Promise<[number]>;
+  const seen = new Map<string, number>();
+  const failures: string[] = [];
+  const over = new AbortController();
+  const sessions = [1, 2].map(() =>
+    http2.connect(`https://${host}`, {
+      createConnection: () =>
+        tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
+    }),
+  );
+  const clients = sessions.flatMap((session) => {
+    session.on("goaway", () => failures.push("goaway")).on("error", (error) => failures.push(String(error)));
+    return uses.flatMap((use) =>
+      [1, 2, 3].map(async () => {
+        while (!over.signal.aborted) {
+          const text = await use(session).catch((error: unknown) => void failures.push(String(error)));
+          if (text !== undefined) seen.set(text, (seen.get(text) ?? 0) + 1);
+        }
+      }),
+    );
+  });
+  const ends: Promise<void>[] = [];
+  for (let number = 1; number <= 10; number++) {
+    await vi.waitUntil(() => (seen.get(`v${number - 1}`) ?? 0) > 20, 10_000);
+    const next = await startVersion(`v${number}`);
+    await responder.openRoutes().route("site_3", [host], [next.target]);
+    ends.push(version.end());
+    version = next;
+  }
+  await vi.waitUntil(() => (seen.get("v10") ?? 0) > 20, 10_000);
+  await Promise.all(ends);
+  over.abort();
+  await Promise.all(clients);
+  expect(failures).toEqual([]);
+  expect([...seen.keys()].toSorted()).toEqual(
+    Array.from({ length: 11 }, (_, index) => `v${index}`).toSorted(),
+  );
+  // What the app says at its end reaches the other end.
+  expect((await closed)[0]).toBe(1001);
+  for (const session of sessions) session.close();
+  await version.end();
 });
 
 it("certificates outlive the ingress's container, and are served while their issuer is away", async () => {

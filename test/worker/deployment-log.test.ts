@@ -17,6 +17,7 @@ import {
 } from "./service.ts";
 
 const line = (text: string) => ({ at: "2026-11-21T10:00:00.000Z", stream: "stdout" as const, text });
+const anyone = "key_1" as const;
 const newLog = () => bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.newUniqueId());
 const followed = (key: string, id: string) =>
   call(`/api/v1/deployments/${id}/logs?follow=1`, { headers: { Authorization: `Bearer ${key}` } });
@@ -32,7 +33,7 @@ describe("the log of a deployment", () => {
     expect(await log.append(1, 2, [line("two"), line("three")])).toBe(3);
     expect(await log.append(2, 1, [line("another attempt")])).toBe(1);
     expect((await log.read(0, 100)).map(({ text }) => text)).toEqual(["one", "It is over."]);
-    const events = await new Response(await log.follow(0)).text();
+    const events = await new Response(await log.follow(0, anyone)).text();
     expect(textsOf(events)).toEqual(["one", "It is over."]);
     expect(events).toMatch(/event: end\ndata: {}\n\n$/);
   });
@@ -40,7 +41,9 @@ describe("the log of a deployment", () => {
   it("says at once that it is followed, and every fifteen seconds that it is still there", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const log = newLog();
-    const reader = (await log.follow(0))?.pipeThrough(new TextDecoderStream()).getReader();
+    await account();
+    const owner = await bindings.DB.prepare("SELECT id FROM api_keys").first<`key_${string}`>("id");
+    const reader = (await log.follow(0, owner ?? anyone))?.pipeThrough(new TextDecoderStream()).getReader();
     expect((await reader?.read())?.value).toBe(": following\n\n");
     await runInDurableObject(log, () => void vi.advanceTimersByTime(15_000));
     expect((await reader?.read())?.value).toBe(": still here\n\n");
@@ -89,7 +92,7 @@ describe("the log of a deployment", () => {
       );
     const read = await runInDurableObject(log, async (instance: DeploymentLog) => {
       const asked = vi.spyOn(instance as unknown as { linesAfter(): unknown[] }, "linesAfter");
-      const followers = await Promise.all(Array.from({ length: 20 }, () => instance.follow(0)));
+      const followers = await Promise.all(Array.from({ length: 20 }, () => instance.follow(0, anyone)));
       const readers = followers.map((follower) => follower?.getReader());
       // The head, and what comes first of the lines.
       for (const reader of readers) for (const _ of [1, 2]) await reader?.read();
@@ -101,7 +104,7 @@ describe("the log of a deployment", () => {
     expect(read).toBeGreaterThanOrEqual(20);
     expect(read).toBeLessThan(20 * 500);
     await log.finish("It is over.");
-    const numbers = textsOf(await new Response(await log.follow(0)).text()).map((text) =>
+    const numbers = textsOf(await new Response(await log.follow(0, anyone)).text()).map((text) =>
       parseInt(text ?? ""),
     );
     expect(numbers.slice(0, count)).toEqual(Array.from({ length: count }, (_, index) => index + 1));

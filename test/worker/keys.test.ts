@@ -81,7 +81,8 @@ describe("a revocation that was cut short before the key's guard heard of it", (
     await system.db
       .insert(schema.accounts)
       .values({ id: accountId, name: "Test", email: `${accountId}@example.com`, ...times });
-    const actor = { type: "session", accountId, role: "user", plan: "free" } as const;
+    const sessionId = system.newId("session");
+    const actor = { type: "session", accountId, role: "user", plan: "free", sessionId } as const;
     const ctx = contextOf(bindings, actor, () => undefined);
     const { id, key } = await createKey(ctx, { name: "used" });
     expect((await api(key, "GET", "/sites")).status).toBe(200);

@@ -183,7 +183,13 @@ describe("public access", () => {
       .db.select()
       .from(databases)
       .where(eq(databases.id, ids[0] as never));
-    const owner = { type: "session", accountId: row!.accountId, role: "user", plan: "free" } as const;
+    const owner = {
+      type: "session",
+      accountId: row!.accountId,
+      role: "user",
+      plan: "free",
+      sessionId: ctx().newId("session"),
+    } as const;
     // All begin to look at the same place.
     const answers = await Promise.all(
       ids.map((id) => {

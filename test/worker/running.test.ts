@@ -176,7 +176,8 @@ describe("a running site's log", () => {
     const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
     const id = siteId as Id<"site">;
     await runInDurableObject(link, async (instance: HostLink) => {
-      await instance.follow({ kind: "logs", siteId: id, tail: 1, after: null, follow: true, masks: [] });
+      const question = { kind: "logs", siteId: id, tail: 1, after: null, follow: true } as const;
+      await instance.follow({ ...question, masks: [] }, "key_1");
     });
     const { answer, requestId } = await asked(host);
     const frame = Array.from({ length: 8 }, (_, index) => line(index, "x".repeat(8000)));

@@ -78,7 +78,13 @@ export class Simulation {
   }
 
   get ctx(): Ctx {
-    const actor = { type: "session", accountId: this.accountId, role: "operator", plan: "free" } as const;
+    const actor = {
+      type: "session",
+      accountId: this.accountId,
+      role: "operator",
+      plan: "free",
+      sessionId: "ses_1",
+    } as const;
     const ctx = contextOf(bindings, actor, (work) => this.deferred.push(work));
     // Whoever leases a job at once may end before the host is told.
     if (this.random.below(4) === 0) Object.assign(ctx.hosts, { deliver: () => undefined });

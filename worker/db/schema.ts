@@ -46,7 +46,7 @@ export const accounts = sqliteTable("accounts", {
 export const sessions = sqliteTable(
   "sessions",
   {
-    id: text().primaryKey(),
+    id: text().$type<Id<"session">>().primaryKey(),
     token: text("token_hash").notNull().unique(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     ipAddress: text("ip_address"),

@@ -1,7 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { AgentLogLine } from "../../protocol/agent/messages.ts";
+import { contextOf, type Credential } from "../context.ts";
 import type { Env } from "../env.ts";
+import { logError } from "../log-error.ts";
+import { findWorking } from "../services/accounts/find-working.ts";
+import { accessEnded } from "./host-questions.ts";
 
 const keepMs = 30 * 86_400_000;
 /** Lines kept per deployment or command, more than one attempt may print; beyond it one marker line says so. */
@@ -14,8 +18,17 @@ const heartbeatMs = 15_000;
 /** Read for a follower at once, when it has taken what came before: whoever reads slowly costs no memory. */
 const pageLines = 200;
 
-/** `wake`: there are more lines, or none any more; true: it is to hear that it is still followed. */
-type Watcher = { afterSeq: number; isOver: boolean; wake: (isBeat: boolean) => void };
+/**
+ * `wake`: there are more lines, or none any more; true: it is to hear that it is still followed. `isCutOff`: what its reader came
+ * with has ended.
+ */
+type Watcher = {
+  afterSeq: number;
+  reader: Credential;
+  isOver: boolean;
+  isCutOff: boolean;
+  wake: (isBeat: boolean) => void;
+};
 type Row = { seq: number; at: string; stream: LogLine["stream"]; text: string };
 
 /** One per deployment: keeps its log for thirty days and fans it out to watchers as server-sent events. */
@@ -75,15 +88,20 @@ export class DeploymentLog extends DurableObject<Env> {
   }
 
   /**
-   * The log as server-sent events after `afterSeq`, then live until the deployment ends; null: too many follow it already.
+   * The log as server-sent events after `afterSeq`, then live until the deployment or the reader's key or session ends; null: too
+   * many follow it already.
    * @param isOver nothing comes any more, whatever is known here
    */
-  async follow(afterSeq: number, isOver = false): Promise<ReadableStream<Uint8Array> | null> {
-    const watcher: Watcher = { afterSeq, isOver, wake: () => undefined };
+  async follow(
+    afterSeq: number,
+    reader: Credential,
+    isOver = false,
+  ): Promise<ReadableStream<Uint8Array> | null> {
+    const watcher: Watcher = { afterSeq, reader, isOver, isCutOff: false, wake: () => undefined };
     if (!isOver && !this.ended()) {
       if (this.watchers.size >= maxWatchers) return null;
       this.watchers.add(watcher);
-      this.heartbeat ??= setInterval(() => this.wakeAll(true), heartbeatMs);
+      this.heartbeat ??= setInterval(() => this.beat(), heartbeatMs);
     }
     return new ReadableStream(
       {
@@ -151,6 +169,7 @@ export class DeploymentLog extends DurableObject<Env> {
   /** What this follower hears next, as soon as there is anything. */
   private async next(watcher: Watcher): Promise<{ text: string; isLast: boolean }> {
     for (;;) {
+      if (watcher.isCutOff) return { text: accessEnded, isLast: true };
       const lines = this.linesAfter(watcher.afterSeq, pageLines);
       watcher.afterSeq = lines.at(-1)?.seq ?? watcher.afterSeq;
       if (lines.length > 0) return { text: lines.map(eventOf).join(""), isLast: false };
@@ -165,6 +184,27 @@ export class DeploymentLog extends DurableObject<Env> {
 
   private wakeAll(isBeat = false): void {
     for (const watcher of this.watchers) watcher.wake(isBeat);
+  }
+
+  private beat(): void {
+    this.wakeAll(true);
+    this.cutOffEnded().catch((error: unknown) => logError({ followers: this.watchers.size }, error));
+  }
+
+  /** One query for all who follow; those whose key or session has ended are told no more. */
+  private async cutOffEnded(): Promise<void> {
+    const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
+    const watchers = [...this.watchers];
+    const working = await findWorking(
+      ctx,
+      watchers.map(({ reader }) => reader),
+    );
+    for (const watcher of watchers) {
+      if (working.has(watcher.reader)) continue;
+      watcher.isCutOff = true;
+      this.forget(watcher);
+      watcher.wake(false);
+    }
   }
 
   private forget(watcher: Watcher): void {

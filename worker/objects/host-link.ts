@@ -10,9 +10,10 @@ import {
 } from "../../protocol/agent/messages.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
-import { contextOf, type Ctx, type LogQuestion } from "../context.ts";
+import { contextOf, type Credential, type Ctx, type LogQuestion } from "../context.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
+import { findWorking } from "../services/accounts/find-working.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
@@ -50,6 +51,11 @@ export class HostLink extends DurableObject<Env> {
   private readonly questions = new HostQuestions(
     (socket, message) => this.send(socket, message),
     () => this.isAlive(this.current()),
+    (readers) =>
+      findWorking(
+        contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work)),
+        readers,
+      ),
   );
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -131,8 +137,9 @@ export class HostLink extends DurableObject<Env> {
 
   async follow(
     question: LogQuestion,
+    reader: Credential,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
-    return this.questions.follow(this.greeted(), question);
+    return this.questions.follow(this.greeted(), question, reader);
   }
 
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {

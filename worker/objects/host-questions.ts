@@ -1,14 +1,17 @@
 import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
-import type { LogQuestion } from "../context.ts";
+import type { Credential, LogQuestion } from "../context.ts";
 import { siteLogLine } from "../domain/site-log-line.ts";
+import { logError } from "../log-error.ts";
 
 type Send = (socket: WebSocket, message: ToAgent) => void;
 type Part = Extract<FromAgent, { type: "answer" }>;
 type Refused = Extract<Answer, { kind: "refused" }>;
 type Asking = { socket: WebSocket; take(part: Part): void; end(): void };
+type WorkingOf = (credentials: Credential[]) => Promise<Set<Credential>>;
 type Following = {
   siteId: string;
+  reader: Credential;
   requestId: string;
   writer: WritableStreamDefaultWriter<Uint8Array>;
   lastAt: string;
@@ -18,6 +21,7 @@ const answerWithinMs = 10_000;
 /** Beyond the time that a statement has. */
 const statementGraceMs = 5000;
 const heartbeatMs = 15_000;
+export const accessEnded = ": the key or session has ended\n\n";
 const followersPerSite = 20;
 const followersPerHost = 200;
 /** How far a slow reader may be behind; then it is let go, and goes on from the last line it has. */
@@ -36,14 +40,16 @@ const slow = "The host did not answer in time: try again.";
 export class HostQuestions {
   private readonly send: Send;
   private readonly isAlive: () => boolean;
+  private readonly workingOf: WorkingOf;
   private readonly asking = new Map<string, Asking>();
   private readonly following = new Set<Following>();
   private readonly encoder = new TextEncoder();
   private heartbeat: ReturnType<typeof setInterval> | undefined;
 
-  constructor(send: Send, isAlive: () => boolean) {
+  constructor(send: Send, isAlive: () => boolean, workingOf: WorkingOf) {
     this.send = send;
     this.isAlive = isAlive;
+    this.workingOf = workingOf;
   }
 
   /** All of one answer. */
@@ -70,8 +76,12 @@ export class HostQuestions {
     });
   }
 
-  /** The log as server-sent events, until the reader or the host goes. */
-  follow(socket: WebSocket | undefined, question: LogQuestion): ReadableStream<Uint8Array> | Refused {
+  /** The log as server-sent events, until the reader or the host goes, or what the reader came with has ended. */
+  follow(
+    socket: WebSocket | undefined,
+    question: LogQuestion,
+    reader: Credential,
+  ): ReadableStream<Uint8Array> | Refused {
     if (!socket || !this.isAlive()) return refused(offline);
     const { siteId } = question;
     const watching = [...this.following].filter((one) => one.siteId === siteId).length;
@@ -83,6 +93,7 @@ export class HostQuestions {
     });
     const follower: Following = {
       siteId,
+      reader,
       requestId: "",
       writer: writable.getWriter(),
       lastAt: question.after ?? "",
@@ -138,6 +149,18 @@ export class HostQuestions {
     for (const follower of this.following)
       if (alive) this.write(follower, ": still here\n\n");
       else this.leave(follower);
+    this.leaveEnded().catch((error: unknown) => logError({ followers: this.following.size }, error));
+  }
+
+  /** One query for all who follow; those whose key or session has ended are told no more. */
+  private async leaveEnded(): Promise<void> {
+    const followers = [...this.following];
+    const working = await this.workingOf(followers.map(({ reader }) => reader));
+    for (const follower of followers) {
+      if (working.has(follower.reader)) continue;
+      this.write(follower, accessEnded);
+      this.leave(follower);
+    }
   }
 
   /** Ends the reader's stream. */

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
+import { credentialOf } from "../context.ts";
 import { conflict } from "../domain/app-error.ts";
 import type { Id } from "../../protocol/ids.ts";
 
@@ -21,7 +22,7 @@ export async function followLog(
 ): Promise<ReadableStream<Uint8Array>> {
   const { finishedAt } = logged;
   const isOver = finishedAt !== null && finishedAt.getTime() < c.var.ctx.now().getTime() - lastLineMs;
-  const events = await logOf(c, logged).follow(after, isOver);
+  const events = await logOf(c, logged).follow(after, credentialOf(c.var.ctx), isOver);
   if (!events) throw conflict("Too many readers follow this log already: close one of them first.");
   return events;
 }

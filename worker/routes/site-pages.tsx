@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { DomainName, EnvVariable, SiteCreate, siteActions } from "../../protocol/api/sites.ts";
 import type { AppEnv } from "../app-env.ts";
-import type { Ctx } from "../context.ts";
+import { credentialOf, type Ctx } from "../context.ts";
 import { conflict } from "../domain/app-error.ts";
 import { limitBody, refusalBy } from "../middleware/body.ts";
 import { signedIn } from "../middleware/signed-in.ts";
@@ -11,6 +11,7 @@ import { CutOff, DeploymentEnd, DeploymentPage, SiteLogPage } from "../pages/log
 import { linesInto } from "../pages/lines-into.ts";
 import { NewSitePage } from "../pages/new-site.tsx";
 import { isUnderWay, SitePage } from "../pages/site.tsx";
+import { findWorking } from "../services/accounts/find-working.ts";
 import { cancelDeployment } from "../services/deployments/cancel.ts";
 import { listDeployments } from "../services/deployments/list.ts";
 import { deploymentOwnedBy } from "../services/deployments/owned.ts";
@@ -182,6 +183,8 @@ export const deploymentPages = new Hono<AppEnv>()
       c,
       linesInto(page, mark, events, async () => {
         if (!isUnderWay(deployment)) return "";
+        const working = await findWorking(ctx, [credentialOf(ctx)]);
+        if (working.size === 0) return fragment(<CutOff />);
         const ended = deploymentView(await deploymentOwnedBy(ctx, deployment.id));
         return fragment(isUnderWay(ended) ? <CutOff /> : <DeploymentEnd deployment={ended} />);
       }),

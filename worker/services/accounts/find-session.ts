@@ -9,6 +9,7 @@ export type Session = { actor: Actor & { type: "session" }; expiresAt: Date };
 export async function findSession(ctx: Ctx, token: string): Promise<Session | null> {
   const [row] = await ctx.db
     .select({
+      sessionId: sessions.id,
       accountId: accounts.id,
       role: accounts.role,
       plan: accounts.plan,

@@ -1,6 +1,6 @@
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import { Timestamp } from "../../../protocol/api/common.ts";
-import type { Ctx } from "../../context.ts";
+import { credentialOf, type Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
 import { siteAndMasks } from "./masks.ts";
@@ -25,7 +25,7 @@ export async function followLogOf(
   if (hostId === null) throw conflict(`This ${noun} has not run yet: there is nothing to follow.`);
   const after = Timestamp.safeParse(lastEventId).data ?? since ?? null;
   const question = { kind: "logs", siteId: id, tail, after, follow: true, masks } as const;
-  const followed = await ctx.questions.follow(hostId, question);
+  const followed = await ctx.questions.follow(hostId, question, credentialOf(ctx));
   if ("kind" in followed) throw conflict(followed.error);
   return followed;
 }

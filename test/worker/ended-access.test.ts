@@ -1,0 +1,163 @@
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import {
+  api,
+  bindings,
+  call,
+  createSite,
+  finish,
+  operator,
+  pay,
+  readyAgent,
+  runningSite,
+  site,
+  siteUrl,
+  uniqueName,
+  type Agent,
+} from "./service.ts";
+
+let own: string;
+let host: Agent;
+let siteId: string;
+let deploymentId: string;
+let databaseId: string;
+let commandId: string;
+
+beforeAll(async () => {
+  own = await operator();
+  host = await readyAgent();
+  ({ siteId } = await runningSite(own, host));
+  const database = { name: uniqueName("ended"), type: "postgresql" };
+  const { body } = await api<DatabaseCreated>(own, "POST", "/databases", database);
+  databaseId = body.databaseId;
+  await pay(body.invoiceToken);
+  const { job, attempt } = await host.next("job");
+  await finish(host, job, attempt, { version: "17.2" });
+  const deployed = await createSite(own);
+  await pay(deployed.invoiceToken);
+  await host.next("job");
+  deploymentId = (await site(own, deployed.siteId)).latestDeployment?.id ?? "";
+  const command = await api<{ id: string }>(own, "POST", `/sites/${siteId}/commands`, { command: "true" });
+  commandId = command.body.id;
+});
+
+afterEach(() => vi.useRealTimers());
+
+const at = "2026-01-01T00:00:00.000000001Z";
+
+/** Who sends a log: a line of it, and heartbeats. */
+type Sender = { say(text: string): Promise<unknown>; beat(): Promise<unknown> };
+const beat = () => void vi.advanceTimersByTime(15_000);
+
+async function asked(): Promise<Sender> {
+  const { requestId } = await host.next("ask");
+  const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
+  return {
+    async say(text) {
+      const answer = { kind: "logs", lines: [{ at, stream: "stdout", text }] };
+      host.send({ type: "answer", requestId, answer, last: false });
+    },
+    beat: () => runInDurableObject(link, beat),
+  };
+}
+
+async function recorded(id: string): Promise<Sender> {
+  const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
+  return {
+    async say(text) {
+      const { length } = await log.read(0, 1000);
+      await log.append(1, length + 1, [{ at, stream: "stdout", text }]);
+    },
+    beat: () => runInDurableObject(log, beat),
+  };
+}
+
+async function signIn(): Promise<string> {
+  const body = new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" });
+  const headers = { Origin: siteUrl };
+  const response = await call("/sign-in", { method: "POST", redirect: "manual", headers, body });
+  return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+}
+const headersOf = (Cookie: string) => ({ Cookie, Origin: siteUrl, "Content-Type": "application/json" });
+
+/** Something that opens the account, and its end. */
+type Access = { headers: Record<string, string>; end(): Promise<Response> };
+
+async function key(): Promise<Access> {
+  const headers = headersOf(await signIn());
+  const made = await call("/api/v1/keys", {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ name: "lent" }),
+  });
+  const { id, key: value } = await made.json<{ id: string; key: string }>();
+  return {
+    headers: { Authorization: `Bearer ${value}` },
+    end: () => call(`/api/v1/keys/${id}`, { method: "DELETE", headers }),
+  };
+}
+
+async function session(): Promise<Access> {
+  const headers = headersOf(await signIn());
+  return { headers, end: () => call("/sign-out", { method: "POST", redirect: "manual", headers }) };
+}
+
+type Log = () => [path: string, sender: () => Promise<Sender>];
+const logs: [string, Log][] = [
+  ["a site's log", () => [`/api/v1/sites/${siteId}/logs?follow=1`, asked]],
+  ["a database's log", () => [`/api/v1/databases/${databaseId}/logs?follow=1`, asked]],
+  [
+    "a deployment's log",
+    () => [`/api/v1/deployments/${deploymentId}/logs?follow=1`, () => recorded(deploymentId)],
+  ],
+  ["a command's log", () => [`/api/v1/commands/${commandId}/logs?follow=1`, () => recorded(commandId)]],
+];
+const pages: [string, Log][] = [
+  ["the page of a site's log", () => [`/sites/${siteId}/log`, asked]],
+  ["the page of a deployment", () => [`/deployments/${deploymentId}`, () => recorded(deploymentId)]],
+];
+
+/** All that is told of a log until the heartbeat after its reader's access has ended. */
+async function told(access: Access, log: Log): Promise<string> {
+  const [path, senderOf] = log();
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const response = await call(path, { headers: access.headers });
+  const sender = await senderOf();
+  let text = "";
+  let isOver = false;
+  const reading = (async () => {
+    for await (const part of response.body?.pipeThrough(new TextDecoderStream()) ?? []) text += part;
+    isOver = true;
+  })();
+  // Also after a heartbeat at which the access goes on.
+  for (const line of [uniqueName("line"), uniqueName("line")]) {
+    await sender.say(line);
+    await vi.waitFor(() => expect(text).toContain(line));
+    await sender.beat();
+  }
+  expect((await access.end()).status).toBeLessThan(400);
+  await sender.beat();
+  await vi.waitFor(() => expect(isOver).toBe(true));
+  await reading;
+  return text;
+}
+
+describe.each(logs)("%s", (_, log) => {
+  it.each([
+    ["key that is revoked", key],
+    ["session that ends", session],
+  ])("is told no more after the next heartbeat to a %s", async (_, access) => {
+    const text = await told(await access(), log);
+    expect(text).toContain(": the key or session has ended");
+    expect(text).not.toContain("event: end");
+  });
+});
+
+describe.each(pages)("%s", (_, log) => {
+  it("is cut off at the next heartbeat for a session that has ended", async () => {
+    const text = await told(await session(), log);
+    expect(text).toContain("reload the page to go on");
+    expect(text).toContain("</html>");
+  });
+});
