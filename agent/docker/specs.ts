@@ -168,8 +168,20 @@ export function siteContainer(
   };
 }
 
+/** Of an image: what its Procfile has run in each new version before it serves; nothing or empty: nothing. */
+export const releaseLabel = "berth.release";
+
+/** A release command is its deployment's, whichever attempt began it. */
+export const releaseCommandId = (deploymentId: string): string => `${deploymentId}-release`;
+export const isReleaseCommand = ({
+  "berth.command": commandId,
+  "berth.deployment": deploymentId = "",
+}: Record<string, string>): boolean => commandId === releaseCommandId(deploymentId);
+
 /** The exact labels by which the containers of a site's commands are found: they are none of the site's own. */
 export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "berth.commands-of": siteId });
+
+type CommandArgs = Omit<JobArgs<"site.command">, "commandId"> & { commandId: string };
 
 /**
  * A command's container: as the site's own, but it runs once. Its labels say all that an agent needs that finds it. It has
@@ -177,7 +189,7 @@ export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "be
  */
 export function commandContainer(
   agentId: string,
-  { run, deploymentId, commandId, command, timeoutSeconds }: JobArgs<"site.command">,
+  { run, deploymentId, commandId, command, timeoutSeconds }: CommandArgs,
   lease: { jobId: string; attempt: number },
   image: string,
 ): ContainerSpec {

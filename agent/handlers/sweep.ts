@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
-import { networkName, stopGraceSeconds } from "../docker/specs.ts";
+import { isReleaseCommand, networkName, stopGraceSeconds } from "../docker/specs.ts";
 import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
+import { endUnclaimed } from "./release-command.ts";
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -35,6 +36,7 @@ async function sweepContainer(
   if (labels["berth.database"] && running)
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
   await reviveDatabase(host, container, out);
+  if (isReleaseCommand(labels)) return endUnclaimed(host, container);
   const siteId = labels["berth.site"];
   if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);

@@ -55,6 +55,11 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           dockerfilePath,
           buildCommand,
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
+          // What it did when that version was new is done: no older one may undo it, or stumble over it.
+          ...(deployment?.rollbackOf === null &&
+            deployment.trigger !== "move" && {
+              releaseTimeoutSeconds: ctx.config.RELEASE_TIMEOUT_SECONDS,
+            }),
           rebuild: deployment?.rebuild ?? false,
           kept: material.kept.flatMap(keptOf),
           ...(deployment?.trigger === "move" && site.wanted === "STOPPED" && { parked: true }),
