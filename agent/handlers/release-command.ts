@@ -1,5 +1,4 @@
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import type { ContainerSummary } from "../docker/engine.ts";
 import {
   commandContainer,
   networkLabels,
@@ -9,12 +8,8 @@ import {
 } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
-import { log } from "../log.ts";
 import { attendCommand, removeAfterwards } from "./run-command.ts";
 import { ensureVolumes } from "./volumes.ts";
-
-/** An attempt that goes on with one comes a moment after the agent. */
-const unclaimedMs = 10 * 60_000;
 
 /**
  * Runs what the image is to run once before it serves, as a command's container. It stays until the deployment's result is
@@ -52,10 +47,3 @@ export async function runReleaseCommand(
 /** Before the image of a deployment that failed can go. */
 export const removeReleaseCommand = (host: Host, deploymentId: string): Promise<void> =>
   host.engine.removeContainer(`berth-${releaseCommandId(deploymentId)}`);
-
-/** One that an agent before this one began runs on; where its deployment was given up meanwhile, not for ever. */
-export function endUnclaimed({ engine }: Host, { id, labels }: ContainerSummary): void {
-  const onError = (error: unknown) => log("error", "A release command's container stays", { id, error });
-  const end = () => void engine.removeContainer(id).catch(onError);
-  setTimeout(end, Number(labels["berth.timeout"]) * 1000 + unclaimedMs).unref();
-}
