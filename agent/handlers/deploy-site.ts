@@ -20,9 +20,10 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   try {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
-    await runReleaseCommand(host, args, made.imageId, job);
+    const version = { ...args, run: { ...args.run, commit: made.commit } };
+    await runReleaseCommand(host, version, made.imageId, job);
     // By its id: what an attempt before this one put into service may be of another build.
-    const { startMs, swapMs } = await putIntoService(host, args, made.imageId, job);
+    const { startMs, swapMs } = await putIntoService(host, version, made.imageId, job);
     // The new version serves: what is cleaned up behind it is no part of its success.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));

@@ -34,8 +34,10 @@ export async function runReleaseCommand(
   const args = { run, deploymentId, commandId, command, timeoutSeconds };
   const container = commandContainer(host.agentId, args, job, imageId);
   removeAfterwards(host.engine, container.name, job);
-  job.log(`Running the release command: ${command}`);
-  const { exitCode, error } = await attendCommand(host, await host.engine.createContainer(container), job);
+  const id = await host.engine.createContainer(container);
+  const wasBegun = ((await host.engine.inspectContainer(id))?.startedAt ?? null) !== null;
+  job.log(`${wasBegun ? "Going on with" : "Running"} the release command: ${command}`);
+  const { exitCode, error } = await attendCommand(host, id, job);
   if (exitCode === null)
     throw new JobError(
       `The release command did not end within ${timeoutSeconds} seconds and was stopped: make it shorter, or run what takes long by POST /sites/:id/commands.`,

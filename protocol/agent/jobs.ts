@@ -62,6 +62,9 @@ export const RunSpec = z.object({
   accountId: idOf("account"),
   /** Names the ingress answers for this site. The first is the site's own address. */
   hostnames: z.array(z.string()).min(1),
+  /** Its own address, and what it was built from, where that is known already. */
+  siteUrl: z.url().optional(),
+  commit: z.string().nullish(),
   port: Port,
   startCommand: z.string().nullable(),
   healthCheckPath: z.string().nullable(),

@@ -116,19 +116,20 @@ describe("a deployment", () => {
     const repository = new Repository({
       "package.json": JSON.stringify({ name: "app", private: true }),
       "server.js": serverSource("one"),
-      Procfile: `release: echo migrates $STAGE\n${web}`,
+      Procfile: `release: echo migrates $STAGE of $BERTH_SITE_URL at $BERTH_COMMIT\n${web}`,
     });
     const logOf = async (id: string) => {
       const { body } = await api<{ data: { text: string }[] }>("GET", `/deployments/${id}/logs`);
       return body.data.map(({ text }) => text);
     };
     const record = await launchKept({ githubUrl: repository.address });
-    expect(await logOf(record.latestDeployment?.id ?? "")).toContain("migrates");
+    const first = `of ${record.url} at ${record.currentDeployment?.commit}`;
+    expect(await logOf(record.latestDeployment?.id ?? "")).toContain(`migrates ${first}`);
     const envVariables = [{ key: "STAGE", value: "live", scope: "runtime" }];
     await api("PATCH", `/sites/${record.id}`, { envVariables });
     const again = await redeploy(record.id);
     expect(again).toMatchObject({ status: "LIVE", durations: { build: null } });
-    expect(await logOf(again.id)).toContain("migrates live");
+    expect(await logOf(again.id)).toContain(`migrates live ${first}`);
 
     repository.commit(
       { "server.js": serverSource("two"), Procfile: `release: echo no table; exit 3\n${web}` },

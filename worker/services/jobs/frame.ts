@@ -172,6 +172,8 @@ function runOf(ctx: Ctx, { job, site, deployment, pack, env, linkedEnv, domains 
     siteId: site.id,
     accountId: site.accountId,
     hostnames: hostnamesOf(ctx, site, domains),
+    siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
+    commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {
       port: site.port,
       startCommand: site.startCommand,
