@@ -251,7 +251,7 @@ export class Runner {
       afterwards: (work) => void afterwards.push(work),
       phase: (phase, source) => {
         if (givenUp.signal.aborted) return;
-        running.began.push([phase, performance.now()]);
+        if (running.began.at(-1)?.[0] !== phase) running.began.push([phase, performance.now()]);
         running.phase = {
           type: "phase",
           ...lease,

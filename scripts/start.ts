@@ -228,7 +228,7 @@ async function start(): Promise<void> {
 
 /** Shorter ones make tests of what never answers shorter. */
 function limitsFromEnvironment(): Record<string, string> {
-  const names = ["START_TIMEOUT_SECONDS", "BUILD_TIMEOUT_SECONDS"];
+  const names = ["START_TIMEOUT_SECONDS", "BUILD_TIMEOUT_SECONDS", "RELEASE_TIMEOUT_SECONDS"];
   return Object.fromEntries(
     names.flatMap((name) => [process.env[`BERTH_${name}`] ?? []].flat().map((value) => [name, value])),
   );

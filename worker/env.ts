@@ -50,6 +50,8 @@ const Settings = z.object({
   /** Seconds a new container may take until it answers. */
   START_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(600).default(60),
   BUILD_TIMEOUT_SECONDS: z.coerce.number().int().min(10).max(7200).default(900),
+  /** Of a Procfile's release command, such as one that migrates a database. */
+  RELEASE_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(3600).default(600),
   /** "closed": only who has an account signs in. */
   SIGN_UP: z.enum(["open", "closed"]).default("open"),
   GITHUB_CLIENT_ID: z.string().min(1).optional(),

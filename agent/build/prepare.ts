@@ -6,7 +6,7 @@ import { JobError } from "../host.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
 import { detect } from "./detect/index.ts";
-import { aptPackages, notesOf, type Sources } from "./detect/sources.ts";
+import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
@@ -20,6 +20,8 @@ export type Prepared = {
   dockerfile: string;
   /** The text that is built, for the log when it is ours. */
   generated: string | null;
+  /** What a new version is to run once before it serves. */
+  release: string | null;
   buildArgs: Record<string, string>;
   secrets: Map<string, Buffer>;
 };
@@ -65,9 +67,11 @@ export async function prepareBuild(
       context: await packContext(root, dockerfile, null),
       dockerfile: own,
       generated: null,
+      release: null,
     };
   }
   const sources = await sourcesOf(folder, root, input.rootDir);
+  const release = procfileRelease(sources);
   const plan = detect(sources, input);
   const { images, notes } = await chooseBaseImages(plan, canHave);
   const text = generateDockerfile(
@@ -87,6 +91,7 @@ export async function prepareBuild(
     ),
     dockerfile: "Dockerfile",
     generated: text,
+    release,
   };
 }
 
@@ -103,7 +108,7 @@ async function sourcesOf(folder: string, root: string, rootDir: string | null): 
 export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
   const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
-  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null };
+  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null, release: null };
 }
 
 function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {

@@ -128,6 +128,7 @@ export type Engine = {
   followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
+  imageLabels(reference: string): Promise<Labels>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
   removeImage(reference: string): Promise<void>;
   /** Every `repository:tag` of the repository. */
@@ -578,6 +579,8 @@ export function createEngine({
     },
 
     imageId: async (reference) => (await inspectImage(reference))?.Id ?? null,
+
+    imageLabels: async (reference) => (await inspectImage(reference))?.Config.Labels ?? {},
 
     async localImage(reference) {
       const found = await inspectImage(reference);

@@ -58,6 +58,7 @@ export const agentLabels = [
   "berth.job",
   "berth.managed",
   "berth.memory",
+  "berth.release",
   "berth.replica",
   "berth.replicas",
   "berth.secrets",
@@ -106,6 +107,14 @@ export const limitsOf = ({ memoryMb, cpuMilli, pids }: RunSpec["limits"]) => ({
   PidsLimit: pids,
 });
 
+/** What an app may want to know of itself. */
+const ownVariables = ({ siteId, siteUrl, commit }: RunSpec, deploymentId: string) => ({
+  BERTH_SITE_ID: siteId,
+  ...(siteUrl !== undefined && { BERTH_SITE_URL: siteUrl }),
+  BERTH_DEPLOYMENT_ID: deploymentId,
+  ...(typeof commit === "string" && { BERTH_COMMIT: commit }),
+});
+
 /**
  * One container of a release. `release` tells releases of one deployment apart (a restart makes another one), `replica`
  * the containers of one release, which share what the pack gives.
@@ -121,10 +130,16 @@ export function siteContainer(
 ): ContainerSpec {
   const memoryMb = Math.floor(run.limits.memoryMb / run.replicas);
   const cpuMilli = Math.max(10, Math.floor(run.limits.cpuMilli / run.replicas));
-  const env = run.env.filter(({ scope }) => scope !== "build").map(({ key, value }) => `${key}=${value}`);
+  const env = {
+    ...ownVariables(run, deploymentId),
+    ...Object.fromEntries(
+      run.env.filter(({ scope }) => scope !== "build").map(({ key, value }) => [key, value]),
+    ),
+    PORT: run.port,
+  };
   const spec = {
     Image: image,
-    Env: [...env.filter((entry) => !entry.startsWith("PORT=")), `PORT=${run.port}`],
+    Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     // Not the image's: the engine runs it on the host's means, as often as an image likes.
     Healthcheck: { Test: ["NONE"] },
     ...(run.startCommand !== null && { Cmd: ["sh", "-c", startLine(run.startCommand)], Entrypoint: [] }),
@@ -168,8 +183,20 @@ export function siteContainer(
   };
 }
 
+/** Of an image: what its Procfile has run in each new version before it serves; nothing or empty: nothing. */
+export const releaseLabel = "berth.release";
+
+/** A release command is its deployment's, whichever attempt began it. */
+export const releaseCommandId = (deploymentId: string): string => `${deploymentId}-release`;
+export const isReleaseCommand = ({
+  "berth.command": commandId,
+  "berth.deployment": deploymentId = "",
+}: Record<string, string>): boolean => commandId === releaseCommandId(deploymentId);
+
 /** The exact labels by which the containers of a site's commands are found: they are none of the site's own. */
 export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "berth.commands-of": siteId });
+
+type CommandArgs = Omit<JobArgs<"site.command">, "commandId"> & { commandId: string };
 
 /**
  * A command's container: as the site's own, but it runs once. Its labels say all that an agent needs that finds it. It has
@@ -177,7 +204,7 @@ export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "be
  */
 export function commandContainer(
   agentId: string,
-  { run, deploymentId, commandId, command, timeoutSeconds }: JobArgs<"site.command">,
+  { run, deploymentId, commandId, command, timeoutSeconds }: CommandArgs,
   lease: { jobId: string; attempt: number },
   image: string,
 ): ContainerSpec {

@@ -8,7 +8,7 @@ import { basesOf } from "../build/image-provider.ts";
 import { obtainSource } from "../build/obtain-source.ts";
 import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
-import { siteLabels } from "../docker/specs.ts";
+import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
 import type { Obtained } from "./kept-image.ts";
 
@@ -106,7 +106,7 @@ async function buildWithin(
       dockerfile: prepared.dockerfile,
       tag: reference,
       // The same for every deployment, so that an unchanged source is the same image.
-      labels: siteLabels(args.run.siteId),
+      labels: { ...siteLabels(args.run.siteId), [releaseLabel]: prepared.release ?? "" },
       buildArgs: prepared.buildArgs,
       cacheNamespace: host.imageRepository(args.run.siteId),
       isFresh: args.rebuild,

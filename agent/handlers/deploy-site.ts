@@ -1,11 +1,13 @@
 import type { JobArgs, MadeSource } from "../../protocol/agent/jobs.ts";
 import { networkName } from "../docker/specs.ts";
+import { isShutdown } from "../failure.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
 import { log } from "../log.ts";
 import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "./build-image.ts";
 import { keptImage, unchangedImage, type Obtained } from "./kept-image.ts";
 import { pullImage } from "./pull-image.ts";
+import { removeReleaseCommand, runReleaseCommand } from "./release-command.ts";
 import { release, type Released } from "./release.ts";
 
 type Args = JobArgs<"site.deploy">;
@@ -18,8 +20,10 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   try {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
+    const version = { ...args, run: { ...args.run, commit: made.commit } };
+    await runReleaseCommand(host, version, made.imageId, job);
     // By its id: what an attempt before this one put into service may be of another build.
-    const { startMs, swapMs } = await putIntoService(host, args, made.imageId, job);
+    const { startMs, swapMs } = await putIntoService(host, version, made.imageId, job);
     // The new version serves: what is cleaned up behind it is no part of its success.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));
@@ -29,6 +33,8 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     // The reason of the failure is the first error, not that it could not be tidied up after.
     const onError = (left: unknown) =>
       log("error", "A deployment left something behind", { reference, error: left });
+    // The next agent goes on with it.
+    if (!isShutdown(job.signal)) await removeReleaseCommand(host, args.deploymentId).catch(onError);
     await host.engine.removeImage(reference).catch(onError);
     // In use by the account's other sites: it stays.
     await host.engine.removeNetwork(networkName(args.run.accountId)).catch(onError);

@@ -38,7 +38,8 @@ export function goOnWithCommand(host: Host, id: string, job: JobRun): Promise<Jo
   return attendCommand(host, id, job);
 }
 
-function removeAfterwards(engine: Engine, idOrName: string, job: JobRun): void {
+/** Removes a command's container once the job's result is journaled. */
+export function removeAfterwards(engine: Engine, idOrName: string, job: JobRun): void {
   job.afterwards(() => patiently(() => engine.removeContainer(idOrName), AbortSignal.timeout(removeMs)));
 }
 
@@ -46,7 +47,7 @@ function removeAfterwards(engine: Engine, idOrName: string, job: JobRun): void {
  * Runs a command's container, or goes on with one that runs or has run: its log, its time limit, its end. A container runs
  * once: one that has started is never started again.
  */
-async function attendCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
+export async function attendCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
   const { engine } = host;
   let container = await existing(engine, id);
   if (container.startedAt === null) {

@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
-import { networkName, stopGraceSeconds } from "../docker/specs.ts";
+import { isReleaseCommand, networkName, stopGraceSeconds } from "../docker/specs.ts";
 import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
+
+/** Beside its own time. */
+const unclaimedMs = 10 * 60_000;
 
 /**
  * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
@@ -35,6 +38,7 @@ async function sweepContainer(
   if (labels["berth.database"] && running)
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
   await reviveDatabase(host, container, out);
+  if (isReleaseCommand(labels)) return endReleaseCommand(host, container);
   const siteId = labels["berth.site"];
   if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
@@ -47,6 +51,13 @@ async function sweepContainer(
   // An old version still ends what it began.
   if (routed && running && host.goOnRetiring(id)) return;
   await host.engine.removeContainer(id);
+}
+
+/** It runs on for the next attempt, which comes in a moment. Where its deployment was given up meanwhile, not for ever. */
+function endReleaseCommand({ engine }: Host, { id, labels }: ContainerSummary): void {
+  const onError = (error: unknown) => log("error", "A release command's container stays", { id, error });
+  const end = () => void engine.removeContainer(id).catch(onError);
+  setTimeout(end, Number(labels["berth.timeout"]) * 1000 + unclaimedMs).unref();
 }
 
 /**

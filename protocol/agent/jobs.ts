@@ -62,6 +62,9 @@ export const RunSpec = z.object({
   accountId: idOf("account"),
   /** Names the ingress answers for this site. The first is the site's own address. */
   hostnames: z.array(z.string()).min(1),
+  /** Its own address, and what it was built from, where that is known already. */
+  siteUrl: z.url().optional(),
+  commit: z.string().nullish(),
   port: Port,
   startCommand: z.string().nullable(),
   healthCheckPath: z.string().nullable(),
@@ -155,6 +158,8 @@ export const jobArgs = {
     dockerfilePath: RepositoryPath.nullable(),
     buildCommand: z.string().nullable(),
     buildTimeoutSeconds: z.number().int().positive(),
+    /** For the release command of what is built; left out: it is not run, as for a rollback or a move. */
+    releaseTimeoutSeconds: z.number().int().positive().optional(),
     /** Build even where nothing that goes into the build has changed. */
     rebuild: z.boolean(),
     /** Newest first. The images of these and of this deployment stay once it is live; the site's others go. */

@@ -12,6 +12,7 @@ import { trustCa } from "../../agent/build/trust-ca.ts";
 import { countServed, parseListeners, socketTables } from "../../agent/docker/listening.ts";
 import { agentLabels, commandContainer, siteContainer } from "../../agent/docker/specs.ts";
 import { JobError } from "../../agent/host.ts";
+import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { sourcesOf } from "../support/sources.ts";
 
 const none = { buildCommand: null, startCommand: null };
@@ -265,8 +266,24 @@ describe("a site's container", () => {
     for (const one of [spec, command]) expect(one.Healthcheck).toEqual({ Test: ["NONE"] });
   });
 
-  it("gets its runtime variables and its port, and no build variable", () => {
-    expect(spec.Env).toEqual(["A=1", "PORT=3000"]);
+  it("gets its runtime variables, what it may want to know of itself and its port, and no build variable", () => {
+    expect(spec.Env).toEqual(["BERTH_SITE_ID=site_1", "BERTH_DEPLOYMENT_ID=dep_1", "A=1", "PORT=3000"]);
+  });
+
+  it("is told its address and its commit where there are such, unless its owner says otherwise", () => {
+    const own = {
+      key: "BERTH_SITE_URL",
+      value: "https://a.example",
+      scope: "runtime",
+      secret: false,
+    } as const;
+    const of = { ...run, siteUrl: "https://a.sites.example", commit: "c".repeat(40) };
+    const envOf = (env: RunSpec["env"]) => siteContainer("agent", { ...of, env }, "dep_1", "image", "").Env;
+    expect(envOf([])).toContain("BERTH_SITE_URL=https://a.sites.example");
+    expect(envOf([])).toContain(`BERTH_COMMIT=${of.commit}`);
+    expect(envOf([own])?.filter((entry) => entry.startsWith("BERTH_SITE_URL="))).toEqual([
+      "BERTH_SITE_URL=https://a.example",
+    ]);
   });
 
   it("shows none of its image's own labels that the agent goes by, nor does a command's", () => {

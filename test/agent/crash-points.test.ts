@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Job, JobArgs, JobKind, KeptDeployment, RunSpec } from "../../protocol/agent/jobs.ts";
+import { releaseLabel } from "../../agent/docker/specs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import {
   after,
@@ -87,6 +88,23 @@ describe("an agent may end before any step of", () => {
     const { source } = deploy(2).args as Deploy;
     const job = deploy(3, { run: run({ env }), source, kept });
     expect(await throughAllCrashes(machine, job, "throughout")).not.toContain("build");
+  });
+
+  it("a deployment with a release command, which runs once", async () => {
+    const { machine, kept } = await deployed();
+    machine.docker.state.builtWith = { [releaseLabel]: "./migrate" };
+    const job = deploy(3, { kept, releaseTimeoutSeconds: 60 });
+    const runs: string[][] = [];
+    const steps = await throughAllCrashes(machine, job, "throughout", ({ ran, containers, ...held }) => {
+      runs.push(ran);
+      // An agent that ended just before it removed the command's container leaves it for a while.
+      return { ...held, containers: containers.filter(({ name }) => !name.endsWith("-release")) };
+    });
+    expect(steps.indexOf("startContainer")).toBeGreaterThan(steps.indexOf("build"));
+    // The last is done once more although it was reported.
+    for (const ran of runs.slice(0, -2)) expect(ran).toEqual([`berth-${deploymentOf(3)}-release`]);
+    const { containers } = (await after(machine, job)).holds();
+    expect(containers.map(({ name }) => name)).toEqual([`berth-${siteId}-${deploymentOf(3)}`]);
   });
 
   it.each(kinds)("a rollback%s", async (_, given, serves) => {

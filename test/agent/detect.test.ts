@@ -1143,10 +1143,7 @@ describe("a repository that is none of these is refused with what to do", () => 
     expect(() => plan(files)).toThrow(
       /set startCommand\. What railway\.json and render\.yaml may say is not read: .* the site's settings\.$/,
     );
-    expect(notesOf(sourcesOf({ ...files, Procfile: "web: x\nrelease: y\n" }))).toEqual([
-      expect.stringContaining("release command"),
-      expect.stringContaining("render.yaml"),
-    ]);
+    expect(notesOf(sourcesOf(files))).toEqual([expect.stringContaining("render.yaml")]);
   });
 
   it("names no more than a few of many folders", () => {

@@ -166,12 +166,14 @@ it("names that mean something elsewhere are names in .dockerignore", async () =>
   expect(names.filter((name) => name !== ".").sort()).toEqual([".dockerignore", "Dockerfile", "kept"]);
 });
 
-it("what a Procfile wants to run at a release is said in the generated Dockerfile", async () => {
+it("what a Procfile wants to run at a release is told, if it can be a command", async () => {
   write("main.py");
   write("Procfile", "release: ./migrate\nweb: ./serve\n");
-  const { context, generated } = await prepareBuild(folder, input, null);
+  const { context, release } = await prepareBuild(folder, input, null);
   context.destroy();
-  expect(generated).toMatch(/^# The Procfile's release command is not run: /m);
+  expect(release).toBe("./migrate");
+  write("Procfile", `release: ${"x".repeat(2001)}\nweb: ./serve\n`);
+  await expect(prepareBuild(folder, input, null)).rejects.toThrow("put it into a script");
 });
 
 describe("a folder of the repository", () => {

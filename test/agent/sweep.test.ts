@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { databaseLabels } from "../../agent/databases/container.ts";
-import { commandContainer, networkName, siteContainer } from "../../agent/docker/specs.ts";
+import { commandContainer, networkName, releaseCommandId, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/handlers/adopt-commands.ts";
 import { handOver } from "../../agent/handlers/hand-over.ts";
 import { openReaddressing, reviveServing, sweep } from "../../agent/handlers/sweep.ts";
@@ -211,4 +211,20 @@ it("an agent that starts does not begin a command that the one before it made an
     { adopt: () => expect.fail("it is gone on with") } as unknown as Runner,
   );
   expect(removed).toEqual(["c"]);
+});
+
+it("a release command goes on without its agent, and for no longer than its time where no attempt comes for it", async () => {
+  vi.useFakeTimers();
+  try {
+    const commandOf = { run, deploymentId, commandId: releaseCommandId(deploymentId), command: "true" };
+    const args = { ...commandOf, timeoutSeconds: 60 };
+    const { Labels: labels } = commandContainer("agent", args, { jobId: "job", attempt: 1 }, "image");
+    const { removed } = await swept([{ id: "released", labels, running: true }]);
+    vi.advanceTimersByTime(60_000);
+    expect(removed).toEqual([]);
+    vi.advanceTimersByTime(600_000);
+    expect(removed).toEqual(["released"]);
+  } finally {
+    vi.useRealTimers();
+  }
 });

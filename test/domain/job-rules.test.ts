@@ -5,14 +5,17 @@ import { expiredReason, timeoutMsOf } from "../../worker/domain/job-rules.ts";
 
 const times = fc.record({
   buildSeconds: fc.integer({ min: 10, max: 7200 }),
+  releaseSeconds: fc.integer({ min: 1, max: 3600 }),
   startSeconds: fc.integer({ min: 1, max: 600 }),
 });
 
-it("a job has the time that the build and the start may take, and ten minutes for the rest of a deployment", () => {
+it("a job has the time that the build, the release command and the start may take, and ten minutes for the rest of a deployment", () => {
   fc.assert(
     fc.property(times, (limits) => {
-      const { buildSeconds, startSeconds } = limits;
-      expect(timeoutMsOf("site.deploy", limits)).toBe((buildSeconds + startSeconds + 600) * 1000);
+      const { buildSeconds, releaseSeconds, startSeconds } = limits;
+      expect(timeoutMsOf("site.deploy", limits)).toBe(
+        (buildSeconds + releaseSeconds + startSeconds + 600) * 1000,
+      );
       for (const kind of ["site.start", "site.restart"] as const)
         expect(timeoutMsOf(kind, limits)).toBeGreaterThan(startSeconds * 1000);
     }),
@@ -20,8 +23,8 @@ it("a job has the time that the build and the start may take, and ten minutes fo
 });
 
 it("the reason of what took too long names the time it had, in whole minutes", () => {
-  const limits = { buildSeconds: 7200, startSeconds: 90 };
-  expect(expiredReason("site.deploy", true, limits)).toContain("within 132 minutes");
+  const limits = { buildSeconds: 7200, releaseSeconds: 600, startSeconds: 90 };
+  expect(expiredReason("site.deploy", true, limits)).toContain("within 142 minutes");
   for (const kind of jobKinds)
     for (const wasLeased of [true, false])
       expect(expiredReason(kind, wasLeased, limits)).not.toMatch(/\d\.\d/);

@@ -111,6 +111,40 @@ describe("a deployment", () => {
     );
   });
 
+  it("runs a Procfile's release command before it serves, with its variables, and fails with it", async () => {
+    const web = "web: node server.js\n";
+    const repository = new Repository({
+      "package.json": JSON.stringify({ name: "app", private: true }),
+      "server.js": serverSource("one"),
+      Procfile: `release: echo migrates $STAGE of $BERTH_SITE_URL at $BERTH_COMMIT\n${web}`,
+    });
+    const logOf = async (id: string) => {
+      const { body } = await api<{ data: { text: string }[] }>("GET", `/deployments/${id}/logs`);
+      return body.data.map(({ text }) => text);
+    };
+    const record = await launchKept({ githubUrl: repository.address });
+    const first = `of ${record.url} at ${record.currentDeployment?.commit}`;
+    expect(await logOf(record.latestDeployment?.id ?? "")).toContain(`migrates ${first}`);
+    const envVariables = [{ key: "STAGE", value: "live", scope: "runtime" }];
+    await api("PATCH", `/sites/${record.id}`, { envVariables });
+    const again = await redeploy(record.id);
+    expect(again).toMatchObject({ status: "LIVE", durations: { build: null } });
+    expect(await logOf(again.id)).toContain(`migrates live ${first}`);
+
+    repository.commit(
+      { "server.js": serverSource("two"), Procfile: `release: echo no table; exit 3\n${web}` },
+      "Second",
+    );
+    const failed = await redeploy(record.id);
+    expect(failed).toMatchObject({
+      status: "FAILED",
+      error: "The release command failed: exited with 3: its log says what happened.",
+    });
+    expect(await logOf(failed.id)).toContain("no table");
+    expect(await site(record.id)).toMatchObject({ status: "RUNNING" });
+    expect((await request(record.url)).text).toBe("version one");
+  });
+
   it("of a deleted site leaves no container, image or route", async () => {
     const repository = new Repository(plainServer("one"));
     const record = await launch({ githubUrl: repository.address });

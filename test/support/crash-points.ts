@@ -181,7 +181,7 @@ export class Machine {
 
   /** All that is there, by names that do not depend on how it came about. */
   holds() {
-    const { containers, networks, volumes, images, nameless } = this.docker.state;
+    const { containers, networks, volumes, images, nameless, ran } = this.docker.state;
     const tagsOf = (image: string) => Object.keys(images).filter((tag) => images[tag] === image);
     return {
       containers: containers
@@ -200,6 +200,7 @@ export class Machine {
       volumes,
       images: Object.keys(images).toSorted(),
       nameless,
+      ran,
       work: readdirSync(join(this.files, "work")),
       publicAccess: this.read("public-access/ports.json", "{}"),
       stored: [...this.stored.values()],

@@ -35,8 +35,13 @@ export type MemoryState = {
   volumes: Record<string, { labels: Record<string, string>; files: Files }>;
   /** `repository:tag` → image id. */
   images: Record<string, string>;
+  /** By image id; of each that is built from now on, `builtWith` as well. */
+  imageLabels: Record<string, Record<string, string>>;
+  builtWith: Record<string, string>;
   /** Those that lost their name to another, and that nobody has removed. */
   nameless: string[];
+  /** The containers of commands that were started, which end at once. */
+  ran: string[];
 };
 
 const refused = (statusCode: number, said: string) =>
@@ -44,7 +49,17 @@ const refused = (statusCode: number, said: string) =>
 const done = <T>(value: T) => Promise.resolve(value);
 const has = (labels: Record<string, string>, wanted: Record<string, string>) =>
   Object.entries(wanted).every(([key, value]) => labels[key] === value);
-const nothing: MemoryState = { made: 0, containers: [], networks: [], volumes: {}, images: {}, nameless: [] };
+const nothing: MemoryState = {
+  made: 0,
+  containers: [],
+  networks: [],
+  volumes: {},
+  images: {},
+  imageLabels: {},
+  builtWith: {},
+  nameless: [],
+  ran: [],
+};
 
 /**
  * An engine whose containers are records, as strict as Docker about what must be there and what is in use. Each start gives
@@ -118,19 +133,23 @@ export class MemoryEngine {
       if (found.running) return done(undefined);
       const address = `127.0.1.${(++this.state.made % 250) + 1}`;
       const isLooping = found.command[0] === "redis-server" && !starts(found, this.filesAt(found, "/data"));
-      Object.assign(found, { running: true, wasStarted: true, isLooping, address });
+      const isCommand = Boolean(found.labels["berth.command"]);
+      if (isCommand) this.state.ran.push(found.name);
+      Object.assign(found, { running: !isCommand, wasStarted: true, isLooping, address });
       return done(undefined);
     },
     stopContainer: (id) => done(void Object.assign(this.find(id) ?? {}, { running: false, address: "" })),
-    removeContainer: (id) =>
-      done(void (this.state.containers = this.state.containers.filter((one) => one.id !== id))),
+    removeContainer: (idOrName) =>
+      done(void (this.state.containers = this.state.containers.filter((one) => one !== this.find(idOrName)))),
     inspectContainer: (idOrName) => {
       const found = this.find(idOrName);
       if (!found) return done(null);
       const addresses = { [found.network]: found.address };
       const restarts = found.isLooping ? ++this.state.made : 0;
       const startedAt = found.wasStarted ? new Date() : null;
-      const state = { ...found, startedAt, addresses, user: "", pid: 0, restarts };
+      const finishedAt = found.running ? null : startedAt;
+      const ended = { finishedAt, exitCode: 0, oomKilled: false };
+      const state = { ...found, ...ended, startedAt, addresses, user: "", pid: 0, restarts };
       return done(state as never);
     },
     listContainers: (labels) =>
@@ -183,6 +202,7 @@ export class MemoryEngine {
     },
     lastLines: () => done([]),
     imageId: (reference) => done(this.state.images[reference] ?? null),
+    imageLabels: (id) => done(this.state.imageLabels[id] ?? {}),
     imageTags: (repository) =>
       done(Object.keys(this.state.images).filter((tag) => tag.startsWith(`${repository}:`))),
     tagImage: (id, repository, tag) => {
@@ -199,13 +219,16 @@ export class MemoryEngine {
       return done(undefined);
     },
     /** Nothing but the bytes of the context makes the image, unless its steps are to run anew. */
-    build: async ({ context, tag, isFresh }) => {
+    build: async ({ context, tag, labels, isFresh }) => {
       const hash = createHash("sha256").update(isFresh ? String(++this.state.made) : "");
       // Behind the header, which has the time.
       hash.update((await buffer(context)).subarray(512));
       const [repository = "", name = ""] = tag.split(":");
-      await this.engine.tagImage(`sha256:${hash.digest("hex")}`, repository, name);
+      const id = `sha256:${hash.digest("hex")}`;
+      this.state.imageLabels[id] = { ...labels, ...this.state.builtWith };
+      await this.engine.tagImage(id, repository, name);
     },
+    followLog: () => Readable.from([]),
     readLog: () => done(Buffer.alloc(0)),
     firstExit: () => new Promise(() => undefined),
   } as Partial<Engine> as Engine;

@@ -282,7 +282,7 @@ describe("a job", () => {
     await tick();
     expect(await site(key, siteId)).toMatchObject({
       status: "FAILED",
-      latestDeployment: { status: "FAILED", error: expect.stringContaining("26 minutes") },
+      latestDeployment: { status: "FAILED", error: expect.stringContaining("36 minutes") },
     });
     expect(await on.next("drop")).toMatchObject({ jobId: job.id, attempt });
     await finish(on, job, attempt, deployResult);

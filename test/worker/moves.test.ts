@@ -56,9 +56,10 @@ it("a move runs the version with the settings it has, and not with those that wa
   await drain(old);
   const moved = await fresh.next("job");
   expect(moved.job.args).toMatchObject({ run: { port: 3000, replicas: 1, startCommand: "node old.js" } });
+  expect(moved.job.args).not.toHaveProperty("releaseTimeoutSeconds");
   await finish(fresh, moved.job, moved.attempt, deployResult);
   await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
-  expect((await fresh.next("job")).job.args).toMatchObject({ run: settings });
+  expect((await fresh.next("job")).job.args).toMatchObject({ run: settings, releaseTimeoutSeconds: 600 });
   old.close();
   fresh.close();
 });
@@ -91,7 +92,9 @@ describe("a move makes what is in service once more", () => {
     const fresh = await hostFor(2);
     await drain(old);
     const moved = await fresh.next("job");
-    expect(moved.job.args).toMatchObject({ ...expected, run: { env: [] } });
+    const { url } = await site(key, siteId);
+    const about = { siteUrl: url, commit: deployResult.commit };
+    expect(moved.job.args).toMatchObject({ ...expected, run: { ...about, env: [] } });
     expect(moved.job.args).not.toHaveProperty("source.lfs");
     await finish(fresh, moved.job, moved.attempt, deployResult);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });

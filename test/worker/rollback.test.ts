@@ -65,6 +65,13 @@ const setEnv = (patch: (body: object) => Promise<unknown>, value: string) =>
   patch({ envVariables: [{ key: "V", value }] });
 
 describe("a rollback", () => {
+  it("runs no release command, as that version's has done what it does", async () => {
+    const { deploy, rollback, taken: take } = await owned();
+    await deploy(2);
+    await rollback();
+    expect((await take()).job.args).not.toHaveProperty("releaseTimeoutSeconds");
+  });
+
   it("brings back the deployment before the current: its image, its environment, its run settings", async () => {
     const { host, siteId, patch, deploy, rollback, deployments, taken: take, key } = await owned();
     await setEnv(patch, "of the second");

@@ -119,7 +119,7 @@ describe("a site that failed", () => {
     old.close();
   });
 
-  it("is rolled back on its own host only, where the image is", async () => {
+  it("is rolled back on its own host, where the image is, and where that has no room made anew on another", async () => {
     const key = await account();
     const old = await hostFor(1);
     const failed = await failedSite(key, old);
@@ -129,12 +129,19 @@ describe("a site that failed", () => {
     const deploymentId = (await site(key, failed)).currentDeployment?.id;
     old.send({ type: "crashed", siteId: failed, deploymentId, error: "It kept exiting." });
     await old.next("crashAck");
-    await runningSite(key, old);
     const other = await hostFor(5);
-    expect((await api(key, "POST", `/sites/${failed}/rollback`)).status).toBe(202);
-    await tick();
-    expect([old.waiting(), other.waiting()]).toEqual([[], []]);
-    expect((await site(key, failed)).hostId).toBe(old.hostId);
+    const back = async () =>
+      expect((await api(key, "POST", `/sites/${failed}/rollback`)).status).toBe(202);
+    await back();
+    const there = await old.next("job");
+    expect(there.job.args).toMatchObject({ source: { type: "kept" } });
+    await fail(old, there.job, there.attempt);
+    await runningSite(key, old, { region: "home" });
+    await back();
+    const { job, attempt } = await other.next("job");
+    expect(job.args).toMatchObject({ source: { otherwise: { commit: deployResult.commit } } });
+    await finish(other, job, attempt, deployResult);
+    expect(await site(key, failed)).toMatchObject({ status: "RUNNING", hostId: other.hostId });
     old.close();
     other.close();
   });

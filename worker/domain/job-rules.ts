@@ -4,9 +4,9 @@ import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 const minute = 60_000;
 
 /** What an operator allows. */
-export type JobLimits = { buildSeconds: number; startSeconds: number };
+export type JobLimits = { buildSeconds: number; releaseSeconds: number; startSeconds: number };
 
-/** How long one attempt may take on the host beside the time that its build, start or command has, in milliseconds. */
+/** How long one attempt may take on the host beside the time that its build, release command, start or command has, in milliseconds. */
 const jobTimeoutMs: Record<JobKind, number> = {
   "site.deploy": 10 * minute,
   "site.start": 5 * minute,
@@ -29,10 +29,15 @@ const jobTimeoutMs: Record<JobKind, number> = {
 };
 
 /** How long one attempt may take on the host, in milliseconds; of a command, beside its own time. */
-export function timeoutMsOf(kind: JobKind, { buildSeconds, startSeconds }: JobLimits): number {
+export function timeoutMsOf(
+  kind: JobKind,
+  { buildSeconds, releaseSeconds, startSeconds }: JobLimits,
+): number {
   const builds = kind === "site.deploy";
   const starts = builds || kind === "site.start" || kind === "site.restart";
-  return jobTimeoutMs[kind] + 1000 * ((builds ? buildSeconds : 0) + (starts ? startSeconds : 0));
+  return (
+    jobTimeoutMs[kind] + 1000 * ((builds ? buildSeconds + releaseSeconds : 0) + (starts ? startSeconds : 0))
+  );
 }
 
 /** A job no host took within this time ends with an honest reason. */

@@ -7,7 +7,7 @@ import { readPackageJson, startScript, type PackageJson } from "./package-json.t
 import { detectPhp, type PhpPlan } from "./php.ts";
 import { detectPython, type PythonPlan } from "./python.ts";
 import { detectRuby, type RubyPlan } from "./ruby.ts";
-import { notesOfOthers, procfileWeb, type Overrides, type Sources } from "./sources.ts";
+import { notesOf, procfileWeb, type Overrides, type Sources } from "./sources.ts";
 import { detectSite, hasFramework, isStaticExport, type SitePlan, type StaticPlan } from "./static.ts";
 
 type Backend = GoPlan | PythonPlan | RubyPlan | PhpPlan;
@@ -21,7 +21,7 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
     return planOf(sources, overrides);
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
-    throw new JobError([error.message, ...notesOfOthers(sources)].join(" "));
+    throw new JobError([error.message, ...notesOf(sources)].join(" "));
   }
 }
 

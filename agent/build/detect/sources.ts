@@ -1,3 +1,5 @@
+import { JobError } from "../../host.ts";
+
 /**
  * What detection looks at: paths below the root of the app, folders with a slash at the end, and the text of the files
  * that say how it is built. Written by strangers.
@@ -25,13 +27,17 @@ export const configsOf = (framework: string): string[] =>
 export const procfileWeb = (sources: Sources): string | null =>
   /^web:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
 
-/** What a Procfile asks for beside that, and nobody does. */
-const procfileNotes = (sources: Sources): string[] =>
-  /^release:[ \t]*\S/m.test(textOf(sources, "Procfile"))
-    ? [
-        "The Procfile's release command is not run: put it before the start command (migrate && serve), or run it by POST /sites/:id/commands.",
-      ]
-    : [];
+const releaseCharacters = 2000;
+
+/** What a Procfile has run in each new version before it serves. @throws JobError */
+export function procfileRelease(sources: Sources): string | null {
+  const command = /^release:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
+  if (command !== null && command.length > releaseCharacters)
+    throw new JobError(
+      `The Procfile's release command is longer than ${releaseCharacters} characters: put it into a script.`,
+    );
+  return command;
+}
 
 /** How other hosts are told what to do. */
 const filesOfOthers = [
@@ -48,15 +54,13 @@ const filesOfOthers = [
   "vercel.json",
 ];
 
-export function notesOfOthers(sources: Sources): string[] {
+/** What the repository says, and nobody heeds. */
+export function notesOf(sources: Sources): string[] {
   const found = present(sources, filesOfOthers).join(" and ");
   return found === ""
     ? []
     : [`What ${found} may say is not read: commands and variables are the site's settings.`];
 }
-
-/** What the repository asks for, and is not done. */
-export const notesOf = (sources: Sources): string[] => [...procfileNotes(sources), ...notesOfOthers(sources)];
 
 /** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for. */
 export const aptPackages = (sources: Sources): string[] =>

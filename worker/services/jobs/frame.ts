@@ -55,6 +55,11 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           dockerfilePath,
           buildCommand,
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
+          // What it did when that version was new is done: no older one may undo it, or stumble over it.
+          ...(deployment?.rollbackOf === null &&
+            deployment.trigger !== "move" && {
+              releaseTimeoutSeconds: ctx.config.RELEASE_TIMEOUT_SECONDS,
+            }),
           rebuild: deployment?.rebuild ?? false,
           kept: material.kept.flatMap(keptOf),
           ...(deployment?.trigger === "move" && site.wanted === "STOPPED" && { parked: true }),
@@ -167,6 +172,8 @@ function runOf(ctx: Ctx, { job, site, deployment, pack, env, linkedEnv, domains 
     siteId: site.id,
     accountId: site.accountId,
     hostnames: hostnamesOf(ctx, site, domains),
+    siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
+    commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {
       port: site.port,
       startCommand: site.startCommand,

@@ -50,6 +50,7 @@ const longKinds = sql.raw(
 
 export const limitsOf = ({ config }: Ctx): JobLimits => ({
   buildSeconds: config.BUILD_TIMEOUT_SECONDS,
+  releaseSeconds: config.RELEASE_TIMEOUT_SECONDS,
   startSeconds: config.START_TIMEOUT_SECONDS,
 });
 
