@@ -130,8 +130,7 @@ describe("a site that failed", () => {
     old.send({ type: "crashed", siteId: failed, deploymentId, error: "It kept exiting." });
     await old.next("crashAck");
     const other = await hostFor(5);
-    const back = async () =>
-      expect((await api(key, "POST", `/sites/${failed}/rollback`)).status).toBe(202);
+    const back = async () => expect((await api(key, "POST", `/sites/${failed}/rollback`)).status).toBe(202);
     await back();
     const there = await old.next("job");
     expect(there.job.args).toMatchObject({ source: { type: "kept" } });
