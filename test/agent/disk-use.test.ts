@@ -176,7 +176,11 @@ describe("a deployment of a site whose volumes hold more than its pack has", () 
     ({
       volumesMb: () => Promise.resolve(volumesMb),
       imageRepository: () => "r",
-      engine: { removeImage: () => Promise.resolve(), removeNetwork: () => Promise.resolve() },
+      engine: {
+        removeContainer: () => Promise.resolve(),
+        removeImage: () => Promise.resolve(),
+        removeNetwork: () => Promise.resolve(),
+      },
       buildRoom: { demandDisk: () => Promise.reject(new Error("it went on")) },
     }) as unknown as Host;
   const job = { signal: new AbortController().signal } as JobRun;
