@@ -7,6 +7,7 @@ import type { Engine } from "../../agent/docker/engine.ts";
 import { nameservers, parseDestination } from "../../agent/isolation/addresses.ts";
 import { showBridged } from "../../agent/isolation/bridged.ts";
 import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
+import { liftInotifyLimits } from "../../agent/isolation/inotify.ts";
 import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
 import {
   bridgeName,
@@ -146,6 +147,20 @@ it("the kernel shows the rules what a bridge passes on between its containers, w
   } finally {
     rmSync(root, { recursive: true });
   }
+});
+
+it("how many inotify instances and watches one user may have is no bound, as all tenants are one user to the kernel", async () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-inotify-"));
+  const file = (name: string) => join(root, "proc/sys/fs/inotify", name);
+  mkdirSync(join(root, "proc/sys/fs/inotify"), { recursive: true });
+  writeFileSync(file("max_user_instances"), "128\n");
+  writeFileSync(file("max_user_watches"), "192536\n");
+  await liftInotifyLimits(root);
+  for (const name of ["max_user_instances", "max_user_watches"])
+    expect(readFileSync(file(name), "utf8").trim(), name).toBe("2147483647");
+  // Where the agent may not: it warns, and goes on.
+  await liftInotifyLimits(join(root, "nowhere"));
+  rmSync(root, { recursive: true });
 });
 
 it("our chain is asked before any rule of others, and moved there once when it is not", () => {
