@@ -7,8 +7,8 @@ import type { Engine } from "../../agent/docker/engine.ts";
 import { nameservers, parseDestination } from "../../agent/isolation/addresses.ts";
 import { showBridged } from "../../agent/isolation/bridged.ts";
 import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
-import { liftInotifyLimits } from "../../agent/isolation/inotify.ts";
 import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
+import { liftKernelBounds } from "../../agent/isolation/kernel-bounds.ts";
 import {
   bridgeName,
   chainNames,
@@ -149,17 +149,16 @@ it("the kernel shows the rules what a bridge passes on between its containers, w
   }
 });
 
-it("how many inotify instances and watches one user may have is no bound, as all tenants are one user to the kernel", async () => {
-  const root = mkdtempSync(join(tmpdir(), "berth-inotify-"));
-  const file = (name: string) => join(root, "proc/sys/fs/inotify", name);
-  mkdirSync(join(root, "proc/sys/fs/inotify"), { recursive: true });
-  writeFileSync(file("max_user_instances"), "128\n");
-  writeFileSync(file("max_user_watches"), "192536\n");
-  await liftInotifyLimits(root);
-  for (const name of ["max_user_instances", "max_user_watches"])
-    expect(readFileSync(file(name), "utf8").trim(), name).toBe("2147483647");
-  // Where the agent may not: it warns, and goes on.
-  await liftInotifyLimits(join(root, "nowhere"));
+it("what the kernel leaves to all of one user has no bound, as all tenants are one user to it", async () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-bounds-"));
+  const names = ["inotify/max_user_instances", "inotify/max_user_watches", "aio-max-nr"];
+  const file = (name: string) => join(root, "proc/sys/fs", name);
+  mkdirSync(file("inotify"), { recursive: true });
+  for (const name of names) writeFileSync(file(name), "128\n");
+  await liftKernelBounds(root);
+  for (const name of names) expect(Number(readFileSync(file(name), "utf8")), name).toBe(2147483647);
+  // Where the agent may not, it goes on.
+  await liftKernelBounds(join(root, "nowhere"));
   rmSync(root, { recursive: true });
 });
 
