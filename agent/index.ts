@@ -20,6 +20,7 @@ import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
+import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
 import { openIsolation, raiseFirewall } from "./isolation/isolation.ts";
 import { openJournal } from "./journal.ts";
 import { startLink } from "./link.ts";
@@ -44,6 +45,7 @@ import { agentVersion } from "./version.ts";
 if (process.argv[2] === "check") await check(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket);
 
 const config = readConfig(process.env);
+await liftKernelBounds();
 // What berth-firewall.service runs before the engine, which starts the sites by itself.
 if (process.argv[2] === "firewall") {
   await raiseFirewall({ agentId: config.agentId, ...config.firewall });

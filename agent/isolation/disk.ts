@@ -1,21 +1,37 @@
+import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { JobError } from "../host.ts";
 
 const gigabyte = 1e9;
 const watchMs = 1000;
 
-export type Disk = { freeBytes: number; totalBytes: number };
+/** `bytesPerFile`: what each file takes up, however small it is, where files run out before bytes do. */
+export type Disk = { freeBytes: number; totalBytes: number; bytesPerFile?: number };
 
 /** Free space that builds leave alone: the operator's choice, or 2 GiB, or 5 % of a large disk. */
 export function floorBytes({ totalBytes }: Disk, minFreeMb: number | null): number {
   return minFreeMb === null ? Math.max(2 * 1024 ** 3, totalBytes * 0.05) : minFreeMb * 1024 * 1024;
 }
 
+/** Some file systems have no bound of files, and say that it is 0. */
+export function diskOf({
+  bavail,
+  blocks,
+  bsize,
+  files,
+  ffree,
+}: Pick<StatsFs, "bavail" | "blocks" | "bsize" | "files" | "ffree">): Disk {
+  const [freeBytes, totalBytes] = [bavail * bsize, blocks * bsize];
+  const freeAsFiles = files > 0 ? (ffree / files) * totalBytes : Infinity;
+  return freeAsFiles < freeBytes
+    ? { freeBytes: freeAsFiles, totalBytes, bytesPerFile: totalBytes / files }
+    : { freeBytes, totalBytes };
+}
+
 /** null: not there. */
 export async function diskAt(path: string): Promise<Disk | null> {
   try {
-    const { bavail, blocks, bsize } = await statfs(path);
-    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+    return diskOf(await statfs(path));
   } catch {
     // An engine in a virtual machine keeps its files where the agent does not see them.
     return null;

@@ -1,4 +1,5 @@
 import type { Id } from "../../protocol/ids.ts";
+import type { Count } from "../docker/disk-used.ts";
 import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { commandLabels } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
@@ -29,6 +30,8 @@ const tolerance = 1.2;
 const againMs = 60_000;
 /** Sites measured at once. */
 const concurrency = 4;
+/** What is not counted in a short walk, as its files are too many, is counted in one of so long. */
+const longWalkMs = 10 * 60_000;
 /** What fills the disk does so until it ends. */
 const graceSeconds = 1;
 
@@ -41,6 +44,7 @@ export class DiskGuard {
   private readonly stopping = new Set<string>();
   private lookedAtMs = -againMs;
   private freeBytes = Infinity;
+  private counting: Promise<void> | undefined;
 
   constructor(means: Means) {
     this.means = means;
@@ -66,7 +70,7 @@ export class DiskGuard {
     if (!falls && performance.now() - this.lookedAtMs < againMs) return;
     this.freeBytes = disk.freeBytes;
     log("warn", "This host is short of disk: those who write are measured", { freeBytes: disk.freeBytes });
-    await this.stopWhoIsBeyond();
+    await this.stopWhoIsBeyond(disk);
     this.lookedAtMs = performance.now();
   }
 
@@ -84,21 +88,41 @@ export class DiskGuard {
     }
   }
 
-  private async stopWhoIsBeyond(): Promise<void> {
-    const { engine, agentId, ingress } = this.means;
+  private async stopWhoIsBeyond({ bytesPerFile = 0 }: Disk): Promise<void> {
+    const { engine, agentId } = this.means;
     const running = (await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId })).filter(
       (one) => one.running && siteOf(one),
     );
+    const uncounted: string[] = [];
     await sideBySide(new Set(running.map(siteOf)), concurrency, async (siteId) => {
-      const serving = servingIds(ingress, siteId);
-      const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
-      for (const holding of await this.means.diskUse.holdings(siteId, serving, beside))
-        await (
-          holding.containerIds.some((id) => serving.includes(id))
-            ? this.judge(holding, true)
-            : this.judgeBeside(holding)
-        ).catch((error) => log("error", "A site over its disk was not stopped", { siteId, error }));
+      if (!(await this.stopIfBeyond(siteId, running, { bytesPerFile }))) uncounted.push(siteId);
     });
+    // Who has so many files holds up nobody else's measuring.
+    this.counting ??= sideBySide(uncounted, concurrency, (siteId) =>
+      this.stopIfBeyond(siteId, running, { bytesPerFile, limitMs: longWalkMs }),
+    )
+      .catch((error) => log("error", "The disk's writers were not measured", { error }))
+      .finally(() => (this.counting = undefined));
+  }
+
+  /** @returns false: what it holds could not be counted in time. */
+  private async stopIfBeyond(
+    siteId: string,
+    running: readonly ContainerSummary[],
+    count: Count,
+  ): Promise<boolean> {
+    const serving = servingIds(this.means.ingress, siteId);
+    const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
+    const holdings = await this.means.diskUse.holdings(siteId, serving, beside, count);
+    // There may be room again, once that was counted.
+    if (this.freeBytes === Infinity) return true;
+    for (const holding of holdings)
+      await (
+        holding.containerIds.some((id) => serving.includes(id))
+          ? this.judge(holding, true)
+          : this.judgeBeside(holding)
+      ).catch((error) => log("error", "A site over its disk was not stopped", { siteId, error }));
+    return holdings.every(({ heldMb }) => heldMb !== null);
   }
 
   /** A command, or a version that is not in service: whoever waits for it hears that it ended. */

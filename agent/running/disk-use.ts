@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { diskUsed } from "../docker/disk-used.ts";
+import { diskUsed, type Count } from "../docker/disk-used.ts";
 import { ownFolderOf } from "../docker/own-folder.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
 import { containerName } from "../databases/container.ts";
@@ -27,6 +27,8 @@ export type Holding = {
   containerIds: readonly string[];
   heldMb: number | null;
   diskGb: number;
+  /** Files were counted, each as its part of the disk. */
+  isOfFiles?: boolean;
 };
 type Known = { atMs: number; disk: SiteDisk };
 
@@ -115,15 +117,20 @@ export class DiskUse {
     siteId: string,
     serving: readonly string[],
     beside: readonly Pick<ContainerSummary, "id">[],
+    count: Count = {},
   ): Promise<Holding[]> {
     const volumes = await this.means.engine.volumes(labelsOf(siteId));
-    const inVolumes = await diskUsed(volumes.map(({ folder }) => folder));
+    const inVolumes = await diskUsed(
+      volumes.map(({ folder }) => folder),
+      count,
+    );
+    const isOfFiles = (count.bytesPerFile ?? 0) > 0;
     const found: Holding[] = [];
     for (const containerIds of [serving, ...beside.map(({ id }) => [id])]) {
       if (containerIds.length === 0) continue;
-      const { diskGb, bytes } = await this.written(containerIds);
+      const { diskGb, bytes } = await this.written(containerIds, count);
       const heldBytes = bytes && inVolumes && [...bytes, ...(found.length === 0 ? inVolumes : [])];
-      found.push({ siteId, containerIds, heldMb: megabytes(heldBytes), diskGb });
+      found.push({ siteId, containerIds, heldMb: megabytes(heldBytes), diskGb, isOfFiles });
     }
     return found;
   }
@@ -159,6 +166,7 @@ export class DiskUse {
   /** Bytes that containers wrote beside the site's volumes. */
   private async written(
     containerIds: readonly string[],
+    count: Count = {},
   ): Promise<{ diskGb: number; bytes: number[] | null }> {
     const containers = await Promise.all(containerIds.map((id) => this.means.engine.inspectContainer(id)));
     const there = containers.filter((one) => one !== null);
@@ -167,7 +175,12 @@ export class DiskUse {
     const folders = [...own, ...there.flatMap(({ ownVolumes }) => ownVolumes)];
     return {
       diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
-      bytes: folders.includes(null) ? null : await diskUsed(folders.filter((one) => one !== null)),
+      bytes: folders.includes(null)
+        ? null
+        : await diskUsed(
+            folders.filter((one) => one !== null),
+            count,
+          ),
     };
   }
 
@@ -207,8 +220,8 @@ const megabytes = (bytes: readonly number[] | null): number | null =>
 export const overQuota = (volumesMb: number, diskGb: number): string =>
   `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site goes on running, but nothing new is deployed.`;
 
-const holds = ({ heldMb, diskGb }: Holding): string =>
-  `what its containers wrote and its volumes hold is ${((heldMb ?? 0) / 1024).toFixed(1)} GB, and its pack has ${diskGb} GB`;
+const holds = ({ heldMb, diskGb, isOfFiles }: Holding): string =>
+  `what its containers wrote and its volumes hold is ${isOfFiles ? "so many files that they take the place of " : ""}${((heldMb ?? 0) / 1024).toFixed(1)} GB, and its pack has ${diskGb} GB`;
 
 const overPack = (holding: Holding): string =>
   `The site is over its disk: ${holds(holding)}. Remove files or choose a larger pack: a site that goes on writing is stopped.`;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, wr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { limitSettings, noLimits, watchSteps } from "../../agent/isolation/build-limits.ts";
-import { demandDisk, diskAt, floorBytes, fullestOf, watchDisk } from "../../agent/isolation/disk.ts";
+import { demandDisk, diskAt, diskOf, floorBytes, fullestOf, watchDisk } from "../../agent/isolation/disk.ts";
 import { LogOutbox } from "../../agent/log-outbox.ts";
 import { tmpdir } from "node:os";
 
@@ -100,6 +100,15 @@ describe("the disk's floor", () => {
       /^This host has only \d+\.\d GB of free disk, and a deployment needs /,
     );
     await demandDisk(["/not/to/be/seen/from/here"], 1e9);
+  });
+
+  it("is that of files where those run out before bytes do, and of bytes where files have no bound", () => {
+    const disk = (files: number, ffree: number) =>
+      diskOf({ bsize: 4096, blocks: 1000, bavail: 500, files, ffree });
+    const [totalBytes, half] = [4096 * 1000, 4096 * 500];
+    expect(disk(100, 60)).toEqual({ totalBytes, freeBytes: half });
+    expect(disk(100, 10)).toEqual({ totalBytes, freeBytes: totalBytes / 10, bytesPerFile: totalBytes / 100 });
+    expect(disk(0, 0)).toEqual({ totalBytes, freeBytes: half });
   });
 
   it("is looked at where there is the least room, of all disks that the engine writes to", async () => {

@@ -30,7 +30,7 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
   const does = (what: string) => Promise.resolve(void (done.includes(what) || done.push(what)));
   const crashes: Crash[] = [];
   const parked = new Set<string>();
-  const disk = { freeBytes: 10 * gibibyte, totalBytes: 40 * gibibyte };
+  const disk = { freeBytes: 10 * gibibyte, totalBytes: 40 * gibibyte, bytesPerFile: 0 };
   const serving = (siteId: string) =>
     Object.keys(containers).filter((id) => containers[id]?.["berth.site"] === siteId);
   const engine = {
@@ -74,9 +74,12 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
     minFreeMb: 2048,
     onCrash: (crash) => crashes.push(crash),
     diskUse: {
-      holdings: (siteId, ids, beside) => {
+      holdings: (siteId, ids, beside, count) => {
+        const { bytesPerFile = 0, limitMs = 0 } = count ?? {};
         rounds++;
-        const held = heldMb[siteId] ?? null;
+        // Of two that only a longer walk counts, one has too many files.
+        const isUncounted = siteId.startsWith("slow") && limitMs === 0;
+        const held = isUncounted ? null : bytesPerFile > 0 ? 1025 : (heldMb[siteId] ?? null);
         return Promise.resolve(
           [ids, ...beside.map(({ id }) => [id])]
             .filter((one) => one.length > 0)
@@ -148,6 +151,23 @@ it("makes room on a disk that has none left, though it can write nothing down be
   expect(done.toSorted()).toEqual(["remove hog", "stop alone", "stop hog", "stop itsCommand"]);
   expect(crashes).toMatchObject([{ siteId: "s1" }]);
   expect(records.events("s1").map(({ kind }) => kind)).toContain("disk_full");
+});
+
+it("counts on where files are too many for a short look, while others are measured, and only as long as the disk is short", async () => {
+  const { guard, disk, done } = hostWith(
+    { hog: site("slow1"), within: site("slow2"), quick: site("s3") },
+    { slow1: 1025, slow2: 1024, s3: 10 },
+  );
+  disk.freeBytes = gibibyte;
+  await guard.look();
+  await expect.poll(() => done).toEqual(["stop hog", "remove hog"]);
+});
+
+it("stops who has more files than its part of the disk where those run out", async () => {
+  const { guard, disk, crashes } = hostWith({ one: site("s1") }, { s1: 1 });
+  Object.assign(disk, { freeBytes: gibibyte, bytesPerFile: 16384 });
+  await guard.look();
+  expect(crashes).toMatchObject([{ siteId: "s1" }]);
 });
 
 it("measures again as long as the disk gets fuller, and not while it stays as it is", async () => {

@@ -65,6 +65,18 @@ function siteWith(
 }
 
 describe("what a site holds on disk", () => {
+  it("is counted in files where those run short, however small they are", async () => {
+    const files = join(folder, "files");
+    mkdirSync(files);
+    for (let file = 0; file < 99; file++) writeFileSync(join(files, String(file)), "");
+    const megabyte = 1024 * 1024;
+    const { use } = siteWith({ data: files });
+    // With both folders, and the one file that the container wrote.
+    const [holding] = await use.holdings("s", ["c"], [], { bytesPerFile: megabyte });
+    expect(holding).toMatchObject({ heldMb: 102, isOfFiles: true });
+    expect(await diskUsed([files], { limitMs: 1 })).toBeNull();
+  });
+
   it("is what its containers wrote and its volumes hold", async () => {
     const { use } = siteWith({ data: write("data", 3), more: write("more", 1) });
     expect(use.totalMb("s")).toBeNull();

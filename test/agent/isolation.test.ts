@@ -8,6 +8,7 @@ import { nameservers, parseDestination } from "../../agent/isolation/addresses.t
 import { showBridged } from "../../agent/isolation/bridged.ts";
 import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
+import { liftKernelBounds } from "../../agent/isolation/kernel-bounds.ts";
 import {
   bridgeName,
   chainNames,
@@ -146,6 +147,19 @@ it("the kernel shows the rules what a bridge passes on between its containers, w
   } finally {
     rmSync(root, { recursive: true });
   }
+});
+
+it("what the kernel leaves to all of one user has no bound, as all tenants are one user to it", async () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-bounds-"));
+  const names = ["inotify/max_user_instances", "inotify/max_user_watches", "aio-max-nr"];
+  const file = (name: string) => join(root, "proc/sys/fs", name);
+  mkdirSync(file("inotify"), { recursive: true });
+  for (const name of names) writeFileSync(file(name), "128\n");
+  await liftKernelBounds(root);
+  for (const name of names) expect(Number(readFileSync(file(name), "utf8")), name).toBe(2147483647);
+  // Where the agent may not, it goes on.
+  await liftKernelBounds(join(root, "nowhere"));
+  rmSync(root, { recursive: true });
 });
 
 it("our chain is asked before any rule of others, and moved there once when it is not", () => {
