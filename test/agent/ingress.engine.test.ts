@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -29,10 +29,14 @@ let responder: TestResponder;
 let routes: Ingress;
 let containerId: string;
 
+/** More than is on its way anywhere between app and visitor. */
+const long = Buffer.alloc(16 * 1024 * 1024);
+
 /** A version of a site: answers its name, shows its request's headers, echoes WebSockets. */
 async function startVersion(name: string) {
   const server = http.createServer((request, response) => {
     if (request.url === "/headers") return response.end(JSON.stringify(request.headers));
+    if (request.url === "/long") return response.end(long);
     request.resume().on("end", () => response.end(name));
   });
   const sockets = new WebSocketServer({ server });
@@ -316,6 +320,41 @@ describe("the ingress", () => {
     for (const replica of replicas) replica.die();
     await routes.unroute("site_1");
   }, 60_000);
+
+  it("serves visitors while 300 clients send or take next to nothing, and lets those go that never ask", async () => {
+    const version = await startVersion("steady");
+    await routes.route("site_1", [host], [version.target]);
+    const hundred = (begin: (socket: Socket) => void) =>
+      Array.from({ length: 100 }, () => {
+        const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+        begin(socket);
+        return socket;
+      });
+    /** A byte a second, after what it begins with. */
+    const slowly = (text: string) => (socket: Socket) => {
+      socket.resume().write(text);
+      const timer = setInterval(() => socket.write("x"), 1000);
+      socket.on("close", () => clearInterval(timer));
+    };
+    const head = `Host: ${host}\r\n`;
+    const began = performance.now();
+    const asking = hundred(slowly(`GET / HTTP/1.1\r\n${head}`));
+    const sending = hundred(slowly(`POST / HTTP/1.1\r\n${head}Content-Length: 9999\r\n\r\n`));
+    const taking = hundred((socket) => socket.pause().write(`GET /long HTTP/1.1\r\n${head}\r\n`));
+    const waits: number[] = [];
+    while (asking.some(({ closed }) => !closed)) {
+      const asked = performance.now();
+      expect(await get(port, host)).toMatchObject({ status: 200, text: "steady" });
+      waits.push(performance.now() - asked);
+      await delay(50);
+    }
+    expect(performance.now() - began).toBeLessThan(25_000);
+    // The clients are begun in this very process, while the first visitors wait.
+    expect(waits.toSorted((one, other) => one - other).at(-10)).toBeLessThan(1000);
+    for (const socket of [...sending, ...taking]) socket.destroy();
+    version.stop();
+    await routes.unroute("site_1");
+  });
 
   it("says that a site is stopped, and that there is none", async () => {
     await routes.park("site_1", [host]);

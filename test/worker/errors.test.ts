@@ -7,6 +7,7 @@ import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import { logError } from "../../worker/log-error.ts";
 import { onError } from "../../worker/middleware/errors.ts";
+import { hearOut } from "../../worker/middleware/body.ts";
 import { bindings } from "./service.ts";
 
 const secret = "hunter2-secret\n    at the first line of a key";
@@ -118,4 +119,20 @@ describe("the log of an unknown error", () => {
     database.resolve();
     await all;
   });
+});
+
+it("a refusal is told within five seconds to who sends a body without end", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const app = new Hono<AppEnv>().use(hearOut).post("/", (c) => c.text("no", 401));
+  let isCancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    start: (out) => out.enqueue(new Uint8Array(1)),
+    cancel: () => void (isCancelled = true),
+  });
+  const answer = app.request("/", { method: "POST", body });
+  await vi.advanceTimersByTimeAsync(5000);
+  expect((await answer).status).toBe(401);
+  expect(isCancelled).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
 });

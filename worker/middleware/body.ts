@@ -42,15 +42,23 @@ export const query = <Schema extends z.ZodType>(schema: Schema) => validated("qu
 
 export const maxBodyBytes = 1024 * 1024;
 
+const hearOutMs = 5000;
+
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body || body.locked) return;
   const reader = body.getReader();
-  for (let bytes = 0; bytes < 8 * maxBodyBytes;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    bytes += value.byteLength;
+  // Who sends a byte now and then is not listened to for ever.
+  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), hearOutMs);
+  try {
+    for (let bytes = 0; bytes < 8 * maxBodyBytes;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value.byteLength;
+    }
+    await reader.cancel();
+  } finally {
+    clearTimeout(timer);
   }
-  await reader.cancel();
 }
 
 /**
