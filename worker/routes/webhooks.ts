@@ -16,6 +16,7 @@ export const webhooks = new Hono<AppEnv>()
       c.req.header("X-GitHub-Event") ??
       c.req.header("X-Gitea-Event") ??
       c.req.header("X-Gitlab-Event") ??
+      c.req.header("X-Event-Key") ??
       null;
     const push = readPushEvent(event, await c.req.text());
     // Asked beside the next one, as a job waits.
