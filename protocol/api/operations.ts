@@ -360,7 +360,7 @@ export const operations = {
     at: "webhook",
     tag: "Deploy webhook",
     summary:
-      "Deploy the current source; the address is the credential. Of a Git host's events, pushes to other branches are skipped",
+      "Deploy the current source; the address is the credential. Of a Git host's events, pushes to other branches, deletions and what is no push (pull requests, comments) are skipped",
     access: "none",
     anyBody: true,
     answers: [
@@ -368,7 +368,7 @@ export const operations = {
       {
         status: 200,
         schema: z.object({ status: Site.shape.status, skipped: z.literal(true) }),
-        when: "A ping, or a push to another branch",
+        when: "A ping, a push to another branch or that deletes, or an event about no source",
       },
     ],
     refusals: ["payment_required", "conflict"],

@@ -40,7 +40,7 @@ export type SiteSample = z.infer<typeof SiteSample>;
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
-/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has; `unhealthy`: healthCheckPath fails. */
+/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has; `unhealthy`: healthCheckPath fails; `moved`: what was before is gone. */
 export const siteEventKinds = [
   "start",
   "restart",
@@ -51,6 +51,7 @@ export const siteEventKinds = [
   "disk_full",
   "unhealthy",
   "healthy",
+  "moved",
 ] as const;
 
 export const SiteEvent = z

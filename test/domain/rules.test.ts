@@ -138,6 +138,65 @@ describe("a webhook's delivery", () => {
     expect(push("refs/heads/trunk", null, "trunk")).toBe(false);
   });
 
+  const zeros = "0".repeat(40);
+  const gitlab = { project: { default_branch: "main" }, after: "c".repeat(40) };
+  const bitbucket = (...changes: object[]) => ({ push: { changes } });
+  const change = (name: string, type = "branch") => ({ new: { type, name }, old: null });
+  it.each([
+    [
+      "GitHub's deletion of the branch",
+      "push",
+      { ref: "refs/heads/main", deleted: true, after: zeros },
+      true,
+    ],
+    [
+      "GitLab's deletion of the branch",
+      "Push Hook",
+      { ...gitlab, ref: "refs/heads/main", after: zeros },
+      true,
+    ],
+    ["GitHub's forced push", "push", { ref: "refs/heads/main", forced: true }, false],
+    ["GitLab's tag", "Tag Push Hook", { ...gitlab, ref: "refs/tags/v1" }, true],
+    ["GitLab's push", "Push Hook", { ...gitlab, ref: "refs/heads/main" }, false],
+    ["GitLab's push to another branch", "Push Hook", { ...gitlab, ref: "refs/heads/dev" }, true],
+    ["Bitbucket's push", "repo:push", bitbucket(change("main")), false],
+    ["Bitbucket's push to another branch", "repo:push", bitbucket(change("dev")), true],
+    ["Bitbucket's tag", "repo:push", bitbucket(change("main", "tag")), true],
+    [
+      "Bitbucket's deletion",
+      "repo:push",
+      bitbucket({ new: null, old: { type: "branch", name: "main" } }),
+      true,
+    ],
+    ["Bitbucket's push to several", "repo:push", bitbucket(change("dev"), change("main")), false],
+    [
+      "Bitbucket Data Center's push",
+      "repo:refs_changed",
+      { changes: [{ ref: { id: "refs/heads/dev" }, type: "UPDATE" }] },
+      true,
+    ],
+    ["GitHub's pull request", "pull_request", { action: "opened" }, true],
+    ["GitHub's comment", "issue_comment", { action: "created" }, true],
+    ["GitHub's new branch, which a push follows", "create", { ref: "main", ref_type: "branch" }, true],
+    ["GitLab's merge request", "Merge Request Hook", {}, true],
+    ["GitLab's hidden comment", "Confidential Note Hook", {}, true],
+    ["Bitbucket's pull request", "pullrequest:created", {}, true],
+    ["GitHub's workflow that ended", "workflow_run", { action: "completed" }, false],
+    ["GitHub's release", "release", { action: "published" }, false],
+  ])("of %s is skipped, or deploys, by what it says", (_, event, payload, isSkipped) => {
+    expect(pushSkips(readPushEvent(event, JSON.stringify(payload)), "main")).toBe(isSkipped);
+  });
+
+  it("of GitLab to a site without a branch deploys for the project's own", () => {
+    const skips = (ref: string) =>
+      pushSkips(readPushEvent("Push Hook", JSON.stringify({ ...gitlab, ref })), null);
+    expect([skips("refs/heads/main"), skips("refs/heads/dev"), skips("refs/tags/v1")]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
   it("deploys when nothing can be told from the body, and never throws", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (body) => {

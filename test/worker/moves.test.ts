@@ -385,6 +385,37 @@ it("an image that went with its site's eviction is not kept when the site is bac
   fresh.close();
 });
 
+it("what a site wrote and met begins anew with a move, and says so", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  const read = async <Body>(what: string, on: Agent, answer: object) => {
+    const reading = api<{ data: Body[] }>(key, "GET", `/sites/${siteId}/${what}`);
+    const { requestId } = await on.next("ask");
+    on.send({ type: "answer", requestId, answer, last: true });
+    return (await reading).body.data;
+  };
+  const line = (at: string) => ({ at, stream: "stdout", text: "hello" });
+  const logs = { kind: "logs", lines: [line("2100-01-01T00:00:00.000000001Z")] };
+  const events = { kind: "events", events: [{ at: "2100-01-01T00:00:00.000Z", kind: "start", detail: "" }] };
+  expect(await read("logs", old, logs)).toHaveLength(1);
+  expect(await read("events", old, events)).toHaveLength(1);
+  await drain(old);
+  const { job, attempt } = await fresh.next("job");
+  await finish(fresh, job, attempt, deployResult);
+  const text = expect.stringContaining("moved to another host") as string;
+  expect(await read("logs", fresh, logs)).toMatchObject([{ stream: "system", text }, { text: "hello" }]);
+  expect(await read("logs?tail=1", fresh, logs)).toMatchObject([{ text: "hello" }]);
+  expect(await read("logs?since=2099-01-01T00:00:00Z", fresh, logs)).toHaveLength(1);
+  expect(await read("events", fresh, events)).toMatchObject([
+    { kind: "moved", detail: text },
+    { kind: "start" },
+  ]);
+  old.close();
+  fresh.close();
+});
+
 it("who follows a site's log is let go when the site moves, to go on where it is, and when it is deleted", async () => {
   const key = await account();
   const old = await hostFor(2);

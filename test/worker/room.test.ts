@@ -129,13 +129,13 @@ describe("a site that failed", () => {
     const deploymentId = (await site(key, failed)).currentDeployment?.id;
     old.send({ type: "crashed", siteId: failed, deploymentId, error: "It kept exiting." });
     await old.next("crashAck");
-    const other = await hostFor(5);
     const back = async () => expect((await api(key, "POST", `/sites/${failed}/rollback`)).status).toBe(202);
     await back();
     const there = await old.next("job");
     expect(there.job.args).toMatchObject({ source: { type: "kept" } });
     await fail(old, there.job, there.attempt);
-    await runningSite(key, old, { region: "home" });
+    await runningSite(key, old);
+    const other = await hostFor(5);
     await back();
     const { job, attempt } = await other.next("job");
     expect(job.args).toMatchObject({ source: { otherwise: { commit: deployResult.commit } } });

@@ -17,6 +17,7 @@ export const webhooks = new Hono<AppEnv>()
       c.req.header("X-GitHub-Event") ??
       c.req.header("X-Gitea-Event") ??
       c.req.header("X-Gitlab-Event") ??
+      c.req.header("X-Event-Key") ??
       null;
     const push = readPushEvent(event, await c.req.text());
     const trigger = async () => {

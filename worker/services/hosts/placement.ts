@@ -83,13 +83,11 @@ export const waitsForRoom = sql`(j.kind IN ${runningKinds} AND EXISTS (
  * For an UPDATE of `sites` that lets a site run again: one that gave its room away takes room on its host; where that has none
  * any more, and nothing of the site is only there, the site leaves and is placed as a new one. Otherwise it waits.
  */
-export function roomAgain(now: SQLWrapper, { stays = false } = {}) {
+export function roomAgain(now: SQLWrapper) {
   const bound = sql`(sites.leaving_host_id IS NOT NULL OR sites.move_host_id IS NOT NULL
     OR EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)
     OR EXISTS (SELECT 1 FROM database_links WHERE site_id = sites.id))`;
-  const leaves = stays
-    ? sql`0`
-    : sql`(NOT sites.reserved AND sites.host_id IS NOT NULL AND NOT ${hasRoomAt("sites")} AND NOT ${bound} AND ${idleLane(sql`sites.id`)})`;
+  const leaves = sql`(NOT sites.reserved AND sites.host_id IS NOT NULL AND NOT ${hasRoomAt("sites")} AND NOT ${bound} AND ${idleLane(sql`sites.id`)})`;
   return {
     leaves,
     set: {

@@ -1,9 +1,15 @@
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
-import { askHost } from "./ask-host.ts";
+import { requireOwned } from "../owned.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
+import { askHostOf } from "./ask-host.ts";
+import { lastMove, movedDetail } from "./last-move.ts";
 
-/** What happened to the site's containers, which its host keeps. */
+/** What happened to the site's containers, which its host keeps, and since when that is this one. */
 export async function siteEventsOf(ctx: Ctx, siteId: string): Promise<SiteEvents> {
-  const answer = await askHost<"events">(ctx, siteId, (id) => ({ kind: "events", siteId: id }));
-  return { data: answer?.events ?? [] };
+  const id = siteIdOf(siteId);
+  const [[found], [move]] = await ctx.db.batch([siteById(ctx, id), lastMove(ctx, id)]);
+  const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
+  const moved = move?.at ? [{ at: move.at.toISOString(), kind: "moved" as const, detail: movedDetail }] : [];
+  return { data: [...moved, ...(answer?.events ?? [])] };
 }

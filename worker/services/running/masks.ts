@@ -6,13 +6,21 @@ import { siteEnvVersions } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
 import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
+import { lastMove } from "./last-move.ts";
 
 /** The caller's site with what is to be masked in what it writes. @throws AppError not_found, forbidden */
-export async function siteAndMasks(ctx: Ctx, siteId: string): Promise<{ site: SiteRow; masks: string[] }> {
+export async function siteAndMasks(
+  ctx: Ctx,
+  siteId: string,
+): Promise<{ site: SiteRow; masks: string[]; movedAt: Date | null }> {
   const id = siteIdOf(siteId);
-  const [[found], environments] = await ctx.db.batch([siteById(ctx, id), newestEnvironments(ctx, id)]);
+  const [[found], environments, [move]] = await ctx.db.batch([
+    siteById(ctx, id),
+    newestEnvironments(ctx, id),
+    lastMove(ctx, id),
+  ]);
   const site = requireOwned(ctx, found);
-  return { site, masks: masksOf(ctx, site, environments) };
+  return { site, masks: masksOf(ctx, site, environments), movedAt: move?.at ?? null };
 }
 
 /** What is to be masked in what a site wrote, for whoever is no customer. */

@@ -2,12 +2,17 @@ import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { siteLogLine } from "../../domain/site-log-line.ts";
 import { askHostOf, type Hosted } from "./ask-host.ts";
+import { movedDetail } from "./last-move.ts";
 import { siteAndMasks } from "./masks.ts";
 
-/** The last lines the site's containers wrote. */
+/** The last lines the site's containers wrote, and why there are none before them. */
 export async function readSiteLog(ctx: Ctx, siteId: string, query: SiteLogQuery): Promise<SiteLogs> {
-  const { site, masks } = await siteAndMasks(ctx, siteId);
-  return readLogOf(ctx, site, query, masks);
+  const { site, masks, movedAt } = await siteAndMasks(ctx, siteId);
+  const { data } = await readLogOf(ctx, site, query, masks);
+  if (movedAt === null || Date.parse(query.since ?? "") >= movedAt.getTime() || data.length >= query.tail)
+    return { data };
+  const at = movedAt.toISOString();
+  return { data: [{ seq: movedAt.getTime() * 1000, at, stream: "system", text: movedDetail }, ...data] };
 }
 
 export async function readLogOf(

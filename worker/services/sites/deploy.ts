@@ -29,14 +29,12 @@ const { from, to, wanted } = siteEvents.deployRequested;
  */
 export function deploymentRequest(which: SQL, only?: SQL) {
   const [mark, now] = [param("mark"), param("now")];
-  const move = (stays: boolean) => (db: Db) =>
+  const move = (db: Db) =>
     db
       .update(sites)
-      .set({ status: to, wanted, mark, updatedAt: sql`${now}`, ...roomAgain(now, { stays }).set })
+      .set({ status: to, wanted, mark, updatedAt: sql`${now}`, ...roomAgain(now).set })
       .where(and(which, sql`status IN ${from}`, only))
       .returning({ id: sites.id, status: sites.status, hostId: sites.hostId });
-  // Elsewhere the image of a rollback would have to be made again.
-  const [mayLeave, stays] = [move(false), move(true)];
   const queue = deploymentQueue(sql`(SELECT id FROM sites WHERE ${which} AND mark = ${mark})`);
 
   /** @param named the values of the placeholders in `which` and `only` */
@@ -50,7 +48,7 @@ export function deploymentRequest(which: SQL, only?: SQL) {
     const jobId = ctx.newId("job");
     const lease = leaseAtOnce(ctx, jobId);
     const statements = [
-      ctx.hot(rollbackOf ? stays : mayLeave, given),
+      ctx.hot(move, given),
       ...queue(ctx, { trigger, rebuild, rollbackOf, jobId, given }),
       ...lease.statements,
     ] as const;
