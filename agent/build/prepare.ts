@@ -22,9 +22,16 @@ export type Prepared = {
   generated: string | null;
   /** What a new version is to run once before it serves. */
   release: string | null;
+  /** For the log: what the repository says, and nobody heeds. */
+  notes: string[];
   buildArgs: Record<string, string>;
   secrets: Map<string, Buffer>;
 };
+
+const procfileNote =
+  "The Procfile is not read, as there is a Dockerfile: what it starts and releases with are the settings startCommand and releaseCommand.";
+
+const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
 
 type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
   siteId: string;
@@ -68,6 +75,7 @@ export async function prepareBuild(
       dockerfile: own,
       generated: null,
       release: null,
+      notes: [...(names.includes("Procfile") ? [procfileNote] : []), ...notesOf(filesOf(names))],
     };
   }
   const sources = await sourcesOf(folder, root, input.rootDir);
@@ -92,6 +100,7 @@ export async function prepareBuild(
     dockerfile: "Dockerfile",
     generated: text,
     release,
+    notes: [],
   };
 }
 
@@ -108,7 +117,7 @@ async function sourcesOf(folder: string, root: string, rootDir: string | null): 
 export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
   const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
-  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null, release: null };
+  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null, release: null, notes: [] };
 }
 
 function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {

@@ -44,6 +44,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     ]);
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
+    for (const note of prepared.notes) job.log(note);
     if (prepared.generated !== null)
       job.log(`No Dockerfile found; building with this one:\n${prepared.generated}`);
     if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);

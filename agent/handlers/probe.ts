@@ -121,11 +121,11 @@ async function silenceReason(
   const own = listeners.find((listener) => listener.port === port);
   if (own?.loopbackOnly) return `The app listens on 127.0.0.1:${port} only: let it listen on 0.0.0.0.`;
   if (own && path !== null)
-    return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it or change healthCheckPath.`;
+    return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it, change healthCheckPath or give it longer with startTimeoutSeconds.`;
   const others = listeners.filter(({ loopbackOnly }) => !loopbackOnly).map((listener) => listener.port);
   if (others.length > 0)
     return `Nothing listens on port ${port}, but the app listens on ${others.join(", ")}: set the site's port to it, or let the app use the PORT variable.`;
   if (listeners.length > 0)
     return `Nothing listens on port ${port}, but the app listens on ${listeners.map((listener) => `127.0.0.1:${listener.port}`).join(", ")} only: let it listen on 0.0.0.0 and the port in the PORT variable.`;
-  return `Nothing listens on port ${port} after ${timeoutSeconds} s: let the app listen on 0.0.0.0 and the port in the PORT variable.`;
+  return `Nothing listens on port ${port} after ${timeoutSeconds} s, and the app still runs: let it listen on 0.0.0.0 and the port in the PORT variable, or give it longer with startTimeoutSeconds.`;
 }

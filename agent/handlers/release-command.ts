@@ -17,14 +17,16 @@ import { ensureVolumes } from "./volumes.ts";
  */
 export async function runReleaseCommand(
   host: Host,
-  { run, deploymentId, source, releaseTimeoutSeconds: timeoutSeconds }: JobArgs<"site.deploy">,
+  { run, deploymentId, source, release }: JobArgs<"site.deploy">,
   imageId: string,
   job: JobRun,
 ): Promise<void> {
+  if (!release) return;
   // An image of a registry may have any labels.
-  if (timeoutSeconds === undefined || source.type === "image") return;
-  const command = (await host.engine.imageLabels(imageId))[releaseLabel];
+  const command =
+    release.command ?? (source.type !== "image" && (await host.engine.imageLabels(imageId))[releaseLabel]);
   if (!command) return;
+  const { timeoutSeconds } = release;
   job.phase("start");
   const network = networkName(run.accountId);
   await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));

@@ -158,8 +158,10 @@ export const jobArgs = {
     dockerfilePath: RepositoryPath.nullable(),
     buildCommand: z.string().nullable(),
     buildTimeoutSeconds: z.number().int().positive(),
-    /** For the release command of what is built; left out: it is not run, as for a rollback or a move. */
-    releaseTimeoutSeconds: z.number().int().positive().optional(),
+    /** What is to run once before it serves, null: as its Procfile says. Left out: nothing, as for a rollback or a move. */
+    release: z
+      .object({ command: z.string().nullable(), timeoutSeconds: z.number().int().positive() })
+      .optional(),
     /** Build even where nothing that goes into the build has changed. */
     rebuild: z.boolean(),
     /** Newest first. The images of these and of this deployment stay once it is live; the site's others go. */

@@ -66,8 +66,17 @@ const runSettings = {
   port: Port.describe("Where the app listens; it is told as the variable PORT."),
   buildCommand: command.describe("Left out: as the repository's files say."),
   startCommand: command.describe("Left out: as the image or the repository's files say."),
+  releaseCommand: command.describe(
+    "Run once in each new version before it serves, such as a migration: where it fails, the version before serves on. Left out: as the repository's Procfile says, if it has no Dockerfile.",
+  ),
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
+  startTimeoutSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(600)
+    .describe("How long a new container may take until it answers. Left out: as the operator says."),
   healthCheckPath: HealthCheckPath.describe(
     "Asked by HTTP under the site's own name until it answers below 400, and every half minute while it serves: that it fails is an event then, no more. Left out: that the port takes connections is enough.",
   ),
@@ -198,6 +207,8 @@ export const SiteSettings = z
     ...z.object({ ...runSettings, ...sourceSettings }).partial().shape,
     buildCommand: command.nullable().optional(),
     startCommand: command.nullable().optional(),
+    releaseCommand: command.nullable().optional(),
+    startTimeoutSeconds: runSettings.startTimeoutSeconds.nullable().optional(),
     rootDir: RepositoryPath.nullable().optional(),
     dockerfilePath: RepositoryPath.nullable().optional(),
     healthCheckPath: HealthCheckPath.nullable().optional(),
@@ -317,6 +328,8 @@ export const Site = z
     port: z.number(),
     buildCommand: z.string().nullable(),
     startCommand: z.string().nullable(),
+    releaseCommand: z.string().nullable(),
+    startTimeoutSeconds: z.number().nullable(),
     rootDir: z.string().nullable(),
     dockerfilePath: z.string().nullable(),
     healthCheckPath: z.string().nullable(),

@@ -93,7 +93,7 @@ describe("an agent may end before any step of", () => {
   it("a deployment with a release command, which runs once", async () => {
     const { machine, kept } = await deployed();
     machine.docker.state.builtWith = { [releaseLabel]: "./migrate" };
-    const job = deploy(3, { kept, releaseTimeoutSeconds: 60 });
+    const job = deploy(3, { kept, release: { command: null, timeoutSeconds: 60 } });
     const runs: string[][] = [];
     const steps = await throughAllCrashes(machine, job, "throughout", ({ ran, containers, ...held }) => {
       runs.push(ran);

@@ -176,6 +176,16 @@ it("what a Procfile wants to run at a release is told, if it can be a command", 
   await expect(prepareBuild(folder, input, null)).rejects.toThrow("put it into a script");
 });
 
+it("beside a Dockerfile of its own, what is not read is said", async () => {
+  for (const name of ["Dockerfile", "Procfile", "render.yaml"]) write(name, "FROM scratch\n");
+  const { context, notes } = await prepareBuild(folder, input, null);
+  context.destroy();
+  expect(notes).toEqual([
+    expect.stringMatching(/^The Procfile is not read, .* releaseCommand/),
+    expect.stringContaining("render.yaml"),
+  ]);
+});
+
 describe("a folder of the repository", () => {
   const refused = async (rootDir: string) =>
     expect(read({ rootDir })).rejects.toThrow(/does not exist in the repository/);

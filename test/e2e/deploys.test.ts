@@ -143,6 +143,13 @@ describe("a deployment", () => {
     expect(await logOf(failed.id)).toContain("no table");
     expect(await site(record.id)).toMatchObject({ status: "RUNNING" });
     expect((await request(record.url)).text).toBe("version one");
+
+    const settings = { releaseCommand: "echo migrates otherwise" };
+    await api("PATCH", `/sites/${record.id}`, { settings });
+    const other = await redeploy(record.id);
+    expect(other).toMatchObject({ status: "LIVE" });
+    expect(await logOf(other.id)).toContain("migrates otherwise");
+    expect((await request(record.url)).text).toBe("version two");
   });
 
   it("of a deleted site leaves no container, image or route", async () => {

@@ -149,6 +149,29 @@ describe("environment variables", () => {
 });
 
 describe("settings", () => {
+  it("say what runs before a version serves, and how long it may take to start: also of the one in service", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId } = await runningSite(key, agent);
+    const settings = { releaseCommand: "npm run migrate", startTimeoutSeconds: 300 };
+    const path = `/sites/${siteId}`;
+    expect((await api(key, "PATCH", path, { settings })).body).toMatchObject(settings);
+    await api(key, "PATCH", path, { action: "restart" });
+    const restart = await agent.next("job");
+    expect(restart.job.args).toMatchObject({ run: { startTimeoutSeconds: 300 } });
+    expect(restart.timeoutMs).toBeGreaterThanOrEqual((300 + 300) * 1000);
+    await finish(agent, restart.job, restart.attempt);
+    await api(key, "PATCH", path, { action: "deploy" });
+    const { job } = await agent.next("job");
+    expect(job.args).toMatchObject({
+      run: { startTimeoutSeconds: 300 },
+      release: { command: "npm run migrate" },
+    });
+    const taken = { releaseCommand: null, startTimeoutSeconds: null };
+    expect((await api(key, "PATCH", path, { settings: taken })).body).toMatchObject(taken);
+    agent.close();
+  });
+
   it("are used from the next deployment, and null takes one away", async () => {
     const key = await account();
     const agent = await readyAgent();

@@ -56,10 +56,13 @@ it("a move runs the version with the settings it has, and not with those that wa
   await drain(old);
   const moved = await fresh.next("job");
   expect(moved.job.args).toMatchObject({ run: { port: 3000, replicas: 1, startCommand: "node old.js" } });
-  expect(moved.job.args).not.toHaveProperty("releaseTimeoutSeconds");
+  expect(moved.job.args).not.toHaveProperty("release");
   await finish(fresh, moved.job, moved.attempt, deployResult);
   await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
-  expect((await fresh.next("job")).job.args).toMatchObject({ run: settings, releaseTimeoutSeconds: 600 });
+  expect((await fresh.next("job")).job.args).toMatchObject({
+    run: settings,
+    release: { command: null, timeoutSeconds: 600 },
+  });
   old.close();
   fresh.close();
 });

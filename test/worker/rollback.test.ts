@@ -69,7 +69,7 @@ describe("a rollback", () => {
     const { deploy, rollback, taken: take } = await owned();
     await deploy(2);
     await rollback();
-    expect((await take()).job.args).not.toHaveProperty("releaseTimeoutSeconds");
+    expect((await take()).job.args).not.toHaveProperty("release");
   });
 
   it("brings back the deployment before the current: its image, its environment, its run settings", async () => {

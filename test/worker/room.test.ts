@@ -1,10 +1,46 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { clearAway, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
+import type { Deployment } from "../../protocol/api/deployments.ts";
+import {
+  clearAway,
+  failedSite,
+  foundOffline,
+  hostFor,
+  hostRecord,
+  paidSites,
+  sql,
+  tick,
+} from "./hosts-service.ts";
 import { account, api, deployResult, fail, finish, runningSite, site } from "./service.ts";
 
 const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sites/${id}`, { action });
 
+/** Why the newest deployment of a site is not begun. */
+async function waitsFor(key: string, siteId: string): Promise<string | null | undefined> {
+  const { body } = await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`);
+  return body.data[0]?.waitsFor;
+}
+
 beforeEach(clearAway);
+
+describe("a deployment that waits says for what", () => {
+  it("a host that is up with room, what is under way, or its own host; and nothing once it has begun", async () => {
+    const key = await account();
+    const [siteId = ""] = await paidSites(key, 1);
+    expect(await waitsFor(key, siteId)).toMatch(/No host has taken it yet/);
+    const host = await hostFor(1);
+    const { job, attempt } = await host.next("job");
+    expect(await waitsFor(key, siteId)).toBeNull();
+    await act(key, siteId, "deploy");
+    expect(await waitsFor(key, siteId)).toMatch(/under way/);
+    await finish(host, job, attempt, deployResult);
+    const next = await host.next("job");
+    await finish(host, next.job, next.attempt, deployResult);
+    host.close();
+    await foundOffline(host.hostId);
+    await act(key, siteId, "deploy");
+    expect(await waitsFor(key, siteId)).toMatch(/cannot be heard/);
+  });
+});
 
 describe("a site that failed", () => {
   const volumes = [{ name: "data", mountPath: "/data" }];
@@ -93,6 +129,7 @@ describe("a site that failed", () => {
     await tick();
     expect([old.waiting(), other.waiting()]).toEqual([[], []]);
     expect((await site(key, failed)).hostId).toBe(old.hostId);
+    expect(await waitsFor(key, failed)).toMatch(/host has no room for it .* cancel it/i);
     await api(key, "DELETE", `/sites/${successor}`);
     const gone = await old.next("job");
     await finish(old, gone.job, gone.attempt);

@@ -210,6 +210,8 @@ export const sites = sqliteTable(
     port: integer().notNull(),
     buildCommand: text("build_command"),
     startCommand: text("start_command"),
+    releaseCommand: text("release_command"),
+    startTimeoutSeconds: integer("start_timeout_seconds"),
     rootDir: text("root_dir"),
     dockerfilePath: text("dockerfile_path"),
     healthCheckPath: text("health_check_path"),

@@ -67,6 +67,7 @@ const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deploymen
         {seconds(deployment.durations)}
       </span>
       {deployment.error && <p class="warn soft">{deployment.error}</p>}
+      {deployment.waitsFor && <p class="soft">{deployment.waitsFor}</p>}
     </td>
     <td>
       {isUnderWay(deployment) && <Cancel deployment={deployment} />}

@@ -1,10 +1,20 @@
-import { getTableColumns } from "drizzle-orm";
+import { getTableColumns, sql } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Db } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
+import { waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
+import { waitsForRoom } from "../hosts/placement.ts";
 import { imageKept, mayComeBack } from "./kept.ts";
 
 const { build: _, ...columns } = getTableColumns(deployments);
+
+/** Of a row that is QUEUED; null of any other. */
+const waitReason = sql<WaitReason | null>`(SELECT CASE
+    WHEN j.host_id IS NULL THEN 'placement'
+    WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND offline_since IS NOT NULL) THEN 'host'
+    WHEN ${waitsForRoom} THEN 'room'
+    ELSE 'turn' END
+  FROM jobs j WHERE deployments.status = 'QUEUED' AND j.deployment_id = deployments.id AND j.status = 'QUEUED')`;
 
 /** Deployments with all that their public record shows. */
 export const selectDeployments = (db: Db) =>
@@ -12,6 +22,7 @@ export const selectDeployments = (db: Db) =>
     .select({
       ...columns,
       imageKept: imageKept.mapWith(Boolean).as("image_kept"),
+      waitReason: waitReason.as("wait_reason"),
       mayComeBack: mayComeBack.mapWith(Boolean).as("may_come_back"),
     })
     .from(deployments);
@@ -31,6 +42,7 @@ export const deploymentView = (row: DeploymentRecord): Deployment => ({
   rollbackOf: row.rollbackOf,
   envVersion: row.envVersion,
   error: row.error,
+  waitsFor: row.waitReason && waitReasons[row.waitReason],
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   finishedAt: row.finishedAt?.toISOString() ?? null,

@@ -58,7 +58,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           // What it did when that version was new is done: no older one may undo it, or stumble over it.
           ...(deployment?.rollbackOf === null &&
             deployment.trigger !== "move" && {
-              releaseTimeoutSeconds: ctx.config.RELEASE_TIMEOUT_SECONDS,
+              release: { command: site.releaseCommand, timeoutSeconds: ctx.config.RELEASE_TIMEOUT_SECONDS },
             }),
           rebuild: deployment?.rebuild ?? false,
           kept: material.kept.flatMap(keptOf),
@@ -181,7 +181,7 @@ function runOf(ctx: Ctx, { job, site, deployment, pack, env, linkedEnv, domains 
     }),
     replicas: deployment?.run?.replicas ?? 1,
     volumes: deployment?.run?.volumes ?? [],
-    startTimeoutSeconds: ctx.config.START_TIMEOUT_SECONDS,
+    startTimeoutSeconds: site.startTimeoutSeconds ?? ctx.config.START_TIMEOUT_SECONDS,
     env: [
       ...env
         .filter(({ key }) => !linkedEnv.some((linked) => linked.key === key))

@@ -71,7 +71,9 @@ const take =
         attempt: sql`attempt + 1`,
         leasedAt: sql`${now}`,
         deadlineAt: sql`${now} + coalesce(${param("timeouts")} ->> ('$."' || kind || '"'), 0)
-          + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0)`,
+          + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0)
+          + 1000 * iif(kind IN ('site.deploy', 'site.start', 'site.restart'),
+            coalesce((SELECT start_timeout_seconds FROM sites WHERE id = jobs.site_id), 0), 0)`,
         deploymentId: sql`CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
           THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END`,
         // A deployment runs with the environment it was asked for with, a start or restart with the newest.
@@ -329,7 +331,7 @@ async function offerOf(
   return {
     job: framed,
     attempt: job.attempt,
-    timeoutMs: timeoutMsOf(job.kind, limitsOf(ctx)) + 1000 * (read.commands[0]?.timeoutSeconds ?? 0),
+    timeoutMs: job.deadlineAt.getTime() - (job.leasedAt ?? job.deadlineAt).getTime(),
     logId: logIdOf(job),
   };
 

@@ -65,6 +65,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     port: input.port,
     buildCommand: input.buildCommand,
     startCommand: input.startCommand,
+    releaseCommand: input.releaseCommand,
+    startTimeoutSeconds: input.startTimeoutSeconds,
     rootDir: input.rootDir,
     dockerfilePath: input.dockerfilePath,
     healthCheckPath: input.healthCheckPath,

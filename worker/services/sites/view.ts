@@ -69,6 +69,8 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     port: site.port,
     buildCommand: site.buildCommand,
     startCommand: site.startCommand,
+    releaseCommand: site.releaseCommand,
+    startTimeoutSeconds: site.startTimeoutSeconds,
     rootDir: site.rootDir,
     dockerfilePath: site.dockerfilePath,
     healthCheckPath: site.healthCheckPath,
