@@ -135,7 +135,7 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
         session: {
           type: "apiKey",
           in: "cookie",
-          name: config.SITE_URL.startsWith("https:") ? "__Secure-berth_session" : "berth_session",
+          name: config.SITE_URL.startsWith("https:") ? "__Host-berth_session" : "berth_session",
           description: "A signed-in browser; a change needs the service's own Origin",
         },
       },

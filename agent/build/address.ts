@@ -22,8 +22,11 @@ for (const [network, prefix] of [
   ["::", 96],
   ["::ffff:0:0", 96],
   ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["2002::", 16],
   ["fc00::", 7],
   ["fe80::", 10],
+  ["fec0::", 10],
   ["ff00::", 8],
 ] as const)
   refused.ipv6.addSubnet(network, prefix, "ipv6");

@@ -4,22 +4,21 @@ import { JobError } from "../host.ts";
 const known =
   /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?(?: |$)/;
 
-/**
- * More than BuildKit takes for a syntax directive: it reads those with `#` before any other line, else with `//`, after a line
- * that begins with `#!`, and takes for spaces what Unicode does.
- */
-const directive = /^(?:#|\/\/)[\s\x85]*syntax\s*=(.*)$/i;
+/** More than BuildKit takes for a directive: it reads those with `#`, else those with `//`, and takes for spaces what Unicode does. */
+const directive = /^(?:#|\/\/)[\s\x85]*([a-z][a-z0-9]*)\s*=([^]*)$/i;
 
 /** @throws JobError where a build would run an image of anybody's to read its Dockerfile */
 export function demandKnownFrontend(dockerfile: string, buildArgs: Record<string, string>): void {
   const asked = buildArgs["BUILDKIT_SYNTAX"];
   if (asked !== undefined) demandKnown(asked);
-  for (const line of dockerfile.split("\n")) {
-    const text = line.trim();
-    if (text.startsWith("{")) throw new JobError("The Dockerfile begins with {: begin it with FROM.");
-    if (text !== "" && !/^(?:#|\/\/)/.test(text)) return;
-    const value = directive.exec(text)?.[1];
-    if (value !== undefined) demandKnown(value);
+  const text = dockerfile.trimStart().replace(/^#![^\n]*\n?/, "");
+  if (text.trimStart().startsWith("{"))
+    throw new JobError("The Dockerfile begins with {: begin it with FROM.");
+  // They end at the first line that is none.
+  for (const line of text.split("\n")) {
+    const [, name, value] = directive.exec(line) ?? [];
+    if (name === undefined || value === undefined) return;
+    if (name.toLowerCase() === "syntax") demandKnown(value);
   }
 }
 

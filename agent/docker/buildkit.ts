@@ -39,6 +39,10 @@ export class BuildFailed extends Error {
 }
 /** What explains a failure may stand before a long list, or before how a program is used. */
 const lastLinesKept = 200;
+/** Of each; longer ones explain nothing, and are not shown. */
+const lastLineCharacters = 2000;
+/** Of a line that does not end: more than is shown of one, and a secret, so that one across the cut is whole. */
+const openLineCharacters = 48 * 1024;
 
 /** The parts we speak of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
 const root = protobuf.Root.fromJSON({
@@ -55,6 +59,7 @@ const root = protobuf.Root.fromJSON({
         name: { type: "string", id: 3 },
         cached: { type: "bool", id: 4 },
         started: { type: "Timestamp", id: 5 },
+        completed: { type: "Timestamp", id: 6 },
         error: { type: "string", id: 7 },
       },
     },
@@ -96,7 +101,14 @@ const answerCheck = (_call: unknown, answer: (error: null, value: object) => voi
   answer(null, { status: 1 });
 
 type Status = {
-  vertexes: { digest: string; name: string; cached: boolean; started: object | null; error: string }[];
+  vertexes: {
+    digest: string;
+    name: string;
+    cached: boolean;
+    started: object | null;
+    completed: object | null;
+    error: string;
+  }[];
   logs: { vertex: string; stream: { toNumber(): number } | number; msg: Uint8Array }[];
 };
 
@@ -202,13 +214,20 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
     if (line.trim() === "") return;
     const lines = written.get(vertex) ?? [];
     written.set(vertex, lines);
-    if (lines.push(line) > lastLinesKept) lines.shift();
+    if (lines.push(line.slice(0, lastLineCharacters)) > lastLinesKept) lines.shift();
   };
   const say = (vertex: string, stream: "stdout" | "stderr", text: string) => {
     const key = `${vertex}:${stream}`;
     const lines = ((partial.get(key)?.text ?? "") + text).split(/\r?\n|\r/);
-    partial.set(key, { vertex, stream, text: lines.pop() ?? "" });
+    partial.set(key, { vertex, stream, text: (lines.pop() ?? "").slice(0, openLineCharacters) });
     for (const line of lines) write(vertex, stream, line);
+  };
+  const end = (ended: string) => {
+    for (const [key, { vertex, stream, text }] of partial) {
+      if (vertex !== ended) continue;
+      if (text) write(vertex, stream, text);
+      partial.delete(key);
+    }
   };
   const read = (line: string) => {
     const event = JSON.parse(line) as {
@@ -237,6 +256,12 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       const number = typeof stream === "number" ? stream : stream.toNumber();
       say(vertex, number === 2 ? "stderr" : "stdout", Buffer.from(msg).toString());
     }
+    // A build may have thousands of steps: of those that went well nothing is kept.
+    for (const { digest, completed, error } of status.vertexes)
+      if (completed !== null && error === "") {
+        end(digest);
+        written.delete(digest);
+      }
   };
   let rest = "";
   for await (const chunk of answer.setEncoding("utf8") as AsyncIterable<string>) {
@@ -245,7 +270,7 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
     for (const line of lines) if (line.trim()) read(line);
   }
   if (rest.trim()) read(rest);
-  for (const { vertex, stream, text } of partial.values()) if (text) write(vertex, stream, text);
+  for (const { vertex } of partial.values()) end(vertex);
   signal.throwIfAborted();
   if (failure !== undefined)
     throw new BuildFailed(failure.replace(/\s+/g, " ").slice(0, 1000), written.get(failedStep));

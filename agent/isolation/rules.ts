@@ -39,8 +39,8 @@ const refused: Record<Family, readonly string[]> = {
     "192.0.0.0/24",
     "198.18.0.0/15",
   ],
-  // fd00:ec2::254 (metadata) is in fc00::/7; 64:ff9b::/96 is a way to IPv4.
-  6: ["fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b::/96"],
+  // fd00:ec2::254 (metadata) is in fc00::/7; the last three are ways to IPv4.
+  6: ["fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"],
 };
 const reject = (family: Family): Rule => [
   "-j",

@@ -194,6 +194,46 @@ it("a build fails by the one error that the API will keep", async () => {
   await expect(building).rejects.toThrow('process "/bin/sh -c false" did not complete');
 });
 
+it("a build that prints megabytes without an end of line takes no memory for them", async () => {
+  // BuildKit's own messages, by their field's number (protobuf: a tag, a length, the bytes).
+  const number = (value: number): number[] =>
+    value < 128 ? [value] : [(value & 127) | 128, ...number(value >> 7)];
+  const field = (id: number, bytes: Buffer) =>
+    Buffer.concat([Buffer.from(number((id << 3) | 2)), Buffer.from(number(bytes.length)), bytes]);
+  const trace = (status: Buffer) =>
+    `${JSON.stringify({ id: "moby.buildkit.trace", aux: status.toString("base64") })}\r\n`;
+  const digest = field(1, Buffer.from("sha256:1"));
+  const started = field(5, Buffer.alloc(0));
+  const prints = (text: string) => trace(field(3, Buffer.concat([digest, field(4, Buffer.from(text))])));
+  answers["/build"] =
+    trace(field(1, Buffer.concat([digest, started]))) +
+    prints("x".repeat(100_000)).repeat(20) +
+    prints(`\n${"y".repeat(100_000)}\n`).repeat(20) +
+    trace(field(1, Buffer.concat([digest, started, field(7, Buffer.from("exit code: 1"))]))) +
+    '{"errorDetail":{"message":"exit code: 1"}}\r\n';
+  const lines: string[] = [];
+  const failure: unknown = await engine
+    .build({
+      context: Readable.from([]),
+      dockerfile: "Dockerfile",
+      tag: "a:1",
+      labels: {},
+      buildArgs: {},
+      cacheNamespace: "n",
+      secrets: new Map(),
+      signal: new AbortController().signal,
+      onLine: (line, stream) => void (stream === "stdout" && lines.push(line)),
+    })
+    .catch((error: unknown) => error);
+  expect(lines.map((line) => line.slice(0, 1)).filter(Boolean)).toEqual([
+    "x",
+    ...Array<string>(20).fill("y"),
+  ]);
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(150_000);
+  expect(failure).toBeInstanceOf(BuildFailed);
+  expect((failure as BuildFailed).lastLines.join("").length).toBeLessThanOrEqual(21 * 2000);
+});
+
 it("a build that BuildKit itself saw run out of memory is said to have", async () => {
   const said = 'process "/bin/sh -c make" did not complete successfully: cannot allocate memory';
   const host = {

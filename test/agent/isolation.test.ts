@@ -90,9 +90,9 @@ describe("the firewall's rules", () => {
     expect(without.filter((line) => line.includes("-OUTPUT "))).toEqual([]);
   });
 
-  it("keep IPv6 to IPv6, its metadata address and its way to IPv4 refused", () => {
+  it("keep IPv6 to IPv6, its metadata address and its ways to IPv4 refused", () => {
     const text = lines(6).join("\n");
-    for (const network of ["fc00::/7", "fe80::/10", "64:ff9b::/96"])
+    for (const network of ["fc00::/7", "fe80::/10", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"])
       expect(text).toContain(`-d ${network} -j REJECT`);
     expect(text).toContain("-d fd00::53 -p udp --dport 53 -j RETURN");
     expect(text).not.toMatch(/\d+\.\d+\.\d+\.\d+/);

@@ -130,6 +130,7 @@ describe("what reads a Dockerfile is Docker's own:", () => {
     `# escape=\`\n# syntax=docker/dockerfile:1${digest}\r`,
     "# syntax=docker/dockerfile-upstream:master",
     "# A comment\n\nFROM scratch\n# syntax=elsewhere",
+    "# A comment\n# syntax=elsewhere",
   ])("%j", async (text) => reading(text));
 
   it.each([
@@ -141,8 +142,9 @@ describe("what reads a Dockerfile is Docker's own:", () => {
     "\uFEFF# syntax=evil/x",
     "#\u0085syntax=evil/x",
     "# check=skip=all\n# Syntax =\tevil/x \r",
-    "#!/bin/evil\n# syntax=evil/x",
+    "#!/bin/evil\u2028\n# syntax=evil/x",
     "// syntax=evil/x",
+    "# check=a\u2028b\n# syntax=evil/x",
     '{"syntax":"evil/x"}',
     '#!/bin/evil\n\n{"\\u0073yntax":"evil/x"}',
   ])("%j is refused with a reason", async (text) => {

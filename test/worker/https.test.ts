@@ -37,7 +37,7 @@ describe("in production", () => {
     expect((await send("http://127.0.0.1.evil.example/health")).status).toBe(301);
   });
 
-  it("the session's cookie is Secure and HttpOnly", async () => {
+  it("the session's cookie is Secure, HttpOnly and this host's own: no site below the same domain can set another", async () => {
     await send("https://berth.example/setup", {
       method: "POST",
       headers: { Authorization: `Bearer ${setupToken}`, "Content-Type": "application/json" },
@@ -52,7 +52,7 @@ describe("in production", () => {
     expect([signedIn.status, cookie]).toEqual([
       303,
       expect.stringMatching(
-        /^__Secure-berth_session=.*HttpOnly.*Secure|^__Secure-berth_session=.*Secure.*HttpOnly/,
+        /^__Host-berth_session=(?=.*; Path=\/(?:;|$))(?=.*; HttpOnly)(?=.*; Secure)(?!.*; Domain)/i,
       ),
     ]);
     const page = await send("https://berth.example/", { headers: { Cookie: cookie.split(";")[0] ?? "" } });

@@ -38,6 +38,23 @@ describe("a session", () => {
     expect((await call("/api/v1/sites", { headers: { Cookie: own } })).status).toBe(401);
   });
 
+  it("has pages that nothing keeps, so that who comes after it sees none of them", async () => {
+    const key = await operator();
+    const { invoiceToken } = await createSite(key, { name: uniqueName("kept") });
+    const own = await cookie();
+    for (const path of [
+      "/",
+      "/account",
+      "/sites/new",
+      "/device",
+      "/device?code=BCDF-GHJK",
+      `/invoice/${invoiceToken}`,
+    ])
+      expect((await call(path, { headers: { Cookie: own } })).headers.get("Cache-Control"), path).toBe(
+        "no-store",
+      );
+  });
+
   it("is refused alike for a wrong password and an unknown e-mail", async () => {
     await operator();
     const answers = await Promise.all([

@@ -16,8 +16,9 @@ export const passwordLength = { min: 12, max: 200 } as const;
 
 /** Plain http is for the loopback address only, where browsers keep no Secure cookie. */
 export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith("https:");
-export const sessionCookie = (config: Config): string =>
-  `${isSecure(config) ? "__Secure-" : ""}berth_session`;
+/** Of a name with `__Host-` browsers take none that another host set, such as a site of a tenant's below the same domain. */
+const cookiePrefix = (config: Config): string => `${isSecure(config) ? "__Host-" : ""}berth`;
+export const sessionCookie = (config: Config): string => `${cookiePrefix(config)}_session`;
 
 export const signsInWithGitHub = (config: Config): boolean =>
   config.GITHUB_CLIENT_ID !== undefined && config.GITHUB_CLIENT_SECRET !== undefined;
@@ -109,9 +110,11 @@ async function create(env: Env): Promise<Auth> {
     // Ours count in Durable Objects, see middleware/limit.ts; these would count per isolate.
     rateLimit: { enabled: false },
     advanced: {
-      cookiePrefix: "berth",
-      cookies: { session_token: { name: "berth_session" } },
-      useSecureCookies: isSecure(config),
+      cookiePrefix: cookiePrefix(config),
+      cookies: { session_token: { name: sessionCookie(config) } },
+      // Those would be named `__Secure-`, which any host of the domain may set.
+      useSecureCookies: false,
+      defaultCookieAttributes: { secure: isSecure(config) },
       ipAddress: { ipAddressHeaders: ["cf-connecting-ip"] },
       database: { generateId: ({ model }) => ctx.newId(idKinds[model] ?? "verification") },
       backgroundTasks: { handler: (work) => waitUntil(work) },

@@ -6,21 +6,24 @@ import { contextFor } from "./context.ts";
 import { takeFrom } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
-/** The context of the person signed in here, counted like their API requests; null sends them to sign in. */
+/**
+ * The context of the person signed in here, counted like their API requests; null sends them to sign in. Nothing between keeps
+ * their pages, and they are asked anew when they are gone back to.
+ */
 export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   const actor = await sessionActor(c);
   if (!actor) return null;
   await takeFrom(c, "session", actor.accountId);
   requireSameOrigin(c);
+  c.header("Cache-Control", "no-store");
   return contextFor(c, actor);
 }
 
-/** For pages of which each is somebody's own: nothing between keeps them, and they are asked anew when they are gone back to. */
+/** For pages of which each is somebody's own. */
 export const signedIn = createMiddleware<AppEnv>(async (c, next) => {
   const ctx = await personOf(c);
   if (!ctx) return c.redirect("/sign-in", 303);
   c.set("ctx", ctx);
-  c.header("Cache-Control", "no-store");
   await next();
   return undefined;
 });

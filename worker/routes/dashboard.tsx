@@ -18,7 +18,6 @@ type Shown = Pick<Parameters<typeof AccountPage>[0], "made" | "notice">;
 async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> = {}) {
   const { data } = await listKeys(ctx, { limit: 100 });
   const page = <AccountPage keys={data} made={null} notice={null} {...shown} />;
-  c.header("Cache-Control", "no-store");
   return c.html(html`<!doctype html>${page}`, shown.notice?.tone === "warn" ? 400 : 200);
 }
 

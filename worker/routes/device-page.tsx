@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
 import { limitBody } from "../middleware/body.ts";
+import { keptNowhere } from "../middleware/kept-nowhere.ts";
 import { countedAddress, guessWithin, limitAddress } from "../middleware/limit.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import { DeviceCodePage, DeviceDecidedPage, DevicePage } from "../pages/device.tsx";
@@ -35,7 +36,7 @@ const wrongCode = (c: Context<AppEnv>) =>
 
 /** Where a signed-in person sees what asks, and approves or denies it. */
 export const devicePage = new Hono<AppEnv>()
-  .use(limitAddress)
+  .use(limitAddress, keptNowhere)
   .get("/", async (c) => {
     const typed = c.req.query("code");
     const userCode = typed === undefined ? null : readUserCode(typed);

@@ -3,6 +3,7 @@ import { accepts } from "hono/accepts";
 import { html } from "hono/html";
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
+import { keptNowhere } from "../middleware/kept-nowhere.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/invoice.tsx";
@@ -17,7 +18,7 @@ const wantsJson = (c: Context<AppEnv>) =>
 
 /** The token is the credential: shown and paid without signing in. */
 export const invoicePage = new Hono<AppEnv>()
-  .use(limitAddress, actAs("link"))
+  .use(limitAddress, keptNowhere, actAs("link"))
   .get("/:token", async (c) => {
     const { ctx } = c.var;
     let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
