@@ -1,4 +1,4 @@
-import { WebSocket } from "ws";
+import { WebSocket, type ClientOptions } from "ws";
 import { closeCodes, linkDeadSeconds, maxFrameBytes, pingSeconds } from "../protocol/agent/messages.ts";
 
 export type Socket = { send(text: string): void; close(code: number): void };
@@ -8,14 +8,20 @@ export type SocketEnd = { code: number; status: number | null };
 
 type Events = { onOpen(socket: Socket): void; onText(text: string): void; onEnd(end: SocketEnd): void };
 
+/** What the types of ws leave out: the connection of a socket that was closed is ended after so long, whatever the other side does. */
+type Options = ClientOptions & { closeTimeout: number };
+
 /** One connection, alive as long as pings are answered. `onEnd` is called exactly once. */
 export function openSocket(url: string, token: string, events: Events): Socket {
-  const socket = new WebSocket(url, {
+  const options: Options = {
     headers: { Authorization: `Bearer ${token}` },
     perMessageDeflate: false,
     maxPayload: maxFrameBytes,
     handshakeTimeout: 10_000,
-  });
+    // workerd leaves it open until the host's object sleeps, and until then this agent would take itself for connected.
+    closeTimeout: 1000,
+  };
+  const socket = new WebSocket(url, options);
   let status: number | null = null;
   let answeredAt = performance.now();
   let ended = false;

@@ -67,6 +67,15 @@ it("ends once with the code the control plane closed it with", async () => {
   expect(ends).toEqual([{ code: closeCodes.superseded, status: null }]);
 });
 
+it("has ended once the control plane says so, though the connection stays open: workerd closes it much later", async () => {
+  const [[peer, request]] = await Promise.all([accepted(), open()]);
+  peer.pause();
+  const { superseded } = closeCodes;
+  request.socket.write(Buffer.from([0x88, 2, superseded >> 8, superseded & 255]));
+  await ended();
+  expect(ends).toEqual([{ code: superseded, status: null }]);
+});
+
 it("whose pings are answered lives on, and ends as dead when they are no longer", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   const [[peer]] = await Promise.all([accepted(), open()]);

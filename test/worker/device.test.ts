@@ -1,5 +1,5 @@
-import { runInDurableObject } from "cloudflare:test";
-import { describe, expect, it } from "vitest";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/context.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
@@ -138,6 +138,58 @@ describe("the device flow", () => {
     const polls = await Promise.all(Array.from({ length: 70 }, () => poll(started.device_code)));
     expect(polls.filter(({ status }) => status === 200)).toHaveLength(60);
     expect(polls.find(({ status }) => status === 429)?.body).toEqual({ error: "rate_limited" });
+  });
+});
+
+describe("a delivery that ends half-way", () => {
+  const objectOf = ({ user_code: code }: Started) =>
+    bindings.DEVICE_CODE.get(bindings.DEVICE_CODE.idFromName(code));
+  const keysNamed = async (name: string) =>
+    (await bindings.DB.prepare("SELECT hash FROM api_keys WHERE name = ?").bind(name).all<{ hash: string }>())
+      .results;
+
+  /** An approved code whose object ends, as workerd killed would, when the key is recorded and before anybody has it. */
+  async function endedHalfWay(clientName: string): Promise<Started> {
+    const started = await start({ clientName });
+    await decide(await cookie(), started.user_code, "approve");
+    const never = new Promise<never>(() => undefined);
+    const stuck = (statement: D1PreparedStatement): D1PreparedStatement =>
+      ({
+        bind: (...values: unknown[]) => stuck(statement.bind(...values)),
+        run: () => statement.run().then(() => never),
+      }) as unknown as D1PreparedStatement;
+    const DB = { prepare: (query: string) => stuck(bindings.DB.prepare(query)) };
+    await runInDurableObject(
+      objectOf(started),
+      (object) => void Object.assign(object, { env: { ...bindings, DB } }),
+    );
+    const polled = poll(started.device_code);
+    await vi.waitUntil(async () => (await keysNamed(clientName)).length > 0, 10_000);
+    await runInDurableObject(objectOf(started), (_object, state) => state.abort("killed")).catch(
+      () => undefined,
+    );
+    expect((await polled).status).toBe(500);
+    return started;
+  }
+
+  it("is made anew at the next poll, and the key that nobody got is no more", async () => {
+    const started = await endedHalfWay("killed-and-back");
+    const [lost] = await keysNamed("killed-and-back");
+    const { body } = await poll(started.device_code);
+    expect((await api(body["token"] ?? "", "GET", "/sites")).status).toBe(200);
+    const kept = await keysNamed("killed-and-back");
+    expect(kept).toHaveLength(1);
+    expect(kept).not.toEqual([lost]);
+    expect((await poll(started.device_code)).status).toBe(404);
+    await runDurableObjectAlarm(objectOf(started));
+    expect(await keysNamed("killed-and-back")).toEqual(kept);
+  });
+
+  it("and is never asked for again leaves no key once the code has expired", async () => {
+    const started = await endedHalfWay("killed-for-good");
+    await runDurableObjectAlarm(objectOf(started));
+    expect(await keysNamed("killed-for-good")).toEqual([]);
+    expect((await poll(started.device_code)).status).toBe(404);
   });
 });
 

@@ -77,6 +77,31 @@ describe("a host's link", () => {
     expect((await api(await account(), "GET", "/hosts")).status).toBe(403);
   });
 
+  it("has an agent connect twenty times in ten seconds at most: what was under way stays so, and it may come back after", async () => {
+    const key = await account();
+    const first = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await first.next("job");
+    const connect = () =>
+      call("/agent/connect", {
+        headers: { Upgrade: "websocket", Authorization: `Bearer ${first.token.token}` },
+      });
+    const answers = [];
+    for (let count = 0; count < 100; count++) answers.push(await connect());
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(81);
+    expect(refused[0]?.headers.get("Retry-After")).toMatch(/^([1-9]|10)$/);
+    expect(await refused[0]?.json()).toEqual({ error: "rate_limited" });
+    expect((await first.closed).code).toBe(4001);
+    vi.useFakeTimers({ now: Date.now() + 10_000, toFake: ["Date"] });
+    const again = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, first.token);
+    await finish(again, job, attempt, deployResult);
+    expect((await site(key, siteId)).status).toBe("RUNNING");
+    vi.useRealTimers();
+    again.close();
+  });
+
   it("keeps one socket per host: the newest wins, and the older one is told so", async () => {
     const first = await readyAgent();
     const second = await readyAgent(10, first.token);

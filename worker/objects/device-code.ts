@@ -1,31 +1,38 @@
 import { DurableObject } from "cloudflare:workers";
 import type { DevicePolled } from "../../protocol/api/device.ts";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf } from "../context.ts";
+import { contextOf, type Ctx } from "../context.ts";
 import { lifetimeSeconds } from "../domain/device-codes.ts";
 import { admit } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
+import { logError } from "../log-error.ts";
 import { deliverDeviceKey } from "../services/device/deliver.ts";
+import { withdrawDeviceKey } from "../services/device/withdraw.ts";
 
 type Code = {
   deviceHash: string;
   clientName: string;
   address: string;
   startedAtMs: number;
-  state: "pending" | "approved" | "delivering";
+  state: "pending" | "approved";
   accountId: Id<"account"> | null;
+  /** Of a delivery that has begun. Its answer leaves after this record is gone: where it is still here, nobody has the key. */
+  keyId: Id<"key"> | null;
 };
 export type DeviceRequest = { clientName: string; address: string; startedAt: string };
 
 /** Most polls of one code in a minute. */
 const pollWindow = { limit: 60, windowMs: 60_000 };
+const againMs = 60_000;
 
 /**
  * One per user code: pending → approved → delivered, or gone. Whether it has expired is decided by the clock whenever it
- * is read; the alarm only tidies up. The key comes into being in the one poll that delivers it, so an undelivered key
- * never exists.
+ * is read; the alarm only tidies up. The key comes into being in the one poll that delivers it; one that was made and not
+ * delivered, as everything ended in between, is replaced by the next poll or goes with the code.
  */
 export class DeviceCode extends DurableObject<Env> {
+  private isDelivering = false;
+
   /** false: this code is in use, take another. */
   async start(deviceHash: string, clientName: string, address: string): Promise<boolean> {
     if (this.live()) return false;
@@ -36,6 +43,7 @@ export class DeviceCode extends DurableObject<Env> {
       startedAtMs: Date.now(),
       state: "pending",
       accountId: null,
+      keyId: null,
     };
     this.ctx.storage.kv.put("code", code);
     await this.ctx.storage.setAlarm(Date.now() + lifetimeSeconds * 1000);
@@ -74,22 +82,36 @@ export class DeviceCode extends DurableObject<Env> {
     if (!admitted) return Math.max(1, Math.ceil(resetMs / 1000));
     this.ctx.storage.kv.put("polls", hits);
     if (code.state === "pending") return { status: "pending" };
-    if (code.state === "delivering" || !code.accountId) return null;
+    if (this.isDelivering || !code.accountId) return null;
     // Before the first await: of two polls, one delivers.
-    this.ctx.storage.kv.put("code", { ...code, state: "delivering" } satisfies Code);
+    this.isDelivering = true;
     try {
-      const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
-      const token = await deliverDeviceKey(ctx, code.accountId, code.clientName);
+      const ctx = this.context();
+      const keyId = code.keyId ?? ctx.newId("key");
+      this.ctx.storage.kv.put("code", { ...code, keyId } satisfies Code);
+      const token = await deliverDeviceKey(ctx, code.accountId, code.clientName, keyId);
       await this.ctx.storage.deleteAll();
       return { status: "approved", token };
-    } catch (error) {
-      this.ctx.storage.kv.put("code", code);
-      throw error;
+    } finally {
+      this.isDelivering = false;
     }
   }
 
   override async alarm(): Promise<void> {
+    if (this.isDelivering) return this.ctx.storage.setAlarm(Date.now() + againMs);
+    const keyId = this.ctx.storage.kv.get<Code>("code")?.keyId;
+    try {
+      if (keyId) await withdrawDeviceKey(this.context(), keyId);
+    } catch (error) {
+      // The platform tries an alarm a few times only, and D1 may be away for longer.
+      logError({ alarm: "device code" }, error);
+      return this.ctx.storage.setAlarm(Date.now() + againMs);
+    }
     await this.ctx.storage.deleteAll();
+  }
+
+  private context(): Ctx {
+    return contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
   }
 
   private live(): Code | null {

@@ -8,6 +8,7 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf, type Credential, type Ctx, type LogQuestion } from "../context.ts";
@@ -24,6 +25,9 @@ import { recordPhase } from "../services/jobs/progress.ts";
 import { resyncHost } from "../services/jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
+
+/** More than one agent ever needs, and short, so that it is back soon after others with its token have given up. */
+const connectWindow = { limit: 20, windowMs: 10_000 };
 
 /** What the platform keeps with a socket while this object sleeps. */
 type Attachment = {
@@ -67,6 +71,17 @@ export class HostLink extends DurableObject<Env> {
   override async fetch(request: Request): Promise<Response> {
     const hostId = request.headers.get("X-Berth-Host") as Id<"host"> | null;
     if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
+    const now = Date.now();
+    const { admitted, hits, resetMs } = admit(
+      this.ctx.storage.kv.get<number[]>("connects") ?? [],
+      now,
+      connectWindow,
+    );
+    if (!admitted) {
+      const headers = { "Retry-After": String(Math.max(1, Math.ceil(resetMs / 1000))) };
+      return Response.json({ error: "rate_limited" }, { status: 429, headers });
+    }
+    this.ctx.storage.kv.put("connects", hits);
     const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
     this.ctx.storage.kv.put("epoch", epoch);
     this.ctx.storage.kv.put("hostId", hostId);
@@ -76,9 +91,8 @@ export class HostLink extends DurableObject<Env> {
     }
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
-    const openedAt = Date.now();
-    this.attach(server, { hostId, epoch, free: 0, freeCommands: 0, greeted: false, openedAt });
-    await this.ctx.storage.setAlarm(openedAt + hostDeadSeconds * 1000);
+    this.attach(server, { hostId, epoch, free: 0, freeCommands: 0, greeted: false, openedAt: now });
+    await this.ctx.storage.setAlarm(now + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
   }
 
