@@ -2,6 +2,7 @@ import Docker from "dockerode";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable, type Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { answerTimeout } from "./answer-timeout.ts";
 import type { BuildRequest } from "./buildkit.ts";
 import { engineConnections } from "./connections.ts";
 import { freeSubnet, routedSubnets } from "./subnets.ts";
@@ -260,7 +261,7 @@ export function createEngine({
   // The type of what dockerode takes lacks the agent, which it hands on.
   const options = { socketPath, agent: engineConnections() };
   const docker = new Docker(options);
-  const within = (moreMs = 0) => ({ abortSignal: AbortSignal.timeout(answerTimeoutMs + moreMs) });
+  const within = (moreMs = 0) => ({ abortSignal: answerTimeout(answerTimeoutMs + moreMs) });
 
   /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */
   async function* events(

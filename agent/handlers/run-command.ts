@@ -50,7 +50,8 @@ export function removeAfterwards(engine: Engine, idOrName: string, job: JobRun):
 export async function attendCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
   const { engine } = host;
   let container = await existing(engine, id);
-  if (container.startedAt === null) {
+  const startedAt = container.startedAt;
+  if (startedAt === null) {
     await host.isolation.demand();
     job.signal.throwIfAborted();
     await engine.startContainer(id);
@@ -61,7 +62,8 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
       "The host was interrupted while this ran, and it is not run again by itself: see what it did, then run it again.",
     );
   const timeoutSeconds = Number(container.labels["berth.timeout"]);
-  const leftMs = timeoutSeconds * 1000 - (Date.now() - (container.startedAt?.getTime() ?? Date.now()));
+  // The engine's clock counts only for one that ran before this agent came to it: clocks are set.
+  const ranMs = startedAt === null ? 0 : Math.max(0, Date.now() - startedAt.getTime());
   const left = new AbortController();
   let isOverdue = false;
   const stop = (): void => void engine.stopContainer(id, stopGraceSeconds).catch(() => undefined);
@@ -70,7 +72,7 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
       isOverdue = true;
       stop();
     },
-    Math.max(0, leftMs),
+    Math.max(0, timeoutSeconds * 1000 - ranMs),
   );
   const onAbort = (): void => {
     const { reason } = job.signal as { reason: unknown };

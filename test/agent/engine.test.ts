@@ -64,6 +64,11 @@ beforeEach(async () => {
       return void (/name=(?:taken|ghost)$/.test(request.url)
         ? response.writeHead(409).end()
         : response.writeHead(201).end('{"Id":"other"}'));
+    if (request.url === "/containers/slept/json") {
+      response.end(JSON.stringify(taken));
+      // As while this process is stopped, or its machine is.
+      return void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    }
     if (request.url === "/containers/ghost/json") return void response.writeHead(404).end();
     if (request.url === "/containers/taken/json") return void response.end(JSON.stringify(taken));
     if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
@@ -149,6 +154,10 @@ it.each<[string, (stuck: Engine) => Promise<unknown>]>([
     await expect.poll(held).toBe(0);
   },
 );
+
+it("an answer that came while the agent was stopped is heard, however late it is by then", async () => {
+  expect(await hasty.inspectContainer("slept")).toMatchObject({ id: taken.Id });
+});
 
 it("an engine that ends amid an answer has not answered: nobody waits for the rest", async () => {
   await expect(engine.inspectContainer("half")).rejects.toThrow("aborted");

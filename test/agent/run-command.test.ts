@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { runCommand } from "../../agent/handlers/run-command.ts";
@@ -32,4 +33,35 @@ it("a command's container goes, also where the engine made it without an answer 
   expect(containers).toEqual([`berth-${commandId}`]);
   for (const work of afterwards) await work();
   expect(containers).toEqual([]);
+});
+
+it("a command has all of its time though the engine's clock is an hour behind the agent's", async () => {
+  const state = { id: "c", running: false, startedAt: null as Date | null, finishedAt: null as Date | null };
+  const rest = { exitCode: 0, oomKilled: false, labels: { "berth.timeout": "60" } };
+  const engine = {
+    imageId: () => Promise.resolve("image"),
+    ensureNetwork: () => Promise.resolve(),
+    createContainer: () => Promise.resolve("c"),
+    inspectContainer: () => Promise.resolve({ ...state, ...rest }),
+    startContainer: async () =>
+      void Object.assign(state, { running: true, startedAt: new Date(Date.now() - 3_600_000) }),
+    stopContainer: () => Promise.resolve(),
+    waitForExit: async () => {
+      await delay(50);
+      Object.assign(state, { running: false, finishedAt: new Date(Date.now() - 3_600_000) });
+    },
+    followLog: () => [],
+  } as unknown as Engine;
+  const isolation = { demand: () => Promise.resolve() };
+  const host = {
+    agentId: "agent",
+    engine,
+    isolation,
+    imageRepository: () => "berth-site/a",
+  } as unknown as Host;
+  const args = { run: runSpec(), deploymentId, commandId, command: "true", timeoutSeconds: 60 };
+  expect(await runCommand(host, args, jobRun({ afterwards: () => undefined }))).toEqual({
+    exitCode: 0,
+    error: null,
+  });
 });

@@ -1,0 +1,16 @@
+/**
+ * Aborts what is not answered within so long. Where this process or its machine was stopped meanwhile, only after what came in that
+ * time could be read.
+ */
+export function answerTimeout(timeoutMs: number): AbortSignal {
+  const over = new AbortController();
+  const began = performance.now();
+  const end = () => over.abort(new DOMException("The engine did not answer in time", "TimeoutError"));
+  const timer = setTimeout(() => {
+    const hasSlept = performance.now() - began > timeoutMs * 1.1;
+    if (hasSlept) setTimeout(end, Math.min(timeoutMs, 5000)).unref();
+    else end();
+  }, timeoutMs);
+  timer.unref();
+  return over.signal;
+}
