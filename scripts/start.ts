@@ -9,7 +9,7 @@ import { endSteps, step, succeeds } from "./lib/command.ts";
 import { deploySample, type Sample } from "./lib/deploy-sample.ts";
 import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
-import { leftoversFile, rememberEngine } from "./lib/engine-leftovers.ts";
+import { leftoversFile, rememberEngine, runsAnother } from "./lib/engine-leftovers.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
 import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
 import { processesFile, Supervisor } from "./lib/supervisor.ts";
@@ -252,5 +252,5 @@ async function clearEngine(hostToken: string | undefined): Promise<void> {
   if (hostToken === undefined) return;
   await removeIngress(hostToken);
   await (flags.discard ? removeSites : stopSites)(hostToken);
-  await removeIsolation(hostToken);
+  await removeIsolation(hostToken, runsAnother());
 }

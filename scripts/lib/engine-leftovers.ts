@@ -38,7 +38,7 @@ const berthCommand = /\bscripts\/(?:start|test|bench)\.ts\b|\bagent\.mjs\b/;
 const ofBerth = ({ command }: Process): boolean => berthCommand.test(command);
 
 /** Whether a Berth runs on this machine that is neither this one nor started by what started this one. */
-function runsAnother(): boolean {
+export function runsAnother(): boolean {
   const all = new Map(processes().map((one) => [one.pid, one]));
   const ancestry = (pid: number): Process[] => {
     const one = all.get(pid);

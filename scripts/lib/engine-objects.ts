@@ -33,9 +33,12 @@ export async function removeIngress(hostToken: string): Promise<void> {
   if (ids.length > 0) await run("docker", ["rm", "--force", ...ids]);
 }
 
-/** What kept tenants in bounds, once none of their containers runs: other uses of the engine are free again. */
-export async function removeIsolation(hostToken: string): Promise<void> {
-  await liftBuildLimits();
+/**
+ * What kept tenants in bounds, once none of their containers runs: other uses of the engine are free again. All builds on it share
+ * one bound, which stays where another Berth may be building.
+ */
+export async function removeIsolation(hostToken: string, isShared: boolean): Promise<void> {
+  if (!isShared) await liftBuildLimits();
   await removeFirewall(agentIdOf(hostToken));
 }
 
