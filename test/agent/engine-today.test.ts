@@ -178,9 +178,8 @@ describe("an image", () => {
   });
 });
 
-it("a build fails by the one error that the API will keep", async () => {
-  answers["/build"] = '{"errorDetail":{"message":"process \\"/bin/sh -c false\\" did not complete"}}\r\n';
-  const building = engine.build({
+const building = (onLine: (line: string, stream: string) => void) =>
+  engine.build({
     context: Readable.from([]),
     dockerfile: "Dockerfile",
     tag: "a:1",
@@ -189,9 +188,12 @@ it("a build fails by the one error that the API will keep", async () => {
     cacheNamespace: "n",
     secrets: new Map(),
     signal: new AbortController().signal,
-    onLine: () => undefined,
+    onLine,
   });
-  await expect(building).rejects.toThrow('process "/bin/sh -c false" did not complete');
+
+it("a build fails by the one error that the API will keep", async () => {
+  answers["/build"] = '{"errorDetail":{"message":"process \\"/bin/sh -c false\\" did not complete"}}\r\n';
+  await expect(building(() => undefined)).rejects.toThrow('process "/bin/sh -c false" did not complete');
 });
 
 it("a build that prints megabytes without an end of line takes no memory for them", async () => {
@@ -212,19 +214,9 @@ it("a build that prints megabytes without an end of line takes no memory for the
     trace(field(1, Buffer.concat([digest, started, field(7, Buffer.from("exit code: 1"))]))) +
     '{"errorDetail":{"message":"exit code: 1"}}\r\n';
   const lines: string[] = [];
-  const failure: unknown = await engine
-    .build({
-      context: Readable.from([]),
-      dockerfile: "Dockerfile",
-      tag: "a:1",
-      labels: {},
-      buildArgs: {},
-      cacheNamespace: "n",
-      secrets: new Map(),
-      signal: new AbortController().signal,
-      onLine: (line, stream) => void (stream === "stdout" && lines.push(line)),
-    })
-    .catch((error: unknown) => error);
+  const failure: unknown = await building(
+    (line, stream) => void (stream === "stdout" && lines.push(line)),
+  ).catch((error: unknown) => error);
   expect(lines.map((line) => line.slice(0, 1)).filter(Boolean)).toEqual([
     "x",
     ...Array<string>(20).fill("y"),

@@ -8,6 +8,7 @@ import {
   createSite,
   finish,
   operator,
+  operatorCookie,
   pay,
   readyAgent,
   runningSite,
@@ -73,19 +74,13 @@ async function recorded(id: string): Promise<Sender> {
   };
 }
 
-async function signIn(): Promise<string> {
-  const body = new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" });
-  const headers = { Origin: siteUrl };
-  const response = await call("/sign-in", { method: "POST", redirect: "manual", headers, body });
-  return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
-}
 const headersOf = (Cookie: string) => ({ Cookie, Origin: siteUrl, "Content-Type": "application/json" });
 
 /** Something that opens the account, and its end. */
 type Access = { headers: Record<string, string>; end(): Promise<Response> };
 
 async function key(): Promise<Access> {
-  const headers = headersOf(await signIn());
+  const headers = headersOf(await operatorCookie());
   const made = await call("/api/v1/keys", {
     method: "POST",
     headers,
@@ -99,7 +94,7 @@ async function key(): Promise<Access> {
 }
 
 async function session(): Promise<Access> {
-  const headers = headersOf(await signIn());
+  const headers = headersOf(await operatorCookie());
   return { headers, end: () => call("/sign-out", { method: "POST", redirect: "manual", headers }) };
 }
 

@@ -35,15 +35,25 @@ let operatorKey: Promise<string> | undefined;
 /** The API key of the operator account; the installation is set up on first use. */
 export const operator = (): Promise<string> => (operatorKey ??= setUp());
 
+const operatorLogin = { email: "operator@example.com", password: "correct horse battery" };
+
+/** The cookie of a new session of the operator's. */
+export async function operatorCookie(): Promise<string> {
+  await operator();
+  const response = await call("/sign-in", {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl },
+    body: new URLSearchParams(operatorLogin),
+  });
+  return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+}
+
 async function setUp(): Promise<string> {
   const response = await call("/setup", {
     method: "POST",
     headers: { Authorization: `Bearer ${setupToken}`, "Content-Type": "application/json" },
-    body: JSON.stringify({
-      email: "operator@example.com",
-      password: "correct horse battery",
-      name: "Operator",
-    }),
+    body: JSON.stringify({ ...operatorLogin, name: "Operator" }),
   });
   if (response.status !== 201)
     throw new Error(`set-up answered ${response.status}: ${await response.text()}`);

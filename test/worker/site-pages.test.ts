@@ -8,6 +8,7 @@ import {
   deployResult,
   finish,
   operator,
+  operatorCookie,
   readyAgent,
   runningSite,
   site,
@@ -17,14 +18,7 @@ import {
 /** The operator's session; the same account as its key's. */
 let cookie = "";
 beforeAll(async () => {
-  await operator();
-  const response = await call("/sign-in", {
-    method: "POST",
-    redirect: "manual",
-    headers: { Origin: siteUrl },
-    body: new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" }),
-  });
-  cookie = response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+  cookie = await operatorCookie();
 });
 
 const page = async (path: string) => {

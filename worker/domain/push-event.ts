@@ -53,16 +53,20 @@ const Payload = z.object({
   changes: z.tuple([change]).nullable().catch(null),
 });
 
-function refOf({ ref, push, changes }: z.infer<typeof Payload>): string | null {
-  const [only] = push?.changes ?? changes ?? [];
-  if (!only) return ref;
+/** Bitbucket's. */
+const changeOf = ({ push, changes }: z.infer<typeof Payload>) => (push?.changes ?? changes ?? [])[0];
+
+function refOf(payload: z.infer<typeof Payload>): string | null {
+  const only = changeOf(payload);
+  if (!only) return payload.ref;
   if ("ref" in only) return only.ref.id;
   return only.new && `refs/${only.new.type === "tag" ? "tags" : "heads"}/${only.new.name}`;
 }
 
-function deletes({ deleted, after, push, changes }: z.infer<typeof Payload>): boolean {
-  const [only] = push?.changes ?? changes ?? [];
+function deletes(payload: z.infer<typeof Payload>): boolean {
+  const only = changeOf(payload);
   if (only) return "ref" in only ? only.type === "DELETE" : only.new === null;
+  const { deleted, after } = payload;
   return deleted || (after !== null && /^0{40,64}$/.test(after));
 }
 

@@ -23,15 +23,18 @@ export const present = ({ files }: Sources, names: readonly string[]): string[] 
 export const configsOf = (framework: string): string[] =>
   ["js", "mjs", "cjs", "ts", "mts"].map((ending) => `${framework}.config.${ending}`);
 
+const procfileCommand = (sources: Sources, line: RegExp): string | null =>
+  line.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
+
 /** The command of the `web` process of a Procfile. */
 export const procfileWeb = (sources: Sources): string | null =>
-  /^web:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
+  procfileCommand(sources, /^web:[ \t]*(\S.*)$/m);
 
 const releaseCharacters = 2000;
 
 /** What a Procfile has run in each new version before it serves. @throws JobError */
 export function procfileRelease(sources: Sources): string | null {
-  const command = /^release:[ \t]*(\S.*)$/m.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
+  const command = procfileCommand(sources, /^release:[ \t]*(\S.*)$/m);
   if (command !== null && command.length > releaseCharacters)
     throw new JobError(
       `The Procfile's release command is longer than ${releaseCharacters} characters: put it into a script.`,
