@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { diskUsed } from "../../agent/docker/disk-used.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { ownerOf } from "../../agent/docker/image-user.ts";
@@ -74,7 +74,11 @@ describe("what a site holds on disk", () => {
     // With both folders, and the one file that the container wrote.
     const [holding] = await use.holdings("s", ["c"], [], { bytesPerFile: megabyte });
     expect(holding).toMatchObject({ heldMb: 102, isOfFiles: true });
+    // However fast this machine counts.
+    writeFileSync(join(folder, "nice"), "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
+    vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
     expect(await diskUsed([files], { limitMs: 1 })).toBeNull();
+    vi.unstubAllEnvs();
   });
 
   it("is what its containers wrote and its volumes hold", async () => {
