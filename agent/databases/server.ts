@@ -3,6 +3,7 @@ import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImage } from "../build/ensure-image.ts";
 import { networkLabels, networkName } from "../docker/specs.ts";
+import { atStartSpeed } from "../docker/start-speed.ts";
 import { JobError, type Host } from "../host.ts";
 import { bridgeName } from "../isolation/rules.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
@@ -117,17 +118,21 @@ export async function untilReady(
   signal: AbortSignal,
 ): Promise<void> {
   const { ready } = engines[spec.type];
-  const before = (await host.engine.inspectContainer(id))?.restarts;
-  for (;;) {
-    signal.throwIfAborted();
-    const state = await host.engine.inspectContainer(id);
-    if (!state?.running || state.restarts !== before)
-      throw new JobError(await lastWords(host, id, state?.oomKilled === true));
-    // It may end at any moment, and then the program cannot be run.
-    const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
-    if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
-    await delay(pauseMs, undefined, { signal });
-  }
+  const found = () => host.engine.inspectContainer(id);
+  const gone = async (lackedMemory: boolean) => new JobError(await lastWords(host, id, lackedMemory));
+  const begun = await found();
+  if (!begun) throw await gone(false);
+  await atStartSpeed(begun, async () => {
+    for (;;) {
+      signal.throwIfAborted();
+      const state = await found();
+      if (!state?.running || state.restarts !== begun.restarts) throw await gone(state?.oomKilled === true);
+      // It may end at any moment, and then the program cannot be run.
+      const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
+      if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
+      await delay(pauseMs, undefined, { signal });
+    }
+  });
 }
 
 async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise<string> {

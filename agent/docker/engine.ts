@@ -20,6 +20,8 @@ export type ContainerState = {
   oomKilled: boolean;
   /** Process id of the container's init on the host; 0 when it does not run. */
   pid: number;
+  /** What it may use of processors, in thousandths of one; null: it has no limit. */
+  cpuMilli: number | null;
   /** How often Docker has started it again by itself. */
   restarts: number;
   labels: Record<string, string>;
@@ -297,6 +299,7 @@ export function createEngine({
         exitCode: found.State.ExitCode,
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,
+        cpuMilli: found.HostConfig.NanoCpus ? found.HostConfig.NanoCpus / 1_000_000 : null,
         restarts: found.RestartCount,
         labels: found.Config.Labels,
         user: found.Config.User,

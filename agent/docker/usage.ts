@@ -22,11 +22,15 @@ export function readUsage(containerId: string, pid: number, root = "/"): Usage |
     const usage = groups.has("memory") ? versionOne(read, groups) : versionTwo(read, groups.get("") ?? "");
     return { ...usage, ...traffic(read("proc", String(pid), "net", "dev")) };
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // It ended while it was read.
-    if (code === "ENOENT" || code === "ESRCH" || code === "ENODEV") return null;
+    if (hasEnded(error)) return null;
     throw error;
   }
+}
+
+/** The container ended while its files were used. */
+export function hasEnded(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ESRCH" || code === "ENODEV";
 }
 
 type Read = (...path: string[]) => string;
@@ -35,7 +39,7 @@ type OwnUsage = Pick<Usage, "cpuNanoseconds" | "memoryBytes">;
 const mount = ["sys", "fs", "cgroup"];
 
 /** Controller → path; the empty name is cgroup v2's. */
-function controlGroups(text: string): Map<string, string> {
+export function controlGroups(text: string): Map<string, string> {
   const groups = new Map<string, string>();
   for (const line of text.split("\n")) {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];

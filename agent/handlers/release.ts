@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { nameBeside, type ContainerSummary } from "../docker/engine.ts";
+import { atStartSpeed } from "../docker/start-speed.ts";
 import { LogParser } from "../docker/log-parser.ts";
 import {
   networkLabels,
@@ -166,7 +167,7 @@ async function healthyTarget(
   const deploymentId = state.labels["berth.deployment"];
   const target: Target = { containerId: id, address, port: run.port, deploymentId };
   const probe = { ...target, path: run.healthCheckPath, hostname: run.hostnames[0] };
-  await waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal);
+  await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));
   return target;
 }
 

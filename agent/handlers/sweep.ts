@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
+import { holdToPack } from "../docker/start-speed.ts";
 import { isReleaseCommand, networkName, stopGraceSeconds } from "../docker/specs.ts";
 import { servingOf, type Host, type Target } from "../host.ts";
 import { log } from "../log.ts";
@@ -33,6 +34,7 @@ async function sweepContainer(
   out: ReadonlySet<string>,
 ): Promise<void> {
   const { id, labels, running } = container;
+  if (running) await hold(host, id);
   // What made or proved a backup ended with the agent that watched over it.
   if (labels["berth.copy"]) return host.engine.removeContainer(id);
   if (labels["berth.database"] && running)
@@ -51,6 +53,11 @@ async function sweepContainer(
   // An old version still ends what it began.
   if (routed && running && host.goOnRetiring(id)) return;
   await host.engine.removeContainer(id);
+}
+
+async function hold({ engine }: Host, id: string): Promise<void> {
+  const found = await engine.inspectContainer(id);
+  if (found) holdToPack(found);
 }
 
 /** It runs on for the next attempt, which comes in a moment. Where its deployment was given up meanwhile, not for ever. */

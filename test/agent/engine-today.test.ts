@@ -88,6 +88,7 @@ describe("a container", () => {
       Storage: { RootFS: { Snapshot: { Name: "overlayfs" } } },
       Mounts: [],
       Config: { Labels: { "berth.site": "s" }, User: "", Env: ["PORT=3000"] },
+      HostConfig: { NanoCpus: 500_000_000 },
       // No addresses but the networks'.
       NetworkSettings: { Ports: {}, Networks: { "berth-acc": { IPAddress: "172.18.0.2" } } },
     };
@@ -97,6 +98,7 @@ describe("a container", () => {
     expect(await engine.inspectContainer(id)).toMatchObject({
       running: true,
       finishedAt: null,
+      cpuMilli: 500,
       ownFolder: null,
       addresses: { "berth-acc": "172.18.0.2" },
     });

@@ -187,6 +187,7 @@ const taken = {
   Name: "/taken",
   State: { Running: true, StartedAt: "0001-", FinishedAt: "0001-" },
   Config: { Labels: { "berth.config": "old" } },
+  HostConfig: {},
   Mounts: [],
   NetworkSettings: { Networks: {} },
 };

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
+import { atStartSpeed } from "../../agent/docker/start-speed.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { parseDestination } from "../../agent/isolation/addresses.ts";
 import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits.ts";
@@ -394,6 +395,17 @@ it("a site's container passes section 5 of the CIS Docker Benchmark", async () =
     "0",
     "",
   ]);
+});
+
+it("a site may use two processors while it starts, and its pack's half of one when it serves", async () => {
+  const { id } = await startSite("one");
+  const container = (await engine.inspectContainer(id))!;
+  // Of whichever version of control groups this kernel has.
+  const files = "cat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || true";
+  const quota = async () => (await docker("exec", id, "sh", "-c", files)).trim().split(" ")[0];
+  expect(await quota()).toBe("50000");
+  expect(await atStartSpeed(container, quota)).toBe("200000");
+  await expect.poll(quota, { timeout: 10_000 }).toBe("50000");
 });
 
 it("a fork bomb ends at its site's limit, and others go on", async () => {

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { openRunningDatabases } from "../../agent/databases/running.ts";
 import type { ContainerEvent, Engine } from "../../agent/docker/engine.ts";
 import {
@@ -11,6 +11,7 @@ import {
   withNanoseconds,
 } from "../../agent/docker/log-parser.ts";
 import { secretsIn } from "../../agent/docker/specs.ts";
+import { atStartSpeed } from "../../agent/docker/start-speed.ts";
 import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/host.ts";
 import { Desk } from "../../agent/running/desk.ts";
@@ -180,6 +181,45 @@ describe("a sample", () => {
     expect(readUsage("c2", 7, folder)).toBeNull();
     expect(readUsage("c1", 8, folder)).toBeNull();
   });
+});
+
+describe("a container that starts", () => {
+  const kernels = {
+    "cgroup v1": [
+      "4:memory:/docker/c1\n2:cpuacct,cpu:/docker/c1\n0::/docker/c1\n",
+      "cpu/docker/c1/cpu.cfs_quota_us",
+      "",
+    ],
+    "cgroup v2": ["0::/system.slice/docker-c1.scope\n", "system.slice/docker-c1.scope/cpu.max", " 100000"],
+  } as const;
+  const container = { id: "c1", pid: 7, cpuMilli: 500 };
+
+  it.each(Object.entries(kernels))(
+    "has two processors until it has answered for a while: %s",
+    async (_, [groups, name, rest]) => {
+      vi.useFakeTimers();
+      onTestFinished(() => void vi.useRealTimers());
+      const root = mkdtempSync(join(tmpdir(), "starting-"));
+      const file = join(root, "sys/fs/cgroup", name);
+      for (const [path, text] of [
+        [join(root, "proc/7/cgroup"), groups],
+        [file, `50000${rest}`],
+      ] as const) {
+        mkdirSync(dirname(path), { recursive: true });
+        writeFileSync(path, text);
+      }
+      // A control file takes what is written as a whole; of this one the end stays as it was.
+      const quota = () => readFileSync(file, "utf8").slice(0, 5);
+      const answered = Promise.withResolvers<string>();
+      const waiting = atStartSpeed(container, () => answered.promise, root);
+      expect(quota()).toBe("20000");
+      answered.resolve("healthy");
+      expect(await waiting).toBe("healthy");
+      expect(quota()).toBe("20000");
+      await vi.advanceTimersByTimeAsync(2000);
+      expect(quota()).toBe("50000");
+    },
+  );
 });
 
 describe("a follower that is slower than the site", () => {

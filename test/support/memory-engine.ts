@@ -149,7 +149,7 @@ export class MemoryEngine {
       const startedAt = found.wasStarted ? new Date() : null;
       const finishedAt = found.running ? null : startedAt;
       const ended = { finishedAt, exitCode: 0, oomKilled: false };
-      const state = { ...found, ...ended, startedAt, addresses, user: "", pid: 0, restarts };
+      const state = { ...found, ...ended, startedAt, addresses, user: "", pid: 0, cpuMilli: null, restarts };
       return done(state as never);
     },
     listContainers: (labels) =>

@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { log } from "../log.ts";
+import type { ContainerState } from "./engine.ts";
+import { controlGroups, hasEnded } from "./usage.ts";
+
+type Limited = Pick<ContainerState, "id" | "pid" | "cpuMilli">;
+
+/** A program that starts works in one thread, its compiler in others. */
+const startMilli = 2000;
+/** The first answers take many times what the next ones do. */
+const firstAnswersMs = 2000;
+const startMs = 60_000;
+const periodMicroseconds = 100_000;
+
+/**
+ * Runs what waits for a container that starts, and lets it have more processors than its pack meanwhile: most packs have less
+ * than one, and the kernel stops whoever has used it up for the rest of a tenth of a second, in the middle of the first answers.
+ * Where cores are short, each still gets as much as was paid for. The engine knows nothing of it: what it starts by itself
+ * is held to its pack.
+ */
+export async function atStartSpeed<T>(container: Limited, work: () => Promise<T>, root = "/"): Promise<T> {
+  const hold = () => holdToPack(container, root);
+  give(container, startMilli, root);
+  const longest = setTimeout(hold, startMs).unref();
+  try {
+    return await work();
+  } finally {
+    clearTimeout(longest);
+    setTimeout(hold, firstAnswersMs).unref();
+  }
+}
+
+/** Also what an agent before this one has let start. */
+export const holdToPack = (container: Limited, root = "/"): void => give(container, 0, root);
+
+let warned = false;
+
+/** At least what its pack has, in the kernel's own files: they take microseconds, the engine's way a tenth of a start. */
+function give({ id, pid, cpuMilli }: Limited, atLeastMilli: number, root: string): void {
+  if (cpuMilli === null || pid === 0) return;
+  const quota = String((Math.max(cpuMilli, atLeastMilli) * periodMicroseconds) / 1000);
+  try {
+    const groups = controlGroups(readFileSync(join(root, "proc", String(pid), "cgroup"), "utf8"));
+    const one = groups.get("cpu");
+    const group = one ?? groups.get("") ?? "";
+    // The number may be another program's by now.
+    if (!group.includes(id)) return;
+    const mount = join(root, "sys/fs/cgroup");
+    if (one === undefined)
+      writeFileSync(join(mount, group, "cpu.max"), `${quota} ${periodMicroseconds}`, { flag: "r+" });
+    else writeFileSync(join(mount, "cpu", group, "cpu.cfs_quota_us"), quota, { flag: "r+" });
+  } catch (error) {
+    if (hasEnded(error)) return;
+    if (!warned) log("warn", "Containers start with no more processors than their pack has", { error });
+    warned = true;
+  }
+}
