@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 
@@ -21,6 +22,8 @@ const run = (name: string, args: string[]): Promise<boolean> =>
     });
   });
 
+const cores = availableParallelism();
+
 /** The fast loop: format, lint, types, unit and workerd tests. */
 const results = [
   ...(await Promise.all([
@@ -30,6 +33,7 @@ const results = [
     run("tsc", ["--project", "worker/tsconfig.json"]),
     run("tsc", ["--project", "test/worker/tsconfig.json"]),
   ])),
-  await run("vitest", ["run", "--project", "unit", "--project", "worker"]),
+  // Of itself vitest leaves a core free: of two, half of them.
+  await run("vitest", ["run", "--project", "unit", "--project", "worker", `--maxWorkers=${cores}`]),
 ];
 process.exit(results.every(Boolean) ? 0 : 1);
