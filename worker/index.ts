@@ -9,6 +9,7 @@ import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
+import { giveBackTime } from "./services/jobs/give-back-time.ts";
 import { reapJobs } from "./services/jobs/reap.ts";
 import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
@@ -23,6 +24,7 @@ export { RateLimit } from "./objects/rate-limit.ts";
 
 /** What a move left behind is cleaned up before a site's record may go. */
 async function tend(ctx: Ctx): Promise<void> {
+  await giveBackTime(ctx);
   try {
     await tendHosts(ctx);
   } finally {

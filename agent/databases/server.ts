@@ -2,10 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImage } from "../build/ensure-image.ts";
-import { networkLabels, networkName } from "../docker/specs.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import { JobError, type Host } from "../host.ts";
-import { bridgeName } from "../isolation/rules.ts";
+import { onAccountNetwork } from "../isolation/account-network.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import {
   containerName,
@@ -32,16 +31,14 @@ export async function bringUp(
   signal: AbortSignal,
 ): Promise<{ version: string }> {
   const engine = engines[spec.type];
-  const network = networkName(spec.accountId);
   await host.isolation.demand();
   await ensureImage(host, spec.image, signal);
-  await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(spec.accountId));
   await host.engine.ensureVolume(
     volumeName(spec.databaseId, spec.volume),
     databaseLabels(host.agentId, spec.databaseId, spec.accountId),
   );
   signal.throwIfAborted();
-  const id = await ensureContainer(host, spec, await host.engine.subnet(network));
+  const id = await ensureContainer(host, spec);
   await untilReady(host, id, spec, signal);
   await arrange(host, spec, signal);
   await exposeStarted(host, spec);
@@ -83,12 +80,17 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
 }
 
 /** Never two on one volume, and none is removed without time to write. */
-async function ensureContainer(host: Host, spec: DatabaseSpec, subnet: string): Promise<string> {
-  const wanted = databaseContainer(host.agentId, spec, subnet);
+async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> {
+  const containerOn = async (network: string) =>
+    databaseContainer(host.agentId, spec, await host.engine.subnet(network));
+  const wanted = await onAccountNetwork(host, spec.accountId, containerOn);
   const found = await host.engine.inspectContainer(wanted.name);
   const isKept = found?.labels["berth.config"] === wanted.Labels["berth.config"];
   if (!isKept) await takeDown(host, spec.databaseId);
-  const id = await host.engine.createContainer(wanted);
+  // Seen anew: where nothing was on the network meanwhile, it may be another one.
+  const id = await onAccountNetwork(host, spec.accountId, async (network) =>
+    host.engine.createContainer(await containerOn(network)),
+  );
   const engine = engines[spec.type];
   const isNew = !(isKept && found?.running);
   if (isNew) await giveCertificate(host, id, spec);

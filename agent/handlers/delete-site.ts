@@ -1,6 +1,7 @@
 import type { ContainerSummary } from "../docker/engine.ts";
-import { commandLabels, networkName, siteLabels } from "../docker/specs.ts";
+import { commandLabels, siteLabels } from "../docker/specs.ts";
 import type { Handler, Host } from "../host.ts";
+import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { containersOf } from "./release.ts";
 
@@ -28,7 +29,7 @@ async function removeSite(
   for (const { name } of await host.engine.volumes(siteLabels(siteId))) await host.engine.removeVolume(name);
   for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
     await host.engine.removeImage(tag);
-  await host.engine.removeNetwork(networkName(accountId));
+  await leaveAccountNetwork(host, accountId);
   if (!isUnrouted) await host.ingress.unroute(siteId);
   return {};
 }

@@ -1,7 +1,7 @@
 import type { JobArgs, MadeSource } from "../../protocol/agent/jobs.ts";
-import { networkName } from "../docker/specs.ts";
 import { isShutdown } from "../failure.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
+import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import { log } from "../log.ts";
 import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "./build-image.ts";
@@ -37,7 +37,7 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     if (!isShutdown(job.signal)) await removeReleaseCommand(host, args.deploymentId).catch(onError);
     await host.engine.removeImage(reference).catch(onError);
     // In use by the account's other sites: it stays.
-    await host.engine.removeNetwork(networkName(args.run.accountId)).catch(onError);
+    await leaveAccountNetwork(host, args.run.accountId).catch(onError);
     throw error;
   }
 };

@@ -1,6 +1,6 @@
 import { bringUp, removeVolumes, takeDown } from "../databases/server.ts";
-import { networkName } from "../docker/specs.ts";
 import type { Handler } from "../host.ts";
+import { leaveAccountNetwork } from "../isolation/account-network.ts";
 
 /** Nobody has used it yet: what a failure leaves, half-made files too, goes, so that the next attempt begins anew. */
 export const provisionDatabase: Handler<"database.provision"> = async (host, { database }, job) => {
@@ -10,7 +10,7 @@ export const provisionDatabase: Handler<"database.provision"> = async (host, { d
   } catch (error) {
     await takeDown(host, database.databaseId);
     await removeVolumes(host, database.databaseId);
-    await host.engine.removeNetwork(networkName(database.accountId));
+    await leaveAccountNetwork(host, database.accountId);
     throw error;
   }
 };

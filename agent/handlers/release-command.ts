@@ -1,13 +1,7 @@
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import {
-  commandContainer,
-  networkLabels,
-  networkName,
-  releaseCommandId,
-  releaseLabel,
-} from "../docker/specs.ts";
+import { commandContainer, releaseCommandId, releaseLabel } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
-import { bridgeName } from "../isolation/rules.ts";
+import { onAccountNetwork } from "../isolation/account-network.ts";
 import { attendCommand, removeAfterwards } from "./run-command.ts";
 import { ensureVolumes } from "./volumes.ts";
 
@@ -28,15 +22,13 @@ export async function runReleaseCommand(
   if (!command) return;
   const { timeoutSeconds } = release;
   job.phase("start");
-  const network = networkName(run.accountId);
-  await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   await ensureVolumes(host, run);
   job.signal.throwIfAborted();
   const commandId = releaseCommandId(deploymentId);
   const args = { run, deploymentId, commandId, command, timeoutSeconds };
   const container = commandContainer(host.agentId, args, job, imageId);
   removeAfterwards(host.engine, container.name, job);
-  const id = await host.engine.createContainer(container);
+  const id = await onAccountNetwork(host, run.accountId, () => host.engine.createContainer(container));
   const wasBegun = ((await host.engine.inspectContainer(id))?.startedAt ?? null) !== null;
   job.log(`${wasBegun ? "Going on with" : "Running"} the release command: ${command}`);
   const { exitCode, error } = await attendCommand(host, id, job);

@@ -3,15 +3,8 @@ import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { nameBeside, type ContainerSummary } from "../docker/engine.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import { LogParser } from "../docker/log-parser.ts";
-import {
-  networkLabels,
-  networkName,
-  siteContainer,
-  siteLabels,
-  stopGraceSeconds,
-  volumesOf,
-} from "../docker/specs.ts";
-import { bridgeName } from "../isolation/rules.ts";
+import { networkName, siteContainer, siteLabels, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
+import { onAccountNetwork } from "../isolation/account-network.ts";
 import { JobError, servingIds, type Host, type JobRun, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { handOver } from "./hand-over.ts";
@@ -48,9 +41,7 @@ async function swapTo(
 ): Promise<Released> {
   const started = performance.now();
   job.phase("start");
-  const network = networkName(run.accountId);
   await host.isolation.demand();
-  await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   job.signal.throwIfAborted();
   const made: string[] = [];
   const names: string[] = [];
@@ -65,9 +56,11 @@ async function swapTo(
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
       names.push(spec.name, nameBeside(spec));
       // What an attempt before this one put into service may have other settings by now, and serves on.
-      const there = await host.engine.createContainer(spec, serving);
+      const create = () =>
+        onAccountNetwork(host, run.accountId, () => host.engine.createContainer(spec, serving));
+      const there = await create();
       // An earlier release of the same name may be about to go.
-      const id = (await host.recall(there)) ? there : await host.engine.createContainer(spec, serving);
+      const id = (await host.recall(there)) ? there : await create();
       made.push(id);
       const state = replica === 1 ? await host.engine.inspectContainer(id) : null;
       if (state) await giveVolumes(host, run, state, job);

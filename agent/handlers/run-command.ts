@@ -4,10 +4,10 @@ import type { JobResult } from "../../protocol/agent/jobs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { lastEntries } from "../docker/last-entries.ts";
 import { engineTimeBefore, LogParser, type LogEntry } from "../docker/log-parser.ts";
-import { commandContainer, networkLabels, networkName, stopGraceSeconds } from "../docker/specs.ts";
+import { commandContainer, stopGraceSeconds } from "../docker/specs.ts";
 import { Stopped } from "../failure.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
-import { bridgeName } from "../isolation/rules.ts";
+import { onAccountNetwork } from "../isolation/account-network.ts";
 import { imageOf } from "./release.ts";
 import { ensureVolumes } from "./volumes.ts";
 
@@ -22,14 +22,13 @@ const lastLines = 1000;
 export const runCommand: Handler<"site.command"> = async (host, args, job) => {
   const { run, deploymentId } = args;
   const image = await imageOf(host, run.siteId, deploymentId);
-  const network = networkName(run.accountId);
-  await host.engine.ensureNetwork(network, bridgeName(host.agentId, network), networkLabels(run.accountId));
   await ensureVolumes(host, run);
   job.signal.throwIfAborted();
   const container = commandContainer(host.agentId, args, job, image);
   // By its name: the engine may make it without an answer.
   removeAfterwards(host.engine, container.name, job);
-  return attendCommand(host, await host.engine.createContainer(container), job);
+  const create = () => host.engine.createContainer(container);
+  return attendCommand(host, await onAccountNetwork(host, run.accountId, create), job);
 };
 
 /** Runs a command further whose container an agent before this one has started. */

@@ -3,7 +3,9 @@ import { readFile } from "node:fs/promises";
 import { engineGroup } from "./engine-group.ts";
 import { nameservers, type Destination } from "./addresses.ts";
 import { showBridged } from "./bridged.ts";
-import { chainNames, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
+import { enlargeConnectionTable } from "./kernel-bounds.ts";
+import { log } from "../log.ts";
+import { chainNames, countingRule, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
 export type Bridges = Pick<Policy, "siteBridges" | "buildBridge"> & { ways?: Policy["ways"] };
 
@@ -34,6 +36,21 @@ async function forwardHooks(family: Family, listing: string): Promise<string[]> 
   return family === 4 || direct.length === 0 ? ["DOCKER-USER", ...direct] : direct;
 }
 
+let warned = false;
+
+/** Left alone where it is as it must be. A kernel without it keeps tenants apart all the same. */
+async function ensureCounting(agentId: string, family: Family): Promise<void> {
+  const [tool, { many }] = [tools[family], chainNames(agentId)];
+  const rule = countingRule(agentId, family);
+  const listed = await run(tool, [...wait, "-S", many]).catch(() => null);
+  if (listed === `-N ${many}\n${rule.join(" ")}\n`) return;
+  await run(tool, [...wait, listed === null ? "-N" : "-F", many]);
+  await run(tool, [...wait, ...rule]).catch((error: unknown) => {
+    if (!warned) log("warn", "A site may fill the host's table of connections", { error });
+    warned = true;
+  });
+}
+
 const families = async (): Promise<Family[]> =>
   (await readFile("/proc/net/if_inet6", "utf8").catch(() => "")) === "" ? [4] : [4, 6];
 
@@ -57,6 +74,7 @@ export async function ensureFirewall(
   const { forward, input, output, ways } = chainNames(agentId);
   for (const family of await families()) {
     const tool = tools[family];
+    await ensureCounting(agentId, family);
     await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
     await showBridged(tool);
     const listing = await run(tool, [...wait, "-S"]);
@@ -70,6 +88,7 @@ export async function ensureFirewall(
         for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
           await run(tool, [...wait, ...command]);
   }
+  await enlargeConnectionTable();
   const translation = [...wait, "-t", "nat"];
   for (const command of hookCommands(
     await run(tools[4], [...translation, "-S", "PREROUTING"]),

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "../log.ts";
 
@@ -17,4 +17,15 @@ export async function liftKernelBounds(root = "/"): Promise<void> {
     if (!warned) log("warn", "A site may keep other programs from watching files", { error });
     warned = true;
   }
+}
+
+/** As many as a host with much memory is given: on a small one, few containers would fill the table of connections. */
+const leastConnections = 262_144;
+
+/** What the firewall's rules have loaded by then. An operator's larger one stays; a namespace cannot change its host's. */
+export async function enlargeConnectionTable(root = "/"): Promise<void> {
+  const file = join(root, "proc/sys/net/netfilter/nf_conntrack_max");
+  const most = Number(await readFile(file, "utf8").catch(() => "NaN"));
+  if (most < leastConnections)
+    await writeFile(file, String(leastConnections), { flag: "r+" }).catch(() => undefined);
 }

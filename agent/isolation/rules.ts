@@ -65,6 +65,7 @@ export function chainNames(agentId: string) {
     outside: name("OUTSIDE"),
     host: name("HOST"),
     engine: name("ENGINE"),
+    many: name("MANY"),
     /** In the tables of filters and of addresses. */
     ways: name("WAYS"),
   };
@@ -74,7 +75,7 @@ const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, output, outside, host, engine, ways } = chainNames(policy.agentId);
+  const { forward, input, output, outside, host, engine, many, ways } = chainNames(policy.agentId);
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -95,6 +96,7 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
       ]),
   ];
   return [
+    ...bridges.flatMap((bridge) => [forward, input].map((chain) => add(chain, "-i", bridge, "-j", many))),
     // What a port of the host led to: both directions of it, and no connection that a site began.
     ...policy.siteBridges.flatMap((bridge) => [
       add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", ways),
@@ -134,6 +136,22 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
 }
 
+const maxConnections = 10_000;
+
+/**
+ * The host has one table of connections, for its visitors too: what one container has open may not fill it. Set anew, this rule
+ * counts from nothing: so it has a chain of its own, which stays.
+ */
+export function countingRule(agentId: string, family: Family): Rule {
+  const bits = family === 4 ? 32 : 128;
+  return add(
+    chainNames(agentId).many,
+    ...`-m conntrack --ctstate NEW -m connlimit --connlimit-above ${maxConnections}`.split(" "),
+    ...`--connlimit-mask ${bits} --connlimit-saddr`.split(" "),
+    ...reject(family),
+  );
+}
+
 const translated = ["-p", "tcp", "-m", "conntrack", "--ctstate", "DNAT"];
 
 /** Containers have addresses of IPv4 only. */
@@ -170,7 +188,10 @@ const linesOf = (rules: readonly Rule[]): string[] => rules.map((rule) => rule.j
 
 /** The input of `iptables-restore --noflush`: our chains are emptied and filled in one step, all others stay. */
 export function restoreInput(policy: Policy, family: Family): string {
-  const chains = Object.values(chainNames(policy.agentId)).map((chain) => `:${chain} - [0:0]`);
+  const { many } = chainNames(policy.agentId);
+  const chains = Object.values(chainNames(policy.agentId))
+    .filter((chain) => chain !== many)
+    .map((chain) => `:${chain} - [0:0]`);
   const ways = [`:${chainNames(policy.agentId).ways} - [0:0]`, ...linesOf(wayRules(policy))];
   const filter = ["*filter", ...chains, ...linesOf(firewallRules(policy, family)), "COMMIT"];
   const addresses = family === 4 ? ["*nat", ...ways, "COMMIT"] : [];

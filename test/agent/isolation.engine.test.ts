@@ -426,6 +426,24 @@ it("a fork bomb ends at its site's limit, and others go on", async () => {
   await engine.removeContainer(bomb.id);
 });
 
+it("a site that opens connections without end is refused more of them, and others go on", async () => {
+  const flood = await startSite("one");
+  await vi.waitUntil(async () => (await hostReaches(flood)) === "open", { timeout: 20_000 });
+  // Each port is a connection to the host's table of them, though nobody answers.
+  const spray = (address: string) =>
+    `const s=require("dgram").createSocket("udp4");s.bind(()=>{let port=20000;const more=()=>{for(let n=0;n<100;n++)s.send("x",port++,"${address}");
+    if(port<35000)setTimeout(more,1);else setTimeout(()=>s.close(),300)};more()})`;
+  expect(await reach(flood, sibling.address, 3000)).toBe("open");
+  await docker("exec", flood.id, "node", "-e", spray(sibling.address));
+  expect(await reach(flood, sibling.address, 3000)).toMatch(refusedOrDropped);
+  // As each minute: it does not count from nothing.
+  await ensure();
+  expect(await reach(flood, sibling.address, 3000)).toMatch(refusedOrDropped);
+  expect(await hostReaches(flood)).toBe("open");
+  expect(await reach(sibling, site.address, 3000)).toBe("open");
+  await engine.removeContainer(flood.id);
+});
+
 it("a memory hog is killed alone", async () => {
   const code = "setTimeout(() => { const all = []; for (;;) all.push(Buffer.alloc(8388608, 1)); }, 500)";
   const before = await engine.inspectContainer(sibling.id);

@@ -8,7 +8,7 @@ import { nameservers, parseDestination } from "../../agent/isolation/addresses.t
 import { showBridged } from "../../agent/isolation/bridged.ts";
 import { groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { openIsolation, type FirewallMode } from "../../agent/isolation/isolation.ts";
-import { liftKernelBounds } from "../../agent/isolation/kernel-bounds.ts";
+import { enlargeConnectionTable, liftKernelBounds } from "../../agent/isolation/kernel-bounds.ts";
 import {
   bridgeName,
   chainNames,
@@ -65,6 +65,10 @@ describe("the firewall's rules", () => {
   it("touch nothing but the bridges of sites and of builds, let one account's sites talk, and no builds", () => {
     const own = lines(4).filter((line) => /^-A BERTH-0123-(?:FORWARD|INPUT) /.test(line));
     expect(own).toEqual([
+      "-A BERTH-0123-FORWARD -i bth0123+ -j BERTH-0123-MANY",
+      "-A BERTH-0123-INPUT -i bth0123+ -j BERTH-0123-MANY",
+      "-A BERTH-0123-FORWARD -i docker0 -j BERTH-0123-MANY",
+      "-A BERTH-0123-INPUT -i docker0 -j BERTH-0123-MANY",
       "-A BERTH-0123-FORWARD -o bth0123+ -p tcp -m conntrack --ctstate DNAT --ctdir ORIGINAL -j BERTH-0123-WAYS",
       "-A BERTH-0123-FORWARD -i bth0123+ -p tcp -m conntrack --ctstate DNAT --ctdir REPLY -j BERTH-0123-WAYS",
       "-A BERTH-0123-FORWARD -i bth0123+ -m physdev --physdev-is-bridged -j RETURN",
@@ -102,7 +106,9 @@ describe("the firewall's rules", () => {
     const text = restoreInput(policy, 4);
     expect(text.startsWith("*filter\n:BERTH-0123-FORWARD - [0:0]\n")).toBe(true);
     expect(text.endsWith("\nCOMMIT\n")).toBe(true);
-    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length + 1);
+    // That of addresses is in two tables; what counts goes on to.
+    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length);
+    expect(text).not.toContain(`:${chainNames(agentId).many} `);
     // No table of addresses for IPv6: containers have none of it.
     expect(restoreInput(policy, 6)).not.toContain("*nat");
   });
@@ -159,6 +165,21 @@ it("what the kernel leaves to all of one user has no bound, as all tenants are o
   for (const name of names) expect(Number(readFileSync(file(name), "utf8")), name).toBe(2147483647);
   // Where the agent may not, it goes on.
   await liftKernelBounds(join(root, "nowhere"));
+  rmSync(root, { recursive: true });
+});
+
+it("a small table of connections becomes larger, a larger one stays", async () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-table-"));
+  const folder = join(root, "proc/sys/net/netfilter");
+  const file = join(folder, "nf_conntrack_max");
+  await enlargeConnectionTable(root);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, "65536\n");
+  await enlargeConnectionTable(root);
+  expect(Number(readFileSync(file, "utf8"))).toBe(262_144);
+  writeFileSync(file, "1048576\n");
+  await enlargeConnectionTable(root);
+  expect(Number(readFileSync(file, "utf8"))).toBe(1_048_576);
   rmSync(root, { recursive: true });
 });
 

@@ -933,3 +933,9 @@ export const idempotentRequests = sqliteTable(
   },
   (t) => [index("idempotent_requests_created").on(t.createdAt)], // the cron forgets old ones
 );
+
+/** One row: when the timer last ran. What lies between two runs beside their minute, nobody was there to be told anything. */
+export const timerRuns = sqliteTable("timer_runs", {
+  id: integer().primaryKey(),
+  ranAt: time("ran_at").notNull(),
+});

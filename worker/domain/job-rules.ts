@@ -46,6 +46,9 @@ export const queueTimeoutMs = 60 * minute;
 /** Whether a restore has changed over only its host knows, which says so again and again once it is connected. */
 export const restoreToldWithinMs = 2 * minute;
 
+/** Between two runs of the timer, a minute apart: longer ago, and the control plane was away. */
+export const absentAfterMs = 3 * minute;
+
 /** Backups wait in line behind each other. */
 export const backupQueueMs = 24 * 60 * minute;
 
