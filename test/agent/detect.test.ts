@@ -107,6 +107,25 @@ describe("a Node app", () => {
     });
   });
 
+  it("with the lock files of two package managers is installed by the one that package.json names", () => {
+    const locks = { "package-lock.json": "{}", "yarn.lock": "# yarn lockfile v1\n" };
+    expect(node(start, locks)).toMatchObject({ packageManager: "yarn" });
+    expect(node({ ...start, packageManager: "npm@10.9.0" }, locks)).toMatchObject({
+      packageManager: "npm",
+      manifests: ["package.json", "package-lock.json"],
+    });
+  });
+
+  it("is installed by its lock file where package.json names a package manager that has none", () => {
+    const pnpm = { "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
+    const app = node({ ...start, packageManager: "yarn@4.9.1", dependencies: { a: "1" } }, pnpm);
+    expect(app).toMatchObject({ packageManager: "pnpm", locked: true, release: "pnpm@8" });
+    // Corepack would refuse to run pnpm.
+    expect(generateDockerfile(app, variables).match(/^ENV .*COREPACK_ENABLE_STRICT=0/gm)).toHaveLength(2);
+    const yarn = { "yarn.lock": "# yarn lockfile v1\n" };
+    expect(node({ ...start, packageManager: "pnpm@9.0.0" }, yarn)).toMatchObject({ packageManager: "yarn" });
+  });
+
   it("is installed by the release that wrote the lock file, unless package.json names one", () => {
     const lock = { "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
     expect(node(start, lock)).toMatchObject({ release: "pnpm@8" });

@@ -21,7 +21,7 @@ export type NodeBuild = {
   /** Where the app lies in the workspace that is installed; null at its root. */
   folder: string | null;
   packageManager: PackageManager;
-  /** The release of the package manager that understands the lock file, where package.json names none. */
+  /** The release of the package manager that understands the lock file, where package.json names no other. */
   release: string | null;
   /** Manifest files copied before the install, so that it is cached while they stay the same. */
   manifests: string[];
@@ -130,7 +130,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     ),
     folder,
     packageManager,
-    release: typeof installed.packageManager === "string" ? null : releaseOf(root, packageManager),
+    release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
     manifests: [
       "package.json",
       ...locks,
@@ -185,8 +185,13 @@ const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides):
 const bunRelease = ({ packageManager }: PackageJson): string =>
   (typeof packageManager === "string" && /^bun@\d+\.\d+\.\d+/.exec(packageManager)?.[0]) || "bun";
 
-function packageManagerOf(sources: Sources, { packageManager }: PackageJson): PackageManager {
-  const [named, version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
+function namedBy({ packageManager }: PackageJson): { name: string; version: string } {
+  const [name = "", version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
+  return { name, version };
+}
+
+function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManager {
+  const { name, version } = namedBy(manifest);
   const berry =
     textOf(sources, "yarn.lock").includes("__metadata:") ||
     sources.files.has(".yarnrc.yml") ||
