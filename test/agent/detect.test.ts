@@ -538,6 +538,69 @@ describe("an app below the root of a repository", () => {
     });
   });
 
+  const manifest = (name: string, more: object) => JSON.stringify({ name, ...more });
+  const packages = {
+    "package.json": '{"workspaces":["apps/*","packages/*"]}',
+    "package-lock.json": "{}",
+    "packages/ui/package.json": manifest("@shop/ui", {
+      scripts: { build: "tsc" },
+      dependencies: { "@shop/tokens": "*", react: "19" },
+    }),
+    "packages/tokens/package.json": manifest("@shop/tokens", {
+      scripts: { build: "tsc" },
+      devDependencies: { "@shop/ui": "*" },
+    }),
+    "packages/types/package.json": manifest("@shop/types", { dependencies: { "@shop/tokens": "*" } }),
+    "packages/other/package.json": manifest("@shop/other", { scripts: { build: "exit 1" } }),
+    "packages/broken/package.json": "{",
+    "examples/ui/package.json": manifest("@shop/ui", { scripts: { build: "exit 1" } }),
+    "apps/web/package.json": manifest("web", { scripts: { build: "exit 1" } }),
+  };
+
+  it("is built after the packages of the workspace that it needs, each after what it needs itself", () => {
+    const app = below(web, packages);
+    expect(app).toMatchObject({
+      buildCommand: "npm run build",
+      needed: [
+        { folder: "packages/tokens", command: "npm run build" },
+        { folder: "packages/ui", command: "npm run build" },
+      ],
+    });
+    expect(generateDockerfile(app, { ...variables, secret: ["KEY"] })).toMatch(
+      /npm ci[^]*\nWORKDIR \/app\/packages\/tokens\nRUN .*env_KEY.*npm run build.*\nWORKDIR \/app\/packages\/ui\nRUN .*npm run build.*\nWORKDIR \/app\/apps\/web\nRUN .*npm run build/,
+    );
+    const types = { "package.json": manifest("web", { ...start, dependencies: { "@shop/types": "*" } }) };
+    expect(below(types, packages)).toMatchObject({
+      buildCommand: null,
+      needed: [{ folder: "packages/ui" }, { folder: "packages/tokens" }],
+    });
+  });
+
+  it("is built by its owner's own command, or Turborepo's, alone", () => {
+    const sources = {
+      ...sourcesOf(web),
+      workspace: workspaceOf(sourcesOf(web), sourcesOf(packages), "apps/web"),
+    };
+    expect(detect(sources, { ...none, buildCommand: "make" })).toMatchObject({ needed: [] });
+    expect(below(web, { ...packages, ...turborepo })).toMatchObject({ needed: [] });
+  });
+
+  it("never names a folder that a Dockerfile would read as something else", () => {
+    const names = ["a b", "$(id)", "a\nRUN id", "a;id", "ui"];
+    const hostile = names.map((name) => [
+      `packages/${name}/package.json`,
+      manifest(name === "ui" ? "@shop/ui" : name, { scripts: { build: "tsc" } }),
+    ]);
+    const all = {
+      "package.json": manifest("web", {
+        ...start,
+        dependencies: Object.fromEntries([...names, "@shop/ui"].map((name) => [name, "*"])),
+      }),
+    };
+    const root = { ...packages, ...(Object.fromEntries(hostile) as Files) };
+    expect(below(all, root)).toMatchObject({ needed: [{ folder: "packages/ui" }] });
+  });
+
   it.each<[string, Files, Files, string]>([
     ["with a lock file of its own", { ...web, "package-lock.json": "" }, turborepo, "apps/web"],
     ["that the workspace does not name", web, turborepo, "examples/web"],

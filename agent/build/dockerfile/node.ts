@@ -130,6 +130,10 @@ export function nodeBuildStage(
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
       : installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource)),
+    ...plan.needed.flatMap(({ folder, command }) => [
+      `WORKDIR /app/${folder}`,
+      ...buildStep(command, variables),
+    ]),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables, compiled),
   ];
