@@ -8,6 +8,9 @@ const ofStep = [
 /** What stands before the owner's command in a step of ours; see buildStep. */
 const ours = /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+\)\\?"; )*/;
 
+/** What steps of ours say, to which their script adds nothing. */
+const ownSentence = /^The build left /;
+
 /** Why a build failed, for one who does not see its log. */
 export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: number): string {
   // SIGKILL is how the kernel ends what uses too much memory; with cgroup v2 BuildKit may see it and say so instead.
@@ -15,6 +18,8 @@ export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: numb
     return `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`;
   const step = ofStep.map((pattern) => pattern.exec(message)?.groups).find(Boolean);
   if (!step) return `The build failed: ${message}. See the deployment's log.`;
+  const told = lastLines.at(-1) ?? "";
+  if (ownSentence.test(told)) return told;
   const command = (step["command"] ?? "").replace(ours, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
   return [

@@ -35,6 +35,8 @@ const manifest = new RegExp(
     "manage\\.py",
   ].join("|")})$`,
 );
+/** Those of a workspace's packages. */
+const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
 const code =
   /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
@@ -43,12 +45,15 @@ export async function readSources(root: string): Promise<Sources> {
   const files = await listFiles(root);
   const read = (bytes: number) => async (file: string) =>
     [file, await readStart(join(root, file), bytes)] as const;
+  const some = (sign: RegExp) =>
+    files
+      .filter((file) => sign.test(file))
+      .slice(0, mostCode)
+      .map(read(codeBytes));
   const texts = await Promise.all([
     ...files.filter((file) => manifest.test(file)).map(read(manifestBytes)),
-    ...files
-      .filter((file) => code.test(file))
-      .slice(0, mostCode)
-      .map(read(codeBytes)),
+    ...some(packageManifest),
+    ...some(code),
   ]);
   return { files: new Set(files), texts: new Map(texts) };
 }

@@ -26,6 +26,11 @@ describe("a build that failed", () => {
     },
   );
 
+  it("is told by what a step of ours says of it, without that step's script", () =>
+    expect(
+      told("executor failed running [sh -c for folder in dist; do]: exit code: 1", "The build left no x."),
+    ).toBe("The build left no x."));
+
   const exited = "executor failed running [sh -c make]: exit code: 1";
 
   it("shows as many whole lines as fit, and none of which only a part would", () => {

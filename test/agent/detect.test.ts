@@ -107,6 +107,25 @@ describe("a Node app", () => {
     });
   });
 
+  it("with the lock files of two package managers is installed by the one that package.json names", () => {
+    const locks = { "package-lock.json": "{}", "yarn.lock": "# yarn lockfile v1\n" };
+    expect(node(start, locks)).toMatchObject({ packageManager: "yarn" });
+    expect(node({ ...start, packageManager: "npm@10.9.0" }, locks)).toMatchObject({
+      packageManager: "npm",
+      manifests: ["package.json", "package-lock.json"],
+    });
+  });
+
+  it("is installed by its lock file where package.json names a package manager that has none", () => {
+    const pnpm = { "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
+    const app = node({ ...start, packageManager: "yarn@4.9.1", dependencies: { a: "1" } }, pnpm);
+    expect(app).toMatchObject({ packageManager: "pnpm", locked: true, release: "pnpm@8" });
+    // Corepack would refuse to run pnpm.
+    expect(generateDockerfile(app, variables).match(/^ENV .*COREPACK_ENABLE_STRICT=0/gm)).toHaveLength(2);
+    const yarn = { "yarn.lock": "# yarn lockfile v1\n" };
+    expect(node({ ...start, packageManager: "pnpm@9.0.0" }, yarn)).toMatchObject({ packageManager: "yarn" });
+  });
+
   it("is installed by the release that wrote the lock file, unless package.json names one", () => {
     const lock = { "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
     expect(node(start, lock)).toMatchObject({ release: "pnpm@8" });
@@ -517,6 +536,69 @@ describe("an app below the root of a repository", () => {
       buildCommand: "npm run build",
       locked: true,
     });
+  });
+
+  const manifest = (name: string, more: object) => JSON.stringify({ name, ...more });
+  const packages = {
+    "package.json": '{"workspaces":["apps/*","packages/*"]}',
+    "package-lock.json": "{}",
+    "packages/ui/package.json": manifest("@shop/ui", {
+      scripts: { build: "tsc" },
+      dependencies: { "@shop/tokens": "*", react: "19" },
+    }),
+    "packages/tokens/package.json": manifest("@shop/tokens", {
+      scripts: { build: "tsc" },
+      devDependencies: { "@shop/ui": "*" },
+    }),
+    "packages/types/package.json": manifest("@shop/types", { dependencies: { "@shop/tokens": "*" } }),
+    "packages/other/package.json": manifest("@shop/other", { scripts: { build: "exit 1" } }),
+    "packages/broken/package.json": "{",
+    "examples/ui/package.json": manifest("@shop/ui", { scripts: { build: "exit 1" } }),
+    "apps/web/package.json": manifest("web", { scripts: { build: "exit 1" } }),
+  };
+
+  it("is built after the packages of the workspace that it needs, each after what it needs itself", () => {
+    const app = below(web, packages);
+    expect(app).toMatchObject({
+      buildCommand: "npm run build",
+      needed: [
+        { folder: "packages/tokens", command: "npm run build" },
+        { folder: "packages/ui", command: "npm run build" },
+      ],
+    });
+    expect(generateDockerfile(app, { ...variables, secret: ["KEY"] })).toMatch(
+      /npm ci[^]*\nWORKDIR \/app\/packages\/tokens\nRUN .*env_KEY.*npm run build.*\nWORKDIR \/app\/packages\/ui\nRUN .*npm run build.*\nWORKDIR \/app\/apps\/web\nRUN .*npm run build/,
+    );
+    const types = { "package.json": manifest("web", { ...start, dependencies: { "@shop/types": "*" } }) };
+    expect(below(types, packages)).toMatchObject({
+      buildCommand: null,
+      needed: [{ folder: "packages/ui" }, { folder: "packages/tokens" }],
+    });
+  });
+
+  it("is built by its owner's own command, or Turborepo's, alone", () => {
+    const sources = {
+      ...sourcesOf(web),
+      workspace: workspaceOf(sourcesOf(web), sourcesOf(packages), "apps/web"),
+    };
+    expect(detect(sources, { ...none, buildCommand: "make" })).toMatchObject({ needed: [] });
+    expect(below(web, { ...packages, ...turborepo })).toMatchObject({ needed: [] });
+  });
+
+  it("never names a folder that a Dockerfile would read as something else", () => {
+    const names = ["a b", "$(id)", "a\nRUN id", "a;id", "ui"];
+    const hostile = names.map((name) => [
+      `packages/${name}/package.json`,
+      manifest(name === "ui" ? "@shop/ui" : name, { scripts: { build: "tsc" } }),
+    ]);
+    const all = {
+      "package.json": manifest("web", {
+        ...start,
+        dependencies: Object.fromEntries([...names, "@shop/ui"].map((name) => [name, "*"])),
+      }),
+    };
+    const root = { ...packages, ...(Object.fromEntries(hostile) as Files) };
+    expect(below(all, root)).toMatchObject({ needed: [{ folder: "packages/ui" }] });
   });
 
   it.each<[string, Files, Files, string]>([

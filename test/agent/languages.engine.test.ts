@@ -149,6 +149,11 @@ it("files as they are are served with or without .html, and with their own page 
   expect(await get(`${address}/other`, container)).toEqual({ status: 404, text: "<p>no such file</p>\n" });
 });
 
+it("a site whose output folder nobody named is served from the one to which its build wrote a page", async () => {
+  const { address, container } = await deploy("output");
+  expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from what was built</p>\n" });
+});
+
 it("a site that a framework builds is served from its output folder, each route by its one page", async () => {
   const { address, container } = await deploy("site");
   const index = await get(address, container);

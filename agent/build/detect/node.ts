@@ -21,7 +21,7 @@ export type NodeBuild = {
   /** Where the app lies in the workspace that is installed; null at its root. */
   folder: string | null;
   packageManager: PackageManager;
-  /** The release of the package manager that understands the lock file, where package.json names none. */
+  /** The release of the package manager that understands the lock file, where package.json names no other. */
   release: string | null;
   /** Manifest files copied before the install, so that it is cached while they stay the same. */
   manifests: string[];
@@ -40,6 +40,8 @@ export type NodeBuild = {
   libraries: string[];
   /** Folders in which a build finds what the last one compiled; no app reads them. */
   compiled: string[];
+  /** What is run before it, and in which folders: it builds the packages of the workspace that the app needs. */
+  needed: { folder: string; command: string }[];
   buildCommand: string | null;
 };
 export type NodePlan = NodeBuild & {
@@ -130,7 +132,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     ),
     folder,
     packageManager,
-    release: typeof installed.packageManager === "string" ? null : releaseOf(root, packageManager),
+    release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
     manifests: [
       "package.json",
       ...locks,
@@ -144,6 +146,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
+    needed: neededBuilds(sources, packageManager, installed, overrides),
     compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
     buildCommand: withAdapter(
       manifest,
@@ -152,16 +155,33 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   };
 }
 
+const usesTurborepo = ({ workspace }: Sources, installed: PackageJson): boolean =>
+  workspace?.root.files.has("turbo.json") === true && dependsOn(installed, "turbo");
+
+/** The owner's own command, and Turborepo, say themselves what is built. */
+const neededBuilds = (
+  sources: Sources,
+  packageManager: PackageManager,
+  installed: PackageJson,
+  { buildCommand }: Overrides,
+): NodeBuild["needed"] =>
+  buildCommand !== null || usesTurborepo(sources, installed)
+    ? []
+    : (sources.workspace?.needed ?? []).map(({ folder, script }) => ({
+        folder,
+        command: `${programOf(packageManager)} run ${script}`,
+      }));
+
 /** Turborepo also builds the packages that an app needs, as the folder it is run in says. */
 function buildScript(
-  { workspace }: Sources,
+  sources: Sources,
   manifest: PackageJson,
   packageManager: PackageManager,
   installed: PackageJson,
 ): string | null {
   const script = buildScriptOf(manifest);
   if (script === null) return null;
-  return workspace?.root.files.has("turbo.json") && dependsOn(installed, "turbo")
+  return usesTurborepo(sources, installed)
     ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
     : `${programOf(packageManager)} run ${script}`;
 }
@@ -185,18 +205,21 @@ const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides):
 const bunRelease = ({ packageManager }: PackageJson): string =>
   (typeof packageManager === "string" && /^bun@\d+\.\d+\.\d+/.exec(packageManager)?.[0]) || "bun";
 
-function packageManagerOf(sources: Sources, { packageManager }: PackageJson): PackageManager {
-  const [named, version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
+function namedBy({ packageManager }: PackageJson): { name: string; version: string } {
+  const [name = "", version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
+  return { name, version };
+}
+
+function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManager {
+  const { name, version } = namedBy(manifest);
   const berry =
     textOf(sources, "yarn.lock").includes("__metadata:") ||
     sources.files.has(".yarnrc.yml") ||
-    /^[2-9]/.test(version);
+    (name === "yarn" && /^[2-9]/.test(version));
   const managers = ["pnpm", berry ? "berry" : "yarn", "npm", "bun"] as const;
-  return (
-    managers.find((manager) => present(sources, lockFiles[manager]).length > 0) ??
-    managers.find((manager) => programOf(manager) === named) ??
-    "npm"
-  );
+  const isNamed = (manager: PackageManager) => programOf(manager) === name;
+  const locked = managers.filter((manager) => present(sources, lockFiles[manager]).length > 0);
+  return locked.find(isNamed) ?? locked[0] ?? managers.find(isNamed) ?? "npm";
 }
 
 /** Corepack's own default does not read lock files of older releases. */

@@ -2,6 +2,7 @@ import { JobError } from "../../host.ts";
 import type { Sources } from "./sources.ts";
 
 export type PackageJson = {
+  name?: unknown;
   main?: unknown;
   scripts?: Record<string, unknown>;
   dependencies?: Record<string, unknown>;
@@ -15,13 +16,19 @@ export type PackageJson = {
 export function readPackageJson({ texts }: Sources): PackageJson | null {
   const text = texts.get("package.json");
   if (text === undefined) return null;
+  const manifest = parsePackageJson(text);
+  if (manifest !== null) return manifest;
+  throw new JobError("package.json is not valid JSON: mend it and deploy again.");
+}
+
+/** null where it is no JSON object. */
+export function parsePackageJson(text: string): PackageJson | null {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
   } catch {
-    // Said below.
+    return null;
   }
-  throw new JobError("package.json is not valid JSON: mend it and deploy again.");
 }
 
 export const dependsOn = (manifest: PackageJson, name: string): boolean =>

@@ -10,7 +10,12 @@ export type Sources = {
   workspace?: Workspace | null;
 };
 /** What an app below the root of a repository is installed by, and its own folder there. */
-export type Workspace = { root: Sources; folder: string };
+export type Workspace = {
+  root: Sources;
+  folder: string;
+  /** The packages of the repository that it depends on and that have a build script, in the order in which they are built. */
+  needed: { folder: string; script: string }[];
+};
 export type Overrides = { buildCommand: string | null; startCommand: string | null };
 
 export const textOf = ({ texts }: Sources, name: string): string => texts.get(name) ?? "";

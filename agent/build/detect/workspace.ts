@@ -1,6 +1,6 @@
 import { ignoredBy } from "../ignored.ts";
 import { isLocked } from "./node.ts";
-import { readPackageJson } from "./package-json.ts";
+import { buildScriptOf, parsePackageJson, readPackageJson, type PackageJson } from "./package-json.ts";
 import { textOf, type Sources, type Workspace } from "./sources.ts";
 
 /**
@@ -10,8 +10,33 @@ import { textOf, type Sources, type Workspace } from "./sources.ts";
 export function workspaceOf(app: Sources, root: Sources, folder: string): Workspace | null {
   if (!app.files.has("package.json") || isLocked(app) || !isLocked(root)) return null;
   // The patterns mean the same.
-  const isPackage = ignoredBy(packagesOf(root).join("\n"));
-  return isPackage(folder, () => false) ? { root, folder } : null;
+  const matches = ignoredBy(packagesOf(root).join("\n"));
+  const isPackage = (path: string): boolean => matches(path, () => false);
+  return isPackage(folder) ? { root, folder, needed: neededBy(app, root, isPackage) } : null;
+}
+
+function neededBy(app: Sources, root: Sources, isPackage: (folder: string) => boolean): Workspace["needed"] {
+  const packages = new Map<unknown, { folder: string; manifest: PackageJson }>();
+  for (const [file, text] of root.texts) {
+    const folder = /^([\w@./-]+)\/package\.json$/.exec(file)?.[1];
+    const manifest = folder === undefined || !isPackage(folder) ? null : parsePackageJson(text);
+    if (folder !== undefined && manifest !== null) packages.set(manifest.name, { folder, manifest });
+  }
+  const needed: Workspace["needed"] = [];
+  const collect = ({ dependencies, devDependencies }: PackageJson): void => {
+    for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+      const found = packages.get(name);
+      // Once each, also where packages depend on each other.
+      if (found === undefined || !packages.delete(name)) continue;
+      collect(found.manifest);
+      const script = buildScriptOf(found.manifest);
+      if (script !== null) needed.push({ folder: found.folder, script });
+    }
+  };
+  const manifest = readPackageJson(app);
+  packages.delete(manifest?.name);
+  collect(manifest ?? {});
+  return needed;
 }
 
 function packagesOf(root: Sources): string[] {

@@ -17,7 +17,8 @@ import {
 
 type Tool = { locked: string; loose: string; prune: string | null; cache: string; env: string };
 const corepackHome = "/opt/corepack";
-const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0`;
+/** The lock file goes before what package.json names, which Corepack would refuse to leave aside. */
+const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0 COREPACK_ENABLE_STRICT=0`;
 
 /** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
 const berryPrune =
@@ -129,6 +130,10 @@ export function nodeBuildStage(
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
       : installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource)),
+    ...plan.needed.flatMap(({ folder, command }) => [
+      `WORKDIR /app/${folder}`,
+      ...buildStep(command, variables),
+    ]),
     ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables, compiled),
   ];

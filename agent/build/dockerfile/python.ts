@@ -63,7 +63,10 @@ export function pythonDockerfile(
     ...buildStep(plan.buildCommand, variables),
   ];
   if (plan.startCommand === null)
-    return [...build, ...servedFiles({ outputs: [plan.output], singlePage: false }, images)];
+    return [
+      ...build,
+      ...servedFiles({ outputs: [plan.output], singlePage: false, manifest: "mkdocs.yml" }, images),
+    ];
   return [
     ...build,
     `FROM ${images.python}`,

@@ -37,7 +37,10 @@ export function rubyDockerfile(
     ...buildStep(plan.buildCommand, variables),
   ];
   if (plan.startCommand === null)
-    return [...build, ...servedFiles({ outputs: [plan.output], singlePage: false }, images)];
+    return [
+      ...build,
+      ...servedFiles({ outputs: [plan.output], singlePage: false, manifest: "Gemfile" }, images),
+    ];
   return [
     ...build,
     `FROM ${images.ruby}`,

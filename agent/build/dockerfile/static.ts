@@ -34,12 +34,17 @@ const caddyfile = (singlePage: boolean): string[] => [
 
 export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
   ...nodeBuildStage(plan, "build", variables, images),
-  ...servedFiles(plan, images),
+  ...servedFiles({ ...plan, manifest: "package.json" }, images),
 ];
 
+type Made = Pick<SitePlan, "outputs" | "singlePage"> & {
+  /** A file of the source. */
+  manifest: string;
+};
+
 /** The files that a stage `build` has made, served. */
-export const servedFiles = (plan: Pick<SitePlan, "outputs" | "singlePage">, images: BaseImages): string[] => [
-  runs(takeOutput(plan.outputs)),
+export const servedFiles = (plan: Made, images: BaseImages): string[] => [
+  runs(takeOutput(plan)),
   ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images),
 ];
 
@@ -52,8 +57,19 @@ const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): stri
   starts("caddy run --config /etc/caddy/Caddyfile --adapter caddyfile"),
 ];
 
-/** The first of the folders that holds an index.html becomes the site. */
-function takeOutput(outputs: readonly string[]): string {
+/**
+ * The first of the folders that holds an index.html becomes the site, or else the only one to which the build wrote one: it was
+ * modified after the source was copied.
+ */
+function takeOutput({ outputs, manifest }: Made): string {
   const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, set rootDir to the folder of the app that does, or set startCommand.`;
-  return `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; fi; done; echo '${problem}' >&2; exit 1`;
+  const written = `find . \\( -name node_modules -o -name ".?*" \\) -prune -o -path "./*/*" -name index.html -newermc ${manifest} -printf "%d %h\\n"`;
+  return [
+    `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; fi; done`,
+    `found=$(${written} | sort -n)`,
+    'first=$(echo "$found" | head -n 1)',
+    // Of those that lie equally deep, each could be meant.
+    'if [ "$(echo "$found" | grep -c "^${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to ${first#* }."; exec cp -R "${first#* }" /output; fi',
+    `echo '${problem}' >&2; exit 1`,
+  ].join("; ");
 }
