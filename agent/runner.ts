@@ -1,4 +1,4 @@
-import { isLongJob, type Job } from "../protocol/agent/jobs.ts";
+import { isLongJob, isShortJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
@@ -14,7 +14,7 @@ import type { AboutRunning } from "./running/desk.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 /** Which slots a job takes. Long ones wait for nobody: the control plane sees to it that they are few. */
-type Room = "job" | "command" | "long";
+type Room = "job" | "short" | "command" | "long";
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
 /** A job as it is worked on, whether it was offered or is gone on with. */
 type Task = Lease & {
@@ -36,7 +36,8 @@ export type Adopted = Lease & {
   handle: (run: JobRun) => Promise<unknown>;
 };
 type Running = Lease & {
-  room: Room;
+  /** null: it has given its slot back. */
+  room: Room | null;
   abort: AbortController;
   ended: Promise<void>;
   outcome: "report" | "forget";
@@ -47,6 +48,11 @@ type Running = Lease & {
 
 /** A report that is not acknowledged by then is sent again: the control plane may have failed to record it. */
 const resendAfterMs = 30_000;
+
+/** Of those that build nothing, so many at once. */
+const shortSlots = 4;
+/** A new version that has not come up by then only waits for its app: others' work does not wait with it. */
+const startSlotMs = 5000;
 
 /** How long a job that was told to end may take to tidy up: a database's server alone has a minute to stop. */
 const defaultGraceMs = 75_000;
@@ -64,7 +70,9 @@ export class Runner {
   private readonly journal: Journal;
   private readonly handle: Handle;
   private readonly slots: Slots;
+  private readonly shortSlots = new Slots(shortSlots);
   private readonly commandSlots: Slots;
+  private readonly startSlotMs: number;
   private readonly graceMs: number;
   private send: (message: FromAgent) => void = () => undefined;
   private readonly running = new Map<string, Running>();
@@ -79,6 +87,7 @@ export class Runner {
     handle: Handle;
     slots: number;
     commandSlots?: number;
+    startSlotMs?: number;
     /** Between a job's end by cancel, drop or deadline and that nobody waits for it any more. */
     graceMs?: number;
   }) {
@@ -87,6 +96,7 @@ export class Runner {
     this.handle = options.handle;
     this.slots = new Slots(options.slots);
     this.commandSlots = new Slots(options.commandSlots ?? 0);
+    this.startSlotMs = options.startSlotMs ?? startSlotMs;
     this.graceMs = options.graceMs ?? defaultGraceMs;
   }
 
@@ -138,7 +148,7 @@ export class Runner {
 
   /** Takes no more work; resolves when what runs has ended, old versions too. What was offered meanwhile is offered again. */
   async finish(): Promise<void> {
-    this.send({ type: "ready", free: 0, freeCommands: 0 });
+    this.send({ type: "ready", free: 0, freeCommands: 0, freeShort: 0 });
     this.stopping = true;
     // Commands go on without this agent.
     const jobs = () => [...this.running.values()].filter(({ room }) => room !== "command");
@@ -209,8 +219,19 @@ export class Runner {
       began: [],
       ended: Promise.resolve(),
     };
-    const slots = { job: this.slots, command: this.commandSlots, long: longSlots }[room];
-    running.ended = before.then(() => slots.use(() => this.work(task, running)));
+    const slots = { job: this.slots, short: this.shortSlots, command: this.commandSlots, long: longSlots }[
+      room
+    ];
+    running.ended = before.then(() =>
+      slots.use((leave) => {
+        const giveBack = () => {
+          leave();
+          running.room = null;
+          this.sayReady();
+        };
+        return this.work(task, running, giveBack);
+      }),
+    );
     this.running.set(jobId, running);
     this.lastOfLane.set(lane, running.ended);
     // It was offered for a slot that it does not take.
@@ -222,7 +243,8 @@ export class Runner {
     });
   }
 
-  private async work(task: Task, running: Running): Promise<void> {
+  /** @param giveBack its slot, which others wait for */
+  private async work(task: Task, running: Running, giveBack: () => void): Promise<void> {
     const lease = leaseOf(task);
     const redact = redactor(task.secrets);
     const outbox = this.outboxFor(task);
@@ -232,6 +254,7 @@ export class Runner {
       () => running.abort.abort(new Stopped("deadline", task.lateReason)),
       task.timeoutMs,
     );
+    let starting: NodeJS.Timeout | undefined;
     const run: JobRun = {
       ...lease,
       signal: running.abort.signal,
@@ -252,6 +275,7 @@ export class Runner {
       phase: (phase, source) => {
         if (givenUp.signal.aborted) return;
         if (running.began.at(-1)?.[0] !== phase) running.began.push([phase, performance.now()]);
+        if (phase === "start") starting ??= setTimeout(giveBack, this.startSlotMs);
         running.phase = {
           type: "phase",
           ...lease,
@@ -275,6 +299,7 @@ export class Runner {
       report = failureReport(running, error, redact);
     } finally {
       clearTimeout(deadline);
+      clearTimeout(starting);
     }
     if (running.outcome === "forget") outbox?.close();
     else {
@@ -332,8 +357,12 @@ export class Runner {
   private sayReady(): void {
     if (this.stopping) return;
     const used = (room: Room) => [...this.running.values()].filter((one) => one.room === room).length;
-    const [free, freeCommands] = [this.slots.less(used("job")), this.commandSlots.less(used("command"))];
-    this.send({ type: "ready", free, freeCommands });
+    this.send({
+      type: "ready",
+      free: this.slots.less(used("job")),
+      freeCommands: this.commandSlots.less(used("command")),
+      freeShort: this.shortSlots.less(used("short")),
+    });
   }
 }
 
@@ -351,16 +380,23 @@ class Slots {
     return Math.max(0, this.count - used);
   }
 
-  async use(work: () => Promise<void>): Promise<void> {
+  /** @param work may leave its slot before it has ended */
+  async use(work: (leave: () => void) => Promise<void>): Promise<void> {
     if (this.taken >= this.count) await new Promise<void>((resolve) => this.waiting.push(resolve));
     else this.taken++;
-    try {
-      await work();
-    } finally {
+    let hasLeft = false;
+    const leave = () => {
+      if (hasLeft) return;
+      hasLeft = true;
       // The slot goes to the next one in line, or back.
       const next = this.waiting.shift();
       if (next) next();
       else this.taken--;
+    };
+    try {
+      await work(leave);
+    } finally {
+      leave();
     }
   }
 }
@@ -375,7 +411,8 @@ const longSlots = new Slots(Number.POSITIVE_INFINITY);
 
 function roomOf({ kind }: Job): Room {
   if (kind === "site.command") return "command";
-  return isLongJob(kind) ? "long" : "job";
+  if (isLongJob(kind)) return "long";
+  return isShortJob(kind) ? "short" : "job";
 }
 
 /** Commands wait for nothing of their site, verifications for nothing of their database. */

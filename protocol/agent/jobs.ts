@@ -221,6 +221,9 @@ export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
 /** What takes as long as there is data: one at a time on a host, beside its other work. */
 export const isLongJob = (kind: JobKind): boolean =>
   kind === "database.backup" || kind === "database.verify" || kind === "database.restore";
+/** What builds nothing: a stop does not wait until others' builds have ended. */
+export const isShortJob = (kind: JobKind): boolean =>
+  !isLongJob(kind) && kind !== "site.deploy" && kind !== "site.command" && kind !== "database.provision";
 export const isDatabaseJob = (kind: JobKind): kind is DatabaseJobKind => kind.startsWith("database.");
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
 export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;

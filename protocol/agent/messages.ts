@@ -68,13 +68,14 @@ export const FromAgent = z.discriminatedUnion("type", [
     lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
   }),
   /**
-   * The agent has room for `free` more jobs, and beside them for `freeCommands` commands; left out by an agent that knows
-   * none. Sent after `welcome` and whenever a number changes.
+   * The agent has room for `free` more jobs, and beside them for `freeCommands` commands and `freeShort` of `isShortJob`; left out
+   * by an agent that knows no such, whose short jobs count as jobs. Sent after `welcome` and whenever a number changes.
    */
   z.object({
     type: z.literal("ready"),
     free: z.number().int().min(0).max(100),
     freeCommands: z.number().int().min(0).max(100).optional(),
+    freeShort: z.number().int().min(0).max(100).optional(),
   }),
   z.object({
     type: z.literal("phase"),

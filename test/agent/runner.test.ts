@@ -81,6 +81,7 @@ beforeEach(() => {
     journal,
     slots: 2,
     commandSlots: 1,
+    startSlotMs: 20,
     graceMs: 20,
     handle: (means, job, run) =>
       new Promise((resolve, reject) => {
@@ -100,13 +101,35 @@ afterEach(async () => {
 
 describe("jobs", () => {
   it("beyond the slots wait for one, whatever was offered", async () => {
-    const jobs = [stopJob(), stopJob(), stopJob()];
+    const jobs = [deployJob(), deployJob(), deployJob()];
     for (const job of jobs) offer(job);
     const [first] = await begun(2);
     expect(work).toHaveLength(2);
     first?.resolve({});
     const [, , third] = await begun(3);
     expect(third?.job.id).toBe(jobs[2]?.id);
+  });
+
+  it("that build nothing wait for no build", async () => {
+    for (const job of [deployJob(), deployJob(), deployJob(), stopJob()]) offer(job);
+    await begun(3);
+    expect(work.map(({ job }) => job.kind)).toEqual(["site.deploy", "site.deploy", "site.stop"]);
+    work.at(-1)?.resolve({});
+    await vi.waitUntil(() => frames("ready").at(-1)?.free === 0, 10_000);
+    expect(frames("ready").at(-1)?.freeShort).toBe(4);
+  });
+
+  it("whose app does not come up give their slot to others, and go on", async () => {
+    const jobs = [deployJob(), deployJob(), deployJob()];
+    for (const job of jobs) offer(job);
+    const [slow] = await begun(2);
+    slow?.run.phase("start");
+    await begun(3);
+    work[1]?.resolve({});
+    await vi.waitUntil(() => frames("ready").at(-1)?.free === 1, 10_000);
+    slow?.resolve({});
+    await vi.waitUntil(() => frames("done").length === 2, 10_000);
+    expect(frames("ready").at(-1)?.free).toBe(1);
   });
 
   it("and commands of their sites wait for each other in nothing, and the room for each is told apart", async () => {
@@ -136,7 +159,7 @@ describe("jobs", () => {
   });
 
   it("that wait are dropped and cancelled without having begun", async () => {
-    const [one, two, dropped, cancelled] = [stopJob(), stopJob(), stopJob(), stopJob()];
+    const [one, two, dropped, cancelled] = [deployJob(), deployJob(), deployJob(), deployJob()];
     for (const job of [one, two, dropped, cancelled]) offer(job);
     await begun(2);
     runner.receive({ type: "drop", jobId: dropped.id, attempt: 1 });

@@ -165,6 +165,23 @@ describe("a host's link", () => {
     one.close();
   });
 
+  it("gives an agent a stop though others' builds take all its room, and no more of those than it has room for", async () => {
+    const [key, one] = [await account(), await readyAgent()];
+    const stopped = [await runningSite(key, one), await runningSite(key, one)];
+    one.send({ type: "ready", free: 0, freeShort: 1 });
+    const { invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    for (const { siteId } of stopped) await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    const { job } = await one.next("job");
+    expect(job).toMatchObject({ kind: "site.stop", args: { siteId: stopped[0]?.siteId } });
+    expect(one.waiting()).toEqual([]);
+    one.send({ type: "ready", free: 0, freeShort: 1 });
+    expect((await one.next("job")).job).toMatchObject({ args: { siteId: stopped[1]?.siteId } });
+    one.send({ type: "ready", free: 1, freeShort: 0 });
+    expect((await one.next("job")).job.kind).toBe("site.deploy");
+    one.close();
+  });
+
   it("gives an agent as many jobs as it has room for, also when more becomes free while one is on its way", async () => {
     const key = await account();
     const one = await readyAgent(0);

@@ -18,6 +18,7 @@ import { findWorking } from "../services/accounts/find-working.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
+import { isShortJob } from "../../protocol/agent/jobs.ts";
 import { finishJob, failJob } from "../services/jobs/finish.ts";
 import { leaseJob, type LogId, type Offer } from "../services/jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../services/jobs/offer-anew.ts";
@@ -35,6 +36,8 @@ type Attachment = {
   epoch: number;
   free: number;
   freeCommands: number;
+  /** null: they count as jobs. */
+  freeShort: number | null;
   greeted: boolean;
   openedAt: number;
 };
@@ -42,8 +45,8 @@ type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
  * One per compute host: owns the agent's socket, owns no job. Everything is read from D1 when it is needed.
- * Invariants: one socket holds the newest epoch, older ones are closed; `free` and `freeCommands` are what the agent said it has room
- * for, less what was offered since; storage remembers which log a lease may write, and can be rebuilt by a hello.
+ * Invariants: one socket holds the newest epoch, older ones are closed; `free` and its like are what the agent said it has room for,
+ * less what was offered since; storage remembers which log a lease may write, and can be rebuilt by a hello.
  */
 export class HostLink extends DurableObject<Env> {
   /** Offers are made one after the other, so that `free` is never spent twice. */
@@ -91,7 +94,15 @@ export class HostLink extends DurableObject<Env> {
     }
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
-    this.attach(server, { hostId, epoch, free: 0, freeCommands: 0, greeted: false, openedAt: now });
+    this.attach(server, {
+      hostId,
+      epoch,
+      free: 0,
+      freeCommands: 0,
+      freeShort: null,
+      greeted: false,
+      openedAt: now,
+    });
     await this.ctx.storage.setAlarm(now + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
   }
@@ -181,6 +192,7 @@ export class HostLink extends DurableObject<Env> {
           ...this.attached(socket),
           free: message.free,
           freeCommands: message.freeCommands ?? 0,
+          freeShort: message.freeShort ?? null,
         });
         return this.offer();
       case "phase":
@@ -293,8 +305,12 @@ export class HostLink extends DurableObject<Env> {
       const socket = this.greeted();
       if (!socket) return;
       const state = this.attached(socket);
-      const room = { jobs: state.free > 0, commands: state.freeCommands > 0 };
-      if (!room.jobs && !room.commands) return;
+      const room = {
+        jobs: state.free > 0,
+        commands: state.freeCommands > 0,
+        short: (state.freeShort ?? state.free) > 0,
+      };
+      if (!room.jobs && !room.commands && !room.short) return;
       const offer = await leaseJob(this.context(state.hostId), state.hostId, room);
       if (!offer) return;
       this.takeSlot(socket, offer);
@@ -306,6 +322,8 @@ export class HostLink extends DurableObject<Env> {
   private takeSlot(socket: WebSocket, { job }: Offer): void {
     const now = this.attached(socket);
     if (job.kind === "site.command") this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
+    else if (isShortJob(job.kind) && now.freeShort !== null)
+      this.attach(socket, { ...now, freeShort: now.freeShort - 1 });
     else this.attach(socket, { ...now, free: now.free - 1 });
   }
 

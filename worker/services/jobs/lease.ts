@@ -1,5 +1,12 @@
 import { and, asc, desc, eq, isNotNull, isNull, sql, type SQL, type SQLWrapper } from "drizzle-orm";
-import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
+import {
+  isDatabaseJob,
+  isLongJob,
+  isShortJob,
+  jobKinds,
+  type Job,
+  type JobKind,
+} from "../../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../../protocol/agent/messages.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx, Db } from "../../context.ts";
@@ -38,15 +45,18 @@ const aroundJobBytes = 256;
 
 export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
 
-/** What a host has room for: commands have slots of their own, so that neither waits for the other. */
-export type Room = { jobs: boolean; commands: boolean };
+/** What a host has room for: commands and short jobs have slots of their own, so that none waits for the others. */
+export type Room = { jobs: boolean; commands: boolean; short: boolean };
 
-const longKinds = sql.raw(
-  `(${jobKinds
-    .filter(isLongJob)
-    .map((kind) => `'${kind}'`)
-    .join(", ")})`,
-);
+const kindsThat = (are: (kind: JobKind) => boolean) =>
+  sql.raw(
+    `(${jobKinds
+      .filter(are)
+      .map((kind) => `'${kind}'`)
+      .join(", ")})`,
+  );
+const longKinds = kindsThat(isLongJob);
+const shortKinds = kindsThat(isShortJob);
 
 export const limitsOf = ({ config }: Ctx): JobLimits => ({
   buildSeconds: config.BUILD_TIMEOUT_SECONDS,
@@ -91,9 +101,9 @@ const oldest = (whose: SQL) => sql`
     -- A restore is waited for; of what nobody waits for, one at a time.
     AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
-    AND CASE j.kind WHEN 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
+    AND CASE WHEN j.kind = 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
-      ELSE ${param("jobs")} END
+      WHEN j.kind IN ${shortKinds} THEN ${param("short")} ELSE ${param("jobs")} END
     -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED')
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
@@ -249,10 +259,15 @@ const reads = {
 export async function leaseJob(
   ctx: Ctx,
   hostId: Id<"host">,
-  room: Room = { jobs: true, commands: false },
+  room: Room = { jobs: true, commands: false, short: true },
 ): Promise<Offer | null> {
   for (;;) {
-    const given = { hostId, jobs: Number(room.jobs), commands: Number(room.commands) };
+    const given = {
+      hostId,
+      jobs: Number(room.jobs),
+      commands: Number(room.commands),
+      short: Number(room.short),
+    };
     const taken = await takeLease(ctx, takeOldest, given);
     if (taken !== "ended") return taken;
   }
