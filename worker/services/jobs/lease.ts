@@ -48,7 +48,11 @@ const longKinds = sql.raw(
     .join(", ")})`,
 );
 
-export const limitsOf = ({ config }: Ctx): JobLimits => ({
+/** How long a leased job has on its host. */
+export const leaseMs = ({ leasedAt, deadlineAt }: { leasedAt: Date | null; deadlineAt: Date }): number =>
+  deadlineAt.getTime() - (leasedAt ?? deadlineAt).getTime();
+
+const limitsOf = ({ config }: Ctx): JobLimits => ({
   buildSeconds: config.BUILD_TIMEOUT_SECONDS,
   releaseSeconds: config.RELEASE_TIMEOUT_SECONDS,
   startSeconds: config.START_TIMEOUT_SECONDS,
@@ -331,7 +335,7 @@ async function offerOf(
   return {
     job: framed,
     attempt: job.attempt,
-    timeoutMs: job.deadlineAt.getTime() - (job.leasedAt ?? job.deadlineAt).getTime(),
+    timeoutMs: leaseMs(job),
     logId: logIdOf(job),
   };
 
