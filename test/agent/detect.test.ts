@@ -398,6 +398,18 @@ describe("a Node app", () => {
       { startCommand: "cd build && HOST=0.0.0.0 node bin/server.js" },
     ],
     [
+      "Medusa, whose build is a folder of its own",
+      { scripts: { start: "medusa start", build: "medusa build" } },
+      {},
+      { startCommand: "cd .medusa/server && npm start" },
+    ],
+    [
+      "Medusa of the first version, which starts where it is",
+      { scripts: { start: "medusa start", build: "tsc" } },
+      {},
+      { startCommand: "npm start" },
+    ],
+    [
       "Qwik with an adapter",
       {
         scripts: { build: "qwik build", start: "vite --open --mode ssr", serve: "node server/entry.express" },

@@ -110,6 +110,9 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
     );
   if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
     return `cd build && HOST=0.0.0.0 ${script.trim()}`;
+  // Its build lies there, with a package.json of its own; npm also looks for programs in the folders above.
+  if (script.trim() === "medusa start" && /\bmedusa build\b/.test(scriptOf(manifest, "build") ?? ""))
+    return "cd .medusa/server && npm start";
   const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
