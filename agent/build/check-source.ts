@@ -1,5 +1,5 @@
 import { open, readdir, readFile, lstat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { JobError } from "../host.ts";
 import { readOwn } from "./read-own.ts";
 
@@ -35,12 +35,20 @@ export async function checkSource(
     throw new JobError(
       "The repository has Git submodules: have them fetched with the setting submodules, or put their files into the repository.",
     );
-  const attributes = (await readOwn(folder, ".gitattributes")) ?? "";
-  const usesLfs = wanted.lfs === true || /filter=lfs/.test(attributes);
+  let usesLfs = wanted.lfs === true;
   const pointers: Pointer[] = [];
   const pending = [folder];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    for (const entry of await readdir(next, { withFileTypes: true })) {
+    const entries = await readdir(next, { withFileTypes: true });
+    // A folder's attributes are about what is in it and below it.
+    const hasAttributes = entries.some(
+      (entry) => entry.name === ".gitattributes" && (entry.isFile() || next === folder),
+    );
+    if (!usesLfs && hasAttributes)
+      usesLfs = /filter=lfs/.test(
+        (await readOwn(folder, relative(folder, join(next, ".gitattributes")))) ?? "",
+      );
+    for (const entry of entries) {
       if (next === folder && entry.name === ".git") continue;
       const path = join(next, entry.name);
       if (entry.isDirectory()) pending.push(path);

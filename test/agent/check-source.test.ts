@@ -37,6 +37,14 @@ it("a file that Git LFS keeps is named; attributes without such a file pass", as
   await expect(checkSource(folder)).rejects.toThrow(/data\.bin is kept by Git LFS: have .* the setting lfs/);
 });
 
+it("a folder's own attributes are read as well as the repository's", async () => {
+  mkdirSync(join(folder, "assets", "large"), { recursive: true });
+  write("assets/large/data.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+  await checkSource(folder);
+  write("assets/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+  await expect(checkSource(folder)).rejects.toThrow(/^assets\/large\/data\.bin is kept by Git LFS/);
+});
+
 it("where Git LFS is asked for, its files are answered and count with their own size", async () => {
   const oid = "a".repeat(64);
   const pointer = (size: number) =>

@@ -378,7 +378,9 @@ describe("a Node app", () => {
       bun: "bun",
     });
     expect(node(start, { "bun.lock": "", "package-lock.json": "" })).toMatchObject({ bun: null });
-    expect(() => node({ scripts: { start: "deno run main.ts" } })).toThrow(/Deno, .* or add a Dockerfile/);
+    const deno = { scripts: { start: "deno run main.ts" } };
+    expect(() => node(deno)).toThrow(/Deno, .* add the package deno .* or add a Dockerfile/);
+    expect(node({ ...deno, dependencies: { deno: "2" } })).toMatchObject({ startCommand: "npm start" });
   });
 
   it.each<[string, object, Files, object]>([
@@ -396,6 +398,18 @@ describe("a Node app", () => {
       },
       {},
       { startCommand: "cd build && HOST=0.0.0.0 node bin/server.js" },
+    ],
+    [
+      "Medusa, whose build is a folder of its own",
+      { scripts: { start: "medusa start", build: "medusa build" } },
+      {},
+      { startCommand: "cd .medusa/server && npm start" },
+    ],
+    [
+      "Medusa of the first version, which starts where it is",
+      { scripts: { start: "medusa start", build: "tsc" } },
+      {},
+      { startCommand: "npm start" },
     ],
     [
       "Qwik with an adapter",
@@ -1204,7 +1218,14 @@ describe("a repository that is none of these is refused with what to do", () => 
     ["Rust", { "Cargo.toml": "", "web/index.html": "" }, /Rust/],
     [".NET", { "Shop.csproj": "" }, /\.NET/],
     ["Deno", { "deno.json": "" }, /Deno/],
-    ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo/],
+    ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo .* install hugo-extended/],
+    ["Hugo before 0.110", { "config.toml": "", "archetypes/default.md": "" }, /Hugo/],
+    ["Hugo with tools of Node's", { "hugo.toml": "", "package.json": "{}" }, /Hugo/],
+    [
+      "the root of a workspace",
+      { "package.json": '{"workspaces":["apps/*"]}', "apps/web/package.json": "{}" },
+      /root starts nothing: set rootDir to the package to deploy \(apps\/web\)/,
+    ],
     [
       "folders of apps",
       { "web/package.json": "", "api/go.mod": "", "api/x/index.html": "" },

@@ -25,7 +25,11 @@ import {
 } from "./service.ts";
 
 const expireJobs = (siteId: string) =>
-  bindings.DB.prepare("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?").bind(siteId).run();
+  bindings.DB.prepare(
+    "UPDATE jobs SET leased_at = leased_at - deadline_at + 1, deadline_at = 1 WHERE site_id = ?",
+  )
+    .bind(siteId)
+    .run();
 
 // A job that nobody placed would be taken by the next test's agent.
 beforeEach(async () => {
@@ -317,14 +321,15 @@ describe("a job", () => {
   it("that outlives its deadline ends FAILED with a reason, and the agent is told to stop", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
+    const { siteId, invoiceToken } = await createSite(key, { startTimeoutSeconds: 540 });
     await pay(invoiceToken);
     const { job, attempt } = await on.next("job");
     await expireJobs(siteId);
     await tick();
     expect(await site(key, siteId)).toMatchObject({
       status: "FAILED",
-      latestDeployment: { status: "FAILED", error: expect.stringContaining("36 minutes") },
+      // Nine of them are the site's own.
+      latestDeployment: { status: "FAILED", error: expect.stringContaining("45 minutes") },
     });
     expect(await on.next("drop")).toMatchObject({ jobId: job.id, attempt });
     await finish(on, job, attempt, deployResult);

@@ -67,16 +67,16 @@ export const keptDays = 30;
 /** A job that took its host down this often is given up. */
 export const maxAttempts = 5;
 
-export function expiredReason(kind: JobKind, wasLeased: boolean, limits: JobLimits): string {
-  if (!wasLeased)
+/** @param leasedMs how long it had on its host; null when no host took it */
+export function expiredReason(kind: JobKind, leasedMs: number | null): string {
+  if (leasedMs === null)
     return `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
   if (kind === "site.command")
     return "The host did not report in time how this ended. Ask the operator about the host, and see what it did before you run it again.";
   const advice = isLongJob(kind)
     ? "ask the operator about the host"
     : "make the build shorter or ask the operator about the host";
-  const minutes = Math.ceil(timeoutMsOf(kind, limits) / minute);
-  return `The host did not finish this within ${minutes} minutes. Try again; if it repeats, ${advice}.`;
+  return `The host did not finish this within ${Math.ceil(leasedMs / minute)} minutes. Try again; if it repeats, ${advice}.`;
 }
 
 export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;

@@ -1,5 +1,6 @@
 import { JobError } from "../../host.ts";
 import { frameworkServer } from "./framework-server.ts";
+import { appsBelow, notByItself } from "./not-found.ts";
 import { nodeMajor } from "./node-version.ts";
 import {
   buildScriptOf,
@@ -69,10 +70,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     scriptCommand(manifest, programOf(build.packageManager)) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
-  if (startCommand === null)
-    throw new JobError(
-      'package.json has neither a "start" script nor a "main" file: add one, or set startCommand.',
-    );
+  if (startCommand === null) throw startsNothing(sources, build);
   const standalone = given === null && isStandalone(sources, manifest);
   return {
     kind: "node",
@@ -81,6 +79,19 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     standalone,
     startsByDevelopment: needsDevelopment(manifest, startCommand) || readsTypeScript(sources, manifest),
   };
+}
+
+function startsNothing({ files }: Sources, { isWorkspace, folder }: NodeBuild): JobError {
+  const paths = [...files];
+  const apps = isWorkspace && folder === null ? appsBelow(paths) : null;
+  if (apps !== null)
+    return new JobError(
+      `Found a workspace whose root starts nothing: set rootDir to the package to deploy (${apps}), or set startCommand.`,
+    );
+  return (
+    notByItself(paths) ??
+    new JobError('package.json has neither a "start" script nor a "main" file: add one, or set startCommand.')
+  );
 }
 
 /** Next.js's own server, where it lies by default, does what the start script does. */
@@ -104,12 +115,15 @@ const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
 function scriptCommand(manifest: PackageJson, program: string): string | null {
   const script = startScript(manifest);
   if (script === null) return null;
-  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*deno\s/.test(script))
+  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*deno\s/.test(script) && !dependsOn(manifest, "deno"))
     throw new JobError(
-      'The "start" script runs Deno, which is not installed: let it run Node or Bun, or add a Dockerfile.',
+      'The "start" script runs Deno, which is not installed: add the package deno to the dependencies, or add a Dockerfile.',
     );
   if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
     return `cd build && HOST=0.0.0.0 ${script.trim()}`;
+  // Its build lies there, with a package.json of its own; npm also looks for programs in the folders above.
+  if (script.trim() === "medusa start" && /\bmedusa build\b/.test(scriptOf(manifest, "build") ?? ""))
+    return "cd .medusa/server && npm start";
   const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }

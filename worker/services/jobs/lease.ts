@@ -58,7 +58,11 @@ const kindsThat = (are: (kind: JobKind) => boolean) =>
 const longKinds = kindsThat(isLongJob);
 const shortKinds = kindsThat(isShortJob);
 
-export const limitsOf = ({ config }: Ctx): JobLimits => ({
+/** How long a leased job has on its host. */
+export const leaseMs = ({ leasedAt, deadlineAt }: { leasedAt: Date | null; deadlineAt: Date }): number =>
+  deadlineAt.getTime() - (leasedAt ?? deadlineAt).getTime();
+
+const limitsOf = ({ config }: Ctx): JobLimits => ({
   buildSeconds: config.BUILD_TIMEOUT_SECONDS,
   releaseSeconds: config.RELEASE_TIMEOUT_SECONDS,
   startSeconds: config.START_TIMEOUT_SECONDS,
@@ -346,7 +350,7 @@ async function offerOf(
   return {
     job: framed,
     attempt: job.attempt,
-    timeoutMs: job.deadlineAt.getTime() - (job.leasedAt ?? job.deadlineAt).getTime(),
+    timeoutMs: leaseMs(job),
     logId: logIdOf(job),
   };
 

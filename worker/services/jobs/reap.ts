@@ -7,7 +7,7 @@ import { deploymentQueue, queueSiteJob } from "../deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "../hosts/placement.ts";
 import { eachAlone } from "../each-alone.ts";
 import { endAsFailed } from "./finish.ts";
-import { isUnplaced, limitsOf } from "./lease.ts";
+import { isUnplaced, leaseMs } from "./lease.ts";
 import { leasedAtOnce } from "./offer-anew.ts";
 import { noRoomFor } from "./no-room-for.ts";
 import { idleLane } from "./idle.ts";
@@ -94,8 +94,8 @@ async function endExpired(ctx: Ctx): Promise<void> {
 
 async function endOne(ctx: Ctx, job: typeof jobs.$inferSelect & { hasNoRoom: number }): Promise<void> {
   const isLeased = job.status === "LEASED";
-  const error =
-    job.hasNoRoom === 1 ? await noRoomFor(ctx, job) : expiredReason(job.kind, isLeased, limitsOf(ctx));
+  const leasedMs = isLeased ? leaseMs(job) : null;
+  const error = job.hasNoRoom === 1 ? await noRoomFor(ctx, job) : expiredReason(job.kind, leasedMs);
   await endAsFailed(ctx, job, { error, cancelled: false, durations: null });
   if (isLeased && job.hostId) ctx.hosts.revise(job.hostId, { jobId: job.id, attempt: job.attempt }, "drop");
 }
