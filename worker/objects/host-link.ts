@@ -8,6 +8,7 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { HostInbox } from "../domain/host-inbox.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
@@ -53,8 +54,7 @@ export class HostLink extends DurableObject<Env> {
   private offering: Promise<void> = Promise.resolve();
   /** Of any number of hints, the turn that has not begun serves all. */
   private nextOffer: Promise<void> | undefined;
-  /** Log batches are kept in the order in which they came. */
-  private logging: Promise<void> = Promise.resolve();
+  private readonly inboxes = new WeakMap<WebSocket, HostInbox>();
   private readonly questions = new HostQuestions(
     (socket, message) => this.send(socket, message),
     () => this.isAlive(this.current()),
@@ -170,12 +170,32 @@ export class HostLink extends DurableObject<Env> {
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
     const state = this.attached(socket);
     if (socket !== this.current()) return;
-    const message = typeof text === "string" && text.length <= maxFrameBytes ? parse(text) : undefined;
+    const inbox = this.inboxOf(socket);
+    const length = typeof text === "string" ? text.length : text.byteLength;
+    if (!inbox.admits(length, Date.now()))
+      return socket.close(closeCodes.protocolError, "more messages than an agent sends");
+    const message = typeof text === "string" && length <= maxFrameBytes ? parse(text) : undefined;
     if (!message || (message.type !== "hello" && !state.greeted))
       return socket.close(closeCodes.protocolError, "not a message of this protocol");
+    if (message.type === "answer") return this.questions.receive(socket, message);
+    if (message.type !== "ready")
+      return inbox.inTurn(length, async () => {
+        if (socket === this.current()) await this.heed(socket, message);
+      });
+    const { free, freeCommands = 0, freeShort = null } = message;
+    this.attach(socket, { ...state, free, freeCommands, freeShort });
+    return this.offer();
+  }
+
+  private async heed(
+    socket: WebSocket,
+    message: Exclude<FromAgent, { type: "answer" | "ready" }>,
+  ): Promise<void> {
+    const state = this.attached(socket);
     const ctx = this.context(state.hostId);
     switch (message.type) {
       case "hello": {
+        if (state.greeted) return socket.close(closeCodes.protocolError, "a hello comes once");
         const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
         this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
@@ -187,30 +207,16 @@ export class HostLink extends DurableObject<Env> {
         for (const offer of offers) this.sendOffer(socket, offer);
         return;
       }
-      case "ready":
-        this.attach(socket, {
-          ...this.attached(socket),
-          free: message.free,
-          freeCommands: message.freeCommands ?? 0,
-          freeShort: message.freeShort ?? null,
-        });
-        return this.offer();
       case "phase":
         return recordPhase(ctx, state.hostId, message);
       case "log":
-        this.logging = this.logging.catch(() => undefined).then(() => this.keepLog(socket, message));
-        return this.logging;
+        return this.keepLog(socket, message);
       case "done":
-        // Its last lines came before, and a lease that has ended takes none.
-        await this.logging.catch(() => undefined);
         await finishJob(ctx, state.hostId, message, message.result);
         return this.settle(socket, message);
       case "failed":
-        await this.logging.catch(() => undefined);
         await failJob(ctx, state.hostId, message, message);
         return this.settle(socket, message);
-      case "answer":
-        return this.questions.receive(socket, message);
       case "crashed":
         await recordCrash(ctx, state.hostId, message);
         return this.send(socket, {
@@ -316,6 +322,12 @@ export class HostLink extends DurableObject<Env> {
       this.takeSlot(socket, offer);
       this.sendOffer(socket, offer);
     }
+  }
+
+  private inboxOf(socket: WebSocket): HostInbox {
+    const inbox = this.inboxes.get(socket) ?? new HostInbox();
+    this.inboxes.set(socket, inbox);
+    return inbox;
   }
 
   /** The agent may have said meanwhile that it has more room. */

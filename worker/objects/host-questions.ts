@@ -24,6 +24,8 @@ const heartbeatMs = 15_000;
 export const accessEnded = ": the key or session has ended\n\n";
 const followersPerSite = 20;
 const followersPerHost = 200;
+/** Of one answer, held until the last has come: more is never asked for at once. */
+const maxLines = 1000;
 /** How far a slow reader may be behind; then it is let go, and goes on from the last line it has. */
 const bytesAhead = 512 * 1024;
 
@@ -61,13 +63,15 @@ export class HostQuestions {
         take: ({ answer, last }) => {
           parts.push(answer);
           if (last) settle(joined(parts));
+          else if (linesOf(parts) > maxLines) giveUp();
         },
         end: () => settle(refused(offline)),
       });
-      const timer = setTimeout(() => {
+      const giveUp = () => {
         this.send(socket, { type: "endAsk", requestId });
         settle(refused(slow));
-      }, withinMs(question));
+      };
+      const timer = setTimeout(giveUp, withinMs(question));
       const settle = (answer: Answer) => {
         clearTimeout(timer);
         this.asking.delete(requestId);
@@ -191,6 +195,10 @@ function eventsOf(follower: Following, lines: SiteLogLine[]): string {
     })
     .join("");
 }
+
+/** An answer that is no log comes in one part. */
+const linesOf = (parts: Answer[]): number =>
+  parts.reduce((count, part) => count + (part.kind === "logs" ? part.lines.length : Infinity), 0);
 
 function joined(parts: Answer[]): Answer {
   const [first] = parts;
