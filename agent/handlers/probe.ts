@@ -1,5 +1,6 @@
 import http from "node:http";
 import net from "node:net";
+import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
@@ -14,6 +15,7 @@ export type Probe = { address: string; port: number; path: string | null; hostna
 const connectMs = 2000;
 const answerMs = 5000;
 const silent = "gave no answer";
+const notHttp = "does not answer by plain HTTP";
 
 /** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
 export function answers(
@@ -45,7 +47,9 @@ export function answers(
       Math.min(answerMs, Math.max(connectMs, leftMs)),
     );
     request.once("close", () => clearTimeout(tooLong));
-    request.once("error", ({ message }) => resolve(message === silent ? silent : `failed: ${message}`));
+    request.once("error", ({ message, code }: NodeJS.ErrnoException) =>
+      resolve(message === silent ? silent : code?.startsWith("HPE_") ? notHttp : `failed: ${message}`),
+    );
   });
 }
 
@@ -65,7 +69,8 @@ export async function waitUntilHealthy(
     (code) => {
       exited = code;
     },
-    () => undefined,
+    // Whether it ends is not known: it is asked as long as there is time.
+    () => new Promise<void>(() => undefined),
   );
   let last: true | string = "was not asked";
   try {
@@ -76,7 +81,9 @@ export async function waitUntilHealthy(
       pauseMs = performance.now() - started < 2000 ? 10 : Math.min(pauseMs * 1.3, 250)
     ) {
       signal.throwIfAborted();
-      last = await answers(probe, timeoutSeconds * 1000 - (performance.now() - started), stop);
+      const asked = answers(probe, timeoutSeconds * 1000 - (performance.now() - started), stop);
+      // Where nothing is any more, a connection hangs for seconds.
+      last = await Promise.race([asked, exit.then(() => last)]);
       if (last === true) return;
       if (exited !== undefined) throw new JobError(await exitReason(engine, container.id, exited, started));
       if (performance.now() - started > timeoutSeconds * 1000)
@@ -108,7 +115,8 @@ export async function exitReason(
   const shown = told.join(" | ");
   const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
   const advice = exitCode === 0 ? "let it go on running, in the foreground" : exitAdvice(told);
-  return `The app exited with code ${exitCode} after ${seconds} s: ${advice}.${said}`;
+  const signal = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128)?.[0];
+  return `The app exited with code ${exitCode}${signal ? ` (${signal})` : ""} after ${seconds} s: ${advice}.${said}`;
 }
 
 async function silenceReason(
@@ -120,6 +128,8 @@ async function silenceReason(
   const listeners = parseListeners(...(await socketTables(container.pid)));
   const own = listeners.find((listener) => listener.port === port);
   if (own?.loopbackOnly) return `The app listens on 127.0.0.1:${port} only: let it listen on 0.0.0.0.`;
+  if (own && last.includes("ECONNREFUSED"))
+    return `The app listens on port ${port}, but not at its IPv4 address: let it listen on 0.0.0.0.`;
   if (own && path !== null)
     return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it, change healthCheckPath or give it longer with startTimeoutSeconds.`;
   const others = listeners.filter(({ loopbackOnly }) => !loopbackOnly).map((listener) => listener.port);
