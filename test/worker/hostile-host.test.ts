@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
-import { deployResult, account, api, finish, hello, readyAgent, runningSite, site } from "./service.ts";
+import { deployResult, account, api, call, finish, hello, readyAgent, runningSite, site } from "./service.ts";
 
 let key: string;
 let host: Awaited<ReturnType<typeof readyAgent>>;
@@ -39,6 +39,24 @@ it("an answer without an end is not waited for, nor kept", async () => {
   for (let count = 0; count < 2; count++) host.send({ type: "answer", requestId, answer, last: false });
   expect(await host.next("endAsk")).toEqual({ type: "endAsk", requestId });
   expect((await reading).status).toBe(409);
+});
+
+it("what a reader follows does not count: a site may write without end", async () => {
+  const headers = { Authorization: `Bearer ${key}` };
+  const { body } = await call(`/api/v1/sites/${siteId}/logs?follow=1`, { headers });
+  const reader = body!.getReader();
+  const { requestId } = await host.next("ask");
+  const lines = [{ at: new Date().toISOString(), stream: "stdout", text: "x" }];
+  let events = 0;
+  const decoder = new TextDecoder();
+  for (let sent = 0; events < 21_000; sent++) {
+    host.send({ type: "answer", requestId, answer: { kind: "logs", lines }, last: false });
+    // As far ahead of the reader as one may be.
+    while (sent - events > 1000)
+      events += decoder.decode((await reader.read()).value).split("data: ").length - 1;
+  }
+  await reader.cancel();
+  expect(await host.next("endAsk")).toEqual({ type: "endAsk", requestId });
 });
 
 it("a second hello over one connection ends it", async () => {

@@ -170,13 +170,18 @@ export class HostLink extends DurableObject<Env> {
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
     const state = this.attached(socket);
     if (socket !== this.current()) return;
-    const inbox = this.inboxOf(socket);
-    const length = typeof text === "string" ? text.length : text.byteLength;
-    if (!inbox.admits(length, Date.now()))
-      return socket.close(closeCodes.protocolError, "more messages than an agent sends");
-    const message = typeof text === "string" && length <= maxFrameBytes ? parse(text) : undefined;
+    if (typeof text !== "string")
+      return socket.close(closeCodes.protocolError, "not a message of this protocol");
+    const { length } = text;
+    const message = length <= maxFrameBytes ? parse(text) : undefined;
     if (!message || (message.type !== "hello" && !state.greeted))
       return socket.close(closeCodes.protocolError, "not a message of this protocol");
+    // Sites that write much, and are followed by many, are no fault of their host's.
+    if (message.type === "answer" && this.questions.isOpen(socket, message.requestId))
+      return this.questions.receive(socket, message);
+    const inbox = this.inboxOf(socket);
+    if (!inbox.admits(length, Date.now()))
+      return socket.close(closeCodes.protocolError, "more messages than an agent sends");
     if (message.type === "answer") return this.questions.receive(socket, message);
     if (message.type !== "ready")
       return inbox.inTurn(length, async () => {

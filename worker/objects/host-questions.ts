@@ -120,6 +120,10 @@ export class HostQuestions {
     return readable;
   }
 
+  isOpen(socket: WebSocket, requestId: string): boolean {
+    return this.asking.get(requestId)?.socket === socket;
+  }
+
   receive(socket: WebSocket, part: Part): void {
     const asking = this.asking.get(part.requestId);
     if (asking) asking.take(part);
