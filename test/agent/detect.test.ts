@@ -56,6 +56,8 @@ describe("the version of Node", () => {
     ["*", 24],
     ["latest", 24],
     [">=90", 24],
+    ["12.x", 12],
+    [">=8 <13", 12],
   ])("is the first that engines.node %s allows", (range, major) =>
     expect(node({ ...start, engines: { node: range } })).toMatchObject({ major }),
   );
@@ -66,6 +68,7 @@ describe("the version of Node", () => {
     ["lts/iron", 20],
     ["lts/*", 24],
     ["node", 24],
+    ["# what the team runs\n22.11.0\n", 22],
     ["$(id)", 18],
   ])("is that of a version file first: %j", (text, major) =>
     expect(node({ ...start, engines: { node: "18" } }, { ".nvmrc": text })).toMatchObject({ major }),
