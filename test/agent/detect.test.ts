@@ -133,6 +133,16 @@ describe("a Node app", () => {
     expect(generateDockerfile(old, variables)).not.toMatch(fromNpm);
   });
 
+  it("is not looked at by pnpm for another release of itself, which Corepack has chosen", () => {
+    const app = node(
+      { ...start, packageManager: "pnpm@12.21.0", dependencies: { a: "1" } },
+      { "pnpm-lock.yaml": "" },
+    );
+    expect(generateDockerfile(app, variables).match(/^ENV .*PNPM_CONFIG_PM_ON_FAIL=ignore/gm)).toHaveLength(
+      2,
+    );
+  });
+
   it("is installed with the owner's build variables before those of ours", () => {
     const app = node({ ...start, dependencies: { a: "1" } }, { "pnpm-lock.yaml": "" });
     const given = { ...variables, plain: ["COREPACK_INTEGRITY_KEYS"], secret: ["COREPACK_ENABLE_STRICT"] };

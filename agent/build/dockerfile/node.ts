@@ -41,7 +41,7 @@ const tools: Record<PackageManager, Tool> = {
     loose: "pnpm install",
     prune: "NPM_CONFIG_IGNORE_SCRIPTS=true pnpm prune --prod",
     cache: "/root/.local/share/pnpm/store",
-    env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false`,
+    env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false PNPM_CONFIG_PM_ON_FAIL=ignore`,
   },
   yarn: {
     locked: "yarn install --frozen-lockfile",
