@@ -56,6 +56,8 @@ describe("the version of Node", () => {
     ["*", 24],
     ["latest", 24],
     [">=90", 24],
+    ["12.x", 12],
+    [">=8 <13", 12],
   ])("is the first that engines.node %s allows", (range, major) =>
     expect(node({ ...start, engines: { node: range } })).toMatchObject({ major }),
   );
@@ -66,6 +68,7 @@ describe("the version of Node", () => {
     ["lts/iron", 20],
     ["lts/*", 24],
     ["node", 24],
+    ["# what the team runs\n22.11.0\n", 22],
     ["$(id)", 18],
   ])("is that of a version file first: %j", (text, major) =>
     expect(node({ ...start, engines: { node: "18" } }, { ".nvmrc": text })).toMatchObject({ major }),
@@ -116,12 +119,48 @@ describe("a Node app", () => {
     });
   });
 
+  it("takes Yarn from npm's registry, by the release that its lock file is of", () => {
+    const app = { ...start, dependencies: { a: "1" } };
+    const classic = node(app, { "yarn.lock": "# yarn lockfile v1\n" });
+    expect(classic).toMatchObject({ release: "yarn@1", yarnFromNpm: true });
+    const lock = { "yarn.lock": "__metadata:\n  version: 8\n", ".yarnrc.yml": "yarnPath: .yarn/yarn.cjs\n" };
+    const berry = node(app, lock);
+    expect(berry).toMatchObject({ release: "yarn@4", yarnFromNpm: true });
+    const fromNpm = /^ENV .*COREPACK_NPM_REGISTRY=https:\/\/registry\.npmjs\.org/m;
+    expect(generateDockerfile(berry, variables)).toMatch(fromNpm);
+    // npm's registry has not every 2.x.
+    const old = node({ ...app, packageManager: "yarn@2.4.3" }, lock);
+    expect(generateDockerfile(old, variables)).not.toMatch(fromNpm);
+  });
+
+  it("is not looked at by pnpm for another release of itself, which Corepack has chosen", () => {
+    const app = node(
+      { ...start, packageManager: "pnpm@12.21.0", dependencies: { a: "1" } },
+      { "pnpm-lock.yaml": "" },
+    );
+    expect(generateDockerfile(app, variables).match(/^ENV .*PNPM_CONFIG_PM_ON_FAIL=ignore/gm)).toHaveLength(
+      2,
+    );
+  });
+
+  it("is installed with the owner's build variables before those of ours", () => {
+    const app = node({ ...start, dependencies: { a: "1" } }, { "pnpm-lock.yaml": "" });
+    const given = { ...variables, plain: ["COREPACK_INTEGRITY_KEYS"], secret: ["COREPACK_ENABLE_STRICT"] };
+    const [build = ""] = generateDockerfile(app, given).split(/\nFROM /);
+    expect(build).toMatch(/^ENV COREPACK_HOME=.*COREPACK_ENABLE_DOWNLOAD_PROMPT=0/m);
+    expect(build).not.toMatch(/^ENV .*(?:KEYS|STRICT)=/m);
+    const bun = node({ ...start, dependencies: { a: "1" } }, { "bun.lock": "" });
+    expect(generateDockerfile(bun, { ...variables, plain: ["DO_NOT_TRACK"] })).not.toMatch(/^ENV ?$/m);
+  });
+
   it("is installed by its lock file where package.json names a package manager that has none", () => {
     const pnpm = { "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
     const app = node({ ...start, packageManager: "yarn@4.9.1", dependencies: { a: "1" } }, pnpm);
     expect(app).toMatchObject({ packageManager: "pnpm", locked: true, release: "pnpm@8" });
-    // Corepack would refuse to run pnpm.
-    expect(generateDockerfile(app, variables).match(/^ENV .*COREPACK_ENABLE_STRICT=0/gm)).toHaveLength(2);
+    // Corepack would refuse to run pnpm, or to fetch it from a mirror of the registry.
+    expect(
+      generateDockerfile(app, variables).match(/^ENV .*COREPACK_ENABLE_STRICT=0 COREPACK_INTEGRITY_KEYS=0/gm),
+    ).toHaveLength(2);
     const yarn = { "yarn.lock": "# yarn lockfile v1\n" };
     expect(node({ ...start, packageManager: "pnpm@9.0.0" }, yarn)).toMatchObject({ packageManager: "yarn" });
   });

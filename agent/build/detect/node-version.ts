@@ -2,7 +2,7 @@ import { textOf, toolVersion, type Sources } from "./sources.ts";
 
 export const defaultNode = 24;
 /** Long-term support first, newest first. */
-const majors = [defaultNode, 22, 20, 18, 16, 14, 26, 28, 25, 23, 21, 19, 17];
+const majors = [defaultNode, 22, 20, 18, 16, 14, 12, 10, 26, 28, 25, 23, 21, 19, 17];
 const names: Record<string, number> = {
   node: defaultNode,
   "*": defaultNode,
@@ -30,7 +30,7 @@ export function nodeMajor(sources: Sources, engines: unknown): number {
 }
 
 function fromVersionFile(text: string): number | null {
-  const version = text.trim().toLowerCase();
+  const version = text.replace(/#.*/g, "").trim().toLowerCase();
   const digits = /^v?(\d{2})(?:\.|$)/.exec(version)?.[1];
   return digits === undefined ? (names[version.replace(/^lts\//, "")] ?? null) : Number(digits);
 }

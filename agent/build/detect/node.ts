@@ -24,6 +24,8 @@ export type NodeBuild = {
   packageManager: PackageManager;
   /** The release of the package manager that understands the lock file, where package.json names no other. */
   release: string | null;
+  /** Its Yarn is taken from npm's registry, as all packages are, and not from Yarn's own host, which has every 2.x. */
+  yarnFromNpm: boolean;
   /** Manifest files copied before the install, so that it is cached while they stay the same. */
   manifests: string[];
   /** The install reads more than the manifests: the whole source is copied before it. */
@@ -147,6 +149,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     folder,
     packageManager,
     release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
+    yarnFromNpm: programOf(packageManager) === "yarn" && !namedBy(installed).version.startsWith("2."),
     manifests: [
       "package.json",
       ...locks,
@@ -236,11 +239,12 @@ function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManag
   return locked.find(isNamed) ?? locked[0] ?? managers.find(isNamed) ?? "npm";
 }
 
-/** Corepack's own default does not read lock files of older releases. */
+/** Corepack's own default reads no lock files of older releases, and is whatever its registry calls the latest. */
 function releaseOf(sources: Sources, manager: PackageManager): string | null {
   const pnpm = /^lockfileVersion: '?(\d)/m.exec(textOf(sources, "pnpm-lock.yaml"))?.[1];
   if (manager === "pnpm") return { "5": "pnpm@7", "6": "pnpm@8", "9": "pnpm@10" }[pnpm ?? ""] ?? null;
-  if (manager !== "berry" || /^yarnPath:/m.test(textOf(sources, ".yarnrc.yml"))) return null;
+  if (manager === "yarn") return "yarn@1";
+  if (manager !== "berry") return null;
   const yarn = /^__metadata:\s+version: (\d)/m.exec(textOf(sources, "yarn.lock"))?.[1];
   return yarn === "4" ? "yarn@2" : yarn === "5" || yarn === "6" ? "yarn@3" : "yarn@4";
 }

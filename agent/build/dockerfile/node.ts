@@ -17,8 +17,11 @@ import {
 
 type Tool = { locked: string; loose: string; prune: string | null; cache: string; env: string };
 const corepackHome = "/opt/corepack";
-/** The lock file goes before what package.json names, which Corepack would refuse to leave aside. */
-const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0 COREPACK_ENABLE_STRICT=0`;
+/**
+ * The lock file goes before what package.json names, which Corepack would refuse to leave aside. Signatures, which mirrors of the
+ * registry have not and an old Corepack has no keys for, are asked for by no other install either.
+ */
+const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0 COREPACK_ENABLE_STRICT=0 COREPACK_INTEGRITY_KEYS=0`;
 
 /** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
 const berryPrune =
@@ -38,7 +41,7 @@ const tools: Record<PackageManager, Tool> = {
     loose: "pnpm install",
     prune: "NPM_CONFIG_IGNORE_SCRIPTS=true pnpm prune --prod",
     cache: "/root/.local/share/pnpm/store",
-    env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false`,
+    env: `${corepack} NPM_CONFIG_CONFIRM_MODULES_PURGE=false PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN=false PNPM_CONFIG_PM_ON_FAIL=ignore`,
   },
   yarn: {
     locked: "yarn install --frozen-lockfile",
@@ -72,12 +75,16 @@ const usesCorepack = ({ packageManager }: NodeBuild): boolean =>
 
 const bunPath = ({ bun }: NodeBuild): string[] => (bun === null ? [] : [`ENV PATH=${bunHome}/bin:$PATH`]);
 
-const toolOf = (plan: NodeBuild): Tool => ({
-  ...tools[plan.packageManager],
-  // Pruning the root of a workspace empties the other packages.
-  ...(plan.packageManager === "pnpm" && plan.isWorkspace && { prune: pnpmWorkspacePrune }),
-  ...(plan.plugAndPlay && { env: plugAndPlay }),
-});
+function toolOf(plan: NodeBuild): Tool {
+  const tool = tools[plan.packageManager];
+  const env = plan.plugAndPlay ? plugAndPlay : tool.env;
+  return {
+    ...tool,
+    // Pruning the root of a workspace empties the other packages.
+    ...(plan.packageManager === "pnpm" && plan.isWorkspace && { prune: pnpmWorkspacePrune }),
+    env: plan.yarnFromNpm ? `${env} COREPACK_NPM_REGISTRY=https://registry.npmjs.org` : env,
+  };
+}
 
 /**
  * From Node 25 on, the image has no Corepack; Yarn is in the way of its package. That of Node 16, 17 and 19 cannot be asked for a
@@ -92,6 +99,13 @@ const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
   memoryMb === undefined || [...plain, ...secret].includes("NODE_OPTIONS")
     ? ""
     : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
+
+/** A build variable would not go before ENV. */
+const unlessGiven = (env: string, { plain, secret }: BuildVariables): string =>
+  env
+    .split(" ")
+    .filter((one) => ![...plain, ...secret].includes(one.slice(0, one.indexOf("="))))
+    .join(" ");
 
 /** The official image has those that packages are compiled with; node-gyp of any release takes them for downloaded. */
 const headers =
@@ -110,6 +124,7 @@ export function nodeBuildStage(
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
+  const environment = `${unlessGiven(tool.env, variables)}${heap(variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${appFolder(plan)}/${folder}`),
@@ -123,7 +138,7 @@ export function nodeBuildStage(
     ...installDebian(plan.libraries),
     ...(plan.hasDependencies ? [runs(`${compilersOnDemand(["python3", ...cCompilers])} && ${headers}`)] : []),
     "WORKDIR /app",
-    `ENV ${tool.env}${heap(variables)}`,
+    ...(environment === "" ? [] : [`ENV ${environment}`]),
     ...(usesCorepack(plan) ? [runs(enableCorepack), ...release] : []),
     ...(plan.bun === null ? [] : [runs(`npm install --global --prefix ${bunHome} ${plan.bun}`)]),
     ...bunPath(plan),
