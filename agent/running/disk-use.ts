@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUsed, type Count } from "../docker/disk-used.ts";
 import { ownFolderOf } from "../docker/own-folder.ts";
@@ -173,14 +174,17 @@ export class DiskUse {
     const { ownFolder = ownFolderOf } = this.means;
     const own = await Promise.all(there.map((one) => ownFolder(one)));
     const folders = [...own, ...there.flatMap(({ ownVolumes }) => ownVolumes)];
+    const inFolders = folders.includes(null)
+      ? null
+      : await diskUsed(
+          folders.filter((one) => one !== null),
+          count,
+        );
+    const inFiles = await Promise.all(there.flatMap(({ ownFiles }) => ownFiles.map(fileBytes)));
     return {
       diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
-      bytes: folders.includes(null)
-        ? null
-        : await diskUsed(
-            folders.filter((one) => one !== null),
-            count,
-          ),
+      // As files, they are as many as they ever were.
+      bytes: inFolders && [...inFolders, ...(count.bytesPerFile ? [] : inFiles)],
     };
   }
 
@@ -212,6 +216,13 @@ export class DiskUse {
     });
   }
 }
+
+/** What it takes of the disk; one that is not there, or not for the agent to see, takes nothing. */
+const fileBytes = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ blocks }) => blocks * 512,
+    () => 0,
+  );
 
 const tenths = (megabytes: number) => Math.round(megabytes * 10) / 10;
 const megabytes = (bytes: readonly number[] | null): number | null =>

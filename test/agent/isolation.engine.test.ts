@@ -445,6 +445,28 @@ it("a memory hog is killed alone", async () => {
   await engine.removeContainer(hog.id);
 });
 
+it("what a site writes to files that the engine made for it counts as its own", async () => {
+  const fill =
+    'for (const name of ["hosts", "hostname", "resolv.conf"]) require("fs").writeFileSync("/etc/" + name, Buffer.alloc(2e7, 1));';
+  const hog = await startSite("one", fill);
+  await vi.waitUntil(async () => (await hostReaches(hog)) === "open", { timeout: 20_000 });
+  const folder = mkdtempSync(join(tmpdir(), "berth-hosts-"));
+  const records = openRecords(join(folder, "running.db"));
+  const ingress = { current: () => [{ containerId: hog.id }] } as unknown as Ingress;
+  const diskUse = new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) });
+  try {
+    await vi.waitUntil(async () => ((await diskUse.of(`site_${agentId}`, 0)).totalMb ?? 0) > 55, {
+      timeout: 20_000,
+    });
+    const [holding] = await diskUse.holdings(`site_${agentId}`, [hog.id], [], { bytesPerFile: 0 });
+    expect(holding?.heldMb).toBeGreaterThan(55);
+  } finally {
+    records.close();
+    rmSync(folder, { recursive: true });
+    await engine.removeContainer(hog.id);
+  }
+});
+
 it("a disk hog is stopped alone once the disk is short, with the reason, and what it wrote is gone", async () => {
   const limits = { diskGb: 0.1 };
   const [hogId, withinId] = [`site_hog${agentId}`, `site_within${agentId}`];
