@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
+import { deletedBytes } from "../docker/deleted-files.ts";
 import { diskUsed, type Count } from "../docker/disk-used.ts";
 import { ownFolderOf } from "../docker/own-folder.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
@@ -180,7 +181,10 @@ export class DiskUse {
           folders.filter((one) => one !== null),
           count,
         );
-    const inFiles = await Promise.all(there.flatMap(({ ownFiles }) => ownFiles.map(fileBytes)));
+    const inFiles = await Promise.all([
+      ...there.flatMap(({ ownFiles }) => ownFiles.map(fileBytes)),
+      ...there.map((one) => deletedBytes(one)),
+    ]);
     return {
       diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
       // As files, they are as many as they ever were.

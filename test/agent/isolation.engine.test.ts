@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
+import { deletedBytes } from "../../agent/docker/deleted-files.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { parseDestination } from "../../agent/isolation/addresses.ts";
@@ -465,6 +466,18 @@ it("what a site writes to files that the engine made for it counts as its own", 
     rmSync(folder, { recursive: true });
     await engine.removeContainer(hog.id);
   }
+});
+
+it("what a site holds open without a name counts as its own, but not what is in memory", async () => {
+  const hold =
+    'const fs = require("fs"); for (const folder of ["/tmp", "/dev/shm"]) { const open = fs.openSync(folder + "/x", "w"); fs.unlinkSync(folder + "/x"); fs.writeSync(open, Buffer.alloc(3e7, 1)); }';
+  const hog = await startSite("one", hold);
+  await vi.waitUntil(async () => (await hostReaches(hog)) === "open", { timeout: 20_000 });
+  const held = async () => (await deletedBytes((await engine.inspectContainer(hog.id))!)) / 1e6;
+  await vi.waitUntil(async () => (await held()) > 29, { timeout: 20_000 });
+  expect(await held()).toBeLessThan(31);
+  expect(await deletedBytes((await engine.inspectContainer(sibling.id))!)).toBe(0);
+  await engine.removeContainer(hog.id);
 });
 
 it("a disk hog is stopped alone once the disk is short, with the reason, and what it wrote is gone", async () => {
