@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import type { Durations } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
+import { diskIsFull, saysDiskBroken, saysDiskFull } from "./docker/disk-full.ts";
 import { JobError } from "./host.ts";
 import type { Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
@@ -34,7 +35,7 @@ export function failureReport(
   const sentence = stopped ? stopped.message : error instanceof JobError ? error.message : undefined;
   if (sentence === undefined || (error instanceof JobError && error.cause !== undefined))
     log(sentence === undefined ? "error" : "warn", "A job failed", { jobId, error: redact(inspect(error)) });
-  const unexpected = `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
+  const unexpected = unexpectedSentence(jobId, String(error));
   const oneLine = redact(plain(sentence ?? unexpected)).replace(/\s+/g, " ");
   return {
     type: "failed",
@@ -44,6 +45,13 @@ export function failureReport(
     cancelled: stopped?.kind === "cancelled",
     durations: began.length > 0 ? durationsOf(began) : null,
   };
+}
+
+function unexpectedSentence(jobId: string, text: string): string {
+  if (saysDiskFull([text])) return diskIsFull("try again");
+  if (saysDiskBroken(text))
+    return `The host's disk does not work: ask the operator to mend it, naming ${jobId}, then try again.`;
+  return `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
 }
 
 /** Of the phases that ended; the last one begun is the one that failed. */

@@ -7,3 +7,7 @@ const words =
 /** @param then what to do once there is room */
 export const diskIsFull = (then: string): string =>
   `The host's disk is full: ask the operator to make room, then ${then}.`;
+
+/** Whether the disk itself does not work: it takes nothing, or gives nothing back. */
+export const saysDiskBroken = (text: string): boolean =>
+  /\bEIO\b|\bEROFS\b|input\/output error|disk I\/O error|read-only file system/i.test(text);

@@ -31,6 +31,8 @@ export type ContainerState = {
   ownFolder: string | null;
   /** Folders of the volumes without a name that its image asks for; they go with it. */
   ownVolumes: string[];
+  /** `/etc/hosts` and the like, which the engine makes beside that folder, and root in the container writes to. */
+  ownFiles: string[];
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
   /** Its address in each network it joined. */
@@ -307,6 +309,7 @@ export function createEngine({
         ownVolumes: found.Mounts.filter(
           (one) => one.Type === "volume" && namelessVolume.test(one.Name ?? ""),
         ).map(({ Source }) => Source),
+        ownFiles: [found.HostsPath, found.HostnamePath, found.ResolvConfPath].filter(Boolean),
         env: found.Config.Env,
         addresses: Object.fromEntries(
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),

@@ -139,9 +139,21 @@ function writeAtomically(file: string, text: string): void {
     closeSync(descriptor);
   }
   renameSync(temporary, file);
-  const directory = openSync(dirname(file), "r");
-  fsyncSync(directory);
-  closeSync(directory);
+  keepInPlace(dirname(file));
+}
+
+/** Without it, what is in place and answered from now may be gone after a power cut only. */
+function keepInPlace(folder: string): void {
+  try {
+    const directory = openSync(folder, "r");
+    try {
+      fsyncSync(directory);
+    } finally {
+      closeSync(directory);
+    }
+  } catch (error) {
+    log("error", "The disk does not say that what the ingress leads to is kept", { folder, error });
+  }
 }
 
 /** Waits until the responder answers from this version, and Caddy can hold no older answer. */

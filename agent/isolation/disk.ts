@@ -47,14 +47,23 @@ export async function fullestOf(paths: readonly string[], minFreeMb: number | nu
 
 const gigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`;
 
+/** Where files run out first, gigabytes would say nothing to whoever looks at the disk. */
+export function tooFull(disk: Disk, minFreeMb: number | null): string {
+  const { freeBytes, bytesPerFile } = disk;
+  const floor = floorBytes(disk, minFreeMb);
+  const files = (bytes: number) => Math.ceil(bytes / (bytesPerFile ?? 1)).toLocaleString("en");
+  const has =
+    bytesPerFile === undefined
+      ? `only ${gigabytes(freeBytes)} of free disk, and a deployment needs ${gigabytes(floor)}`
+      : `room on its disk for only ${files(freeBytes)} more files, and a deployment needs it for ${files(floor)}`;
+  return `This host has ${has}: try again later, or ask the operator to make room.`;
+}
+
 /** @throws JobError when a build would find too little room */
 export async function demandDisk(paths: readonly string[], minFreeMb: number | null): Promise<void> {
   for (const path of paths) {
     const disk = await diskAt(path);
-    if (disk && disk.freeBytes < floorBytes(disk, minFreeMb))
-      throw new JobError(
-        `This host has only ${gigabytes(disk.freeBytes)} of free disk, and a deployment needs ${gigabytes(floorBytes(disk, minFreeMb))}: try again later, or ask the operator to make room.`,
-      );
+    if (disk && disk.freeBytes < floorBytes(disk, minFreeMb)) throw new JobError(tooFull(disk, minFreeMb));
   }
 }
 

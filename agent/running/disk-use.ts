@@ -1,4 +1,6 @@
+import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
+import { deletedBytes } from "../docker/deleted-files.ts";
 import { diskUsed, type Count } from "../docker/disk-used.ts";
 import { ownFolderOf } from "../docker/own-folder.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
@@ -173,14 +175,20 @@ export class DiskUse {
     const { ownFolder = ownFolderOf } = this.means;
     const own = await Promise.all(there.map((one) => ownFolder(one)));
     const folders = [...own, ...there.flatMap(({ ownVolumes }) => ownVolumes)];
+    const inFolders = folders.includes(null)
+      ? null
+      : await diskUsed(
+          folders.filter((one) => one !== null),
+          count,
+        );
+    const inFiles = await Promise.all([
+      ...there.flatMap(({ ownFiles }) => ownFiles.map(fileBytes)),
+      ...there.map((one) => deletedBytes(one)),
+    ]);
     return {
       diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
-      bytes: folders.includes(null)
-        ? null
-        : await diskUsed(
-            folders.filter((one) => one !== null),
-            count,
-          ),
+      // As files, they are as many as they ever were.
+      bytes: inFolders && [...inFolders, ...(count.bytesPerFile ? [] : inFiles)],
     };
   }
 
@@ -212,6 +220,13 @@ export class DiskUse {
     });
   }
 }
+
+/** What it takes of the disk; one that is not there, or not for the agent to see, takes nothing. */
+const fileBytes = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ blocks }) => blocks * 512,
+    () => 0,
+  );
 
 const tenths = (megabytes: number) => Math.round(megabytes * 10) / 10;
 const megabytes = (bytes: readonly number[] | null): number | null =>

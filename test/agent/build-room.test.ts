@@ -2,7 +2,15 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, wr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { limitSettings, noLimits, watchSteps } from "../../agent/isolation/build-limits.ts";
-import { demandDisk, diskAt, diskOf, floorBytes, fullestOf, watchDisk } from "../../agent/isolation/disk.ts";
+import {
+  demandDisk,
+  diskAt,
+  diskOf,
+  floorBytes,
+  fullestOf,
+  tooFull,
+  watchDisk,
+} from "../../agent/isolation/disk.ts";
 import { LogOutbox } from "../../agent/log-outbox.ts";
 import { tmpdir } from "node:os";
 
@@ -92,6 +100,13 @@ describe("the disk's floor", () => {
     expect(floorBytes(disk(1000), null)).toBe(50 * gibibyte);
     expect(floorBytes(disk(1000), 1024)).toBe(gibibyte);
     expect(floorBytes(disk(1000), 0)).toBe(0);
+  });
+
+  it("says it in files where those run out before bytes do", () => {
+    const disk = diskOf({ bavail: 5e6, blocks: 1e7, bsize: 4096, files: 1e6, ffree: 1234 });
+    expect(tooFull(disk, null)).toBe(
+      "This host has room on its disk for only 1,234 more files, and a deployment needs it for 52,429: try again later, or ask the operator to make room.",
+    );
   });
 
   it("keeps deployments from beginning, with a sentence that says how much is free", async () => {

@@ -34,9 +34,15 @@ function write(name: string, megabytes: number): string {
 /** A site whose container wrote 2 MB, beside its volumes. */
 function siteWith(
   volumes: Record<string, string>,
-  changes: { diskGb?: number; own?: string | null; mounted?: string; ownVolumes?: string[] } = {},
+  changes: {
+    diskGb?: number;
+    own?: string | null;
+    mounted?: string;
+    ownVolumes?: string[];
+    ownFiles?: string[];
+  } = {},
 ) {
-  const { diskGb = 0, own = write("own", 2), mounted, ownVolumes = [] } = changes;
+  const { diskGb = 0, own = write("own", 2), mounted, ownVolumes = [], ownFiles = [] } = changes;
   let walks = 0;
   const engine = {
     volumes: () => {
@@ -47,7 +53,13 @@ function siteWith(
       );
     },
     inspectContainer: () =>
-      Promise.resolve({ ownFolder: own, pid: 0, ownVolumes, labels: { "berth.disk": String(diskGb) } }),
+      Promise.resolve({
+        ownFolder: own,
+        pid: 0,
+        ownVolumes,
+        ownFiles,
+        labels: { "berth.disk": String(diskGb) },
+      }),
   } as unknown as Engine;
   const ingress = {
     current: () => [{ containerId: "c", address: "10.0.0.2", port: 1 }],
@@ -96,6 +108,12 @@ describe("what a site holds on disk", () => {
 
   it("counts volumes without a name, which an image may ask for", async () => {
     const { use } = siteWith({}, { ownVolumes: [write("nameless", 3)] });
+    expect((await use.of("s", 0)).totalMb).toBeCloseTo(5, 0);
+  });
+
+  it("counts the engine's own files, such as /etc/hosts, which root in a container may fill", async () => {
+    const ownFiles = [join(write("engine", 3), "file"), join(folder, "gone")];
+    const { use } = siteWith({}, { ownFiles });
     expect((await use.of("s", 0)).totalMb).toBeCloseTo(5, 0);
   });
 

@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
+import { deletedBytes } from "../../agent/docker/deleted-files.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { atStartSpeed } from "../../agent/docker/start-speed.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
@@ -454,6 +455,40 @@ it("a memory hog is killed alone", async () => {
   await vi.waitUntil(restarts, { timeout: 30_000 });
   expect((await engine.inspectContainer(sibling.id))?.pid).toBe(before?.pid);
   expect(await hostReaches(sibling)).toBe("open");
+  await engine.removeContainer(hog.id);
+});
+
+it("what a site writes to files that the engine made for it counts as its own", async () => {
+  const fill =
+    'for (const name of ["hosts", "hostname", "resolv.conf"]) require("fs").writeFileSync("/etc/" + name, Buffer.alloc(2e7, 1));';
+  const hog = await startSite("one", fill);
+  await vi.waitUntil(async () => (await hostReaches(hog)) === "open", { timeout: 20_000 });
+  const folder = mkdtempSync(join(tmpdir(), "berth-hosts-"));
+  const records = openRecords(join(folder, "running.db"));
+  const ingress = { current: () => [{ containerId: hog.id }] } as unknown as Ingress;
+  const diskUse = new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) });
+  try {
+    await vi.waitUntil(async () => ((await diskUse.of(`site_${agentId}`, 0)).totalMb ?? 0) > 55, {
+      timeout: 20_000,
+    });
+    const [holding] = await diskUse.holdings(`site_${agentId}`, [hog.id], [], { bytesPerFile: 0 });
+    expect(holding?.heldMb).toBeGreaterThan(55);
+  } finally {
+    records.close();
+    rmSync(folder, { recursive: true });
+    await engine.removeContainer(hog.id);
+  }
+});
+
+it("what a site holds open without a name counts as its own, but not what is in memory", async () => {
+  const hold =
+    'const fs = require("fs"); for (const folder of ["/tmp", "/dev/shm"]) { const open = fs.openSync(folder + "/x", "w"); fs.unlinkSync(folder + "/x"); fs.writeSync(open, Buffer.alloc(3e7, 1)); }';
+  const hog = await startSite("one", hold);
+  await vi.waitUntil(async () => (await hostReaches(hog)) === "open", { timeout: 20_000 });
+  const held = async () => (await deletedBytes((await engine.inspectContainer(hog.id))!)) / 1e6;
+  await vi.waitUntil(async () => (await held()) > 29, { timeout: 20_000 });
+  expect(await held()).toBeLessThan(31);
+  expect(await deletedBytes((await engine.inspectContainer(sibling.id))!)).toBe(0);
   await engine.removeContainer(hog.id);
 });
 

@@ -365,6 +365,19 @@ describe("a report", () => {
     });
   });
 
+  it.each([
+    ["ENOSPC: no space left on device, write", /^The host's disk is full: ask the operator/],
+    ["EIO: i/o error, fsync", /^The host's disk does not work: ask the operator to mend it, naming job_/],
+    ["EROFS: read-only file system, open '/var/lib/x'", /^The host's disk does not work/],
+    ["socket hang up", /^Something went wrong on the host: try again, or ask the operator about job_/],
+  ])("that was not foreseen says whose it is to mend: %s", async (text, expected) => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    only?.reject(new Error(text));
+    await answered(1);
+    expect(frames("failed")[0]?.error).toMatch(expected);
+  });
+
   it("shows no secret, of the site or of its repository, and is one line", async () => {
     offer(deployJob());
     const [only] = await begun(1);
