@@ -106,6 +106,35 @@ describe("a site's pages", () => {
     ]);
   });
 
+  it("change settings: a field that is emptied is as the repository or the operator says again", async () => {
+    const { siteId } = await createSite(await operator());
+    const path = `/sites/${siteId}`;
+    const fields = {
+      branch: "stable",
+      startCommand: 'node "a&b"',
+      releaseCommand: "npm run migrate",
+      port: "8080",
+      healthCheckPath: "/up",
+      startTimeoutSeconds: "90",
+    };
+    const save = (changes: object = {}) => post(path, { act: "settings", ...fields, ...changes });
+    expect((await save()).location).toBe(`${path}#settings`);
+    const changed = { ...fields, port: 8080, startTimeoutSeconds: 90 };
+    expect(await site(await operator(), siteId)).toMatchObject(changed);
+    expect((await page(path)).text).toContain('value="node &quot;a&amp;b&quot;"');
+    await save({ startCommand: "", startTimeoutSeconds: "", branch: "" });
+    expect(await site(await operator(), siteId)).toMatchObject({
+      ...changed,
+      startCommand: null,
+      startTimeoutSeconds: null,
+      branch: null,
+    });
+    const refused = await save({ port: "99999" });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain("port");
+    expect((await post(path, { act: "settings", ownerId: "acc_1" })).status).toBe(400);
+  });
+
   it("show the TXT record of a domain to prove", async () => {
     const { siteId } = await createSite(await operator());
     const path = `/sites/${siteId}`;
@@ -115,6 +144,34 @@ describe("a site's pages", () => {
     await post(path, { act: "remove-domain", domain: "www.pages.example" });
     expect((await site(await operator(), siteId)).domains).toEqual([]);
   });
+});
+
+it("a site's page draws what the site used, with a gap where it did not run, and tells it in words", async () => {
+  const on = await readyAgent();
+  const { siteId } = await runningSite(await operator(), on);
+  const shown = page(`/sites/${siteId}`);
+  const minute = (ago: number, memoryMb: number) => ({
+    at: new Date(Date.now() - ago * 60_000).toISOString(),
+    cpuMilli: 250,
+    memoryMb,
+    networkInBytes: 0,
+    networkOutBytes: 1_500_000,
+    diskMb: null,
+  });
+  for (let asked = 0; asked < 2; asked++) {
+    const { requestId, question } = await on.next("ask");
+    const answer =
+      question.kind === "metrics"
+        ? { kind: "metrics", samples: [minute(30.5, 300), minute(10.5, 100), minute(9.5, 150)] }
+        : { kind: "events", events: [] };
+    on.send({ type: "answer", requestId, answer, last: true });
+  }
+  const { text } = await shown;
+  expect(text).toContain("<h2>Last hour</h2>");
+  expect(text).toContain('aria-label="Memory in the last hour: 150 MB, 300 at most"');
+  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB a minute, 1.5 at most"');
+  expect(text).not.toContain("Disk");
+  expect(text).toContain('d="M29 1.0h1M49 39.7h1L50 30.0"');
 });
 
 describe("a deployment's page", () => {

@@ -42,6 +42,7 @@ details[open] > summary { margin-bottom: .75rem } h4 { margin-top: 1rem; font-si
 .option { border-left: 3px solid var(--line); padding-left: .9rem; margin: .5rem 0 } .answer { margin: .5rem 0 } .refusal { font-size: .86rem; margin-top: .3rem }
 .test-payments { color: var(--warn) }
 select { font-weight: 400 } textarea, select { width: 100%; font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 9px; padding: .65rem .8rem; margin-top: .3rem } textarea { font: .9rem/1.45 ui-monospace, monospace } textarea:focus-visible, select:focus-visible, summary:focus-visible, .log:focus-visible { outline: 3px solid color-mix(in srgb, var(--sea) 50%, transparent); outline-offset: 2px }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem 2rem; margin-top: 1rem } .charts figcaption { font-size: .9rem; font-weight: 550 } .charts svg { display: block; width: 100%; height: 4rem; margin-top: .3rem; border-bottom: 1px solid var(--line); background: var(--ground) } .charts path { fill: none; stroke: var(--sea); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 .check { display: flex; gap: .5rem; align-items: center } .check input { width: auto; margin: 0 }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; align-items: center; margin-top: 1rem } .actions a, p a { color: var(--sea) } td form { display: inline-block; margin: 0 0 .4rem .4rem }
 td, .wraps { overflow-wrap: anywhere } h1 .badge { vertical-align: middle }

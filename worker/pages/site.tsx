@@ -2,6 +2,7 @@ import type { Child } from "hono/jsx";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import type { Domain, EnvVariableShown, Site } from "../../protocol/api/sites.ts";
+import { Charts } from "./charts.tsx";
 import { Layout } from "./layout.tsx";
 import { SiteStatus } from "./sites.tsx";
 
@@ -139,6 +140,67 @@ const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
   </tr>
 );
 
+type Field = { label: string; placeholder?: string } & (
+  | { name: "port" | "startTimeoutSeconds"; max: number }
+  | {
+      name:
+        | "branch"
+        | "image"
+        | "rootDir"
+        | "buildCommand"
+        | "startCommand"
+        | "releaseCommand"
+        | "healthCheckPath";
+    }
+);
+const ofSource: Record<Site["deployType"], Field[]> = {
+  github: [
+    { name: "branch", label: "Branch", placeholder: "the repository's default" },
+    { name: "rootDir", label: "Folder of the app", placeholder: "the repository's root" },
+    { name: "buildCommand", label: "Build command", placeholder: "as the repository's files say" },
+  ],
+  image: [{ name: "image", label: "Image" }],
+  dockerfile: [],
+};
+const ofAll: Field[] = [
+  { name: "startCommand", label: "Start command", placeholder: "as the image or the files say" },
+  {
+    name: "releaseCommand",
+    label: "Release command, run once before a new version serves",
+    placeholder: "as the repository's Procfile says, such as a migration",
+  },
+  { name: "port", label: "Port the app listens on", max: 65_535 },
+  {
+    name: "healthCheckPath",
+    label: "Path of the health check",
+    placeholder: "none: that the port takes connections is enough",
+  },
+  {
+    name: "startTimeoutSeconds",
+    label: "Seconds that the app may take to start",
+    max: 600,
+    placeholder: "as the operator says",
+  },
+];
+
+const SettingsForm = ({ site }: { site: Site }) => (
+  <Act site={site} act="settings">
+    {[...ofSource[site.deployType], ...ofAll].map(({ label, ...field }) => (
+      <label>
+        {label}
+        <input
+          {...field}
+          value={String(site[field.name] ?? "")}
+          required={field.name === "port" || field.name === "image"}
+          autocomplete="off"
+          {...("max" in field ? { type: "number", min: 1 } : { maxlength: 2000, spellcheck: false })}
+        />
+      </label>
+    ))}
+    <button type="submit">Save the settings</button>
+  </Act>
+);
+
 const used = ({ cpuMilli, memoryMb, diskMb }: SiteSample): string =>
   `${(cpuMilli / 1000).toFixed(2)} cores, ${Math.round(memoryMb)} MB of memory${diskMb === null ? "" : `, ${Math.round(diskMb)} MB of disk`} in the last minute.`;
 
@@ -150,14 +212,16 @@ const named = (detail: string, deployments: Deployment[]): string =>
 export const SitePage = ({
   site,
   deployments,
-  sample,
+  samples,
+  now,
   events,
   payAt,
   asked,
 }: {
   site: Site;
   deployments: Deployment[];
-  sample: SiteSample | undefined;
+  samples: SiteSample[];
+  now: Date;
   events: SiteEvent[];
   /** Where it is paid, when it waits for that. */
   payAt: string | null;
@@ -191,7 +255,7 @@ export const SitePage = ({
     {events.findLast(({ kind }) => kind !== "disk_full")?.kind === "unhealthy" && (
       <p class="note warn">Its health check fails: see the events.</p>
     )}
-    {sample && <p class="soft">{used(sample)}</p>}
+    {site.status === "RUNNING" && samples.slice(-1).map((last) => <p class="soft">{used(last)}</p>)}
     <div class="actions">
       {actionsIn[site.status].map((act) => (
         <Act site={site} act={act}>
@@ -207,6 +271,7 @@ export const SitePage = ({
         <DeploymentRow site={site} deployment={deployment} />
       ))}
     </table>
+    {samples.length > 0 && <Charts samples={samples} now={now} />}
     <h2 id="variables">Variables</h2>
     <p class="soft">Changes are used from the next restart or deployment on.</p>
     <table class="rows">
@@ -241,6 +306,12 @@ export const SitePage = ({
       </label>
       <button type="submit">Add the domain</button>
     </Act>
+    <h2 id="settings">Settings</h2>
+    <p class="soft">Changes are used from the next deployment on.</p>
+    <details>
+      <summary>Commands, port, health check</summary>
+      <SettingsForm site={site} />
+    </details>
     <h2>Events</h2>
     {events.length === 0 && <p>None are known.</p>}
     <table class="rows">

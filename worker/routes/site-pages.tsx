@@ -1,7 +1,7 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
-import { DomainName, EnvVariable, SiteCreate, siteActions } from "../../protocol/api/sites.ts";
+import { DomainName, EnvVariable, SiteCreate, SiteSettings, siteActions } from "../../protocol/api/sites.ts";
 import type { AppEnv } from "../app-env.ts";
 import { credentialOf, type Ctx } from "../context.ts";
 import { conflict } from "../domain/app-error.ts";
@@ -27,6 +27,7 @@ import { getSite } from "../services/sites/get.ts";
 import { unpaidInvoiceOf } from "../services/sites/refuse-unpaid.ts";
 import { removeSite } from "../services/sites/remove.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
+import { setSiteSettings } from "../services/sites/set-settings.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { followLog } from "./answer-log.ts";
 
@@ -50,6 +51,11 @@ const Act = z.discriminatedUnion("act", [
   }),
   z.object({ act: z.literal("unset"), key: EnvVariable.shape.key }),
   z.object({ act: z.enum(["add-domain", "verify-domain", "remove-domain"]), domain: DomainName }),
+  z.looseObject({
+    act: z.literal("settings"),
+    port: z.coerce.number().optional(),
+    startTimeoutSeconds: z.coerce.number().nullable().optional(),
+  }),
   z.object({ act: z.literal("delete"), name: z.string() }),
 ]);
 
@@ -72,8 +78,15 @@ const NewSite = z
   .pipe(SiteCreate);
 
 async function read<Schema extends z.ZodType>(c: Context<AppEnv>, schema: Schema): Promise<z.infer<Schema>> {
-  const entries = Object.entries(await c.req.parseBody());
-  const form = schema.safeParse(Object.fromEntries(entries.filter(([, value]) => value !== "")));
+  const body = await c.req.parseBody();
+  const given = Object.entries(body).filter(([, value]) => value !== "");
+  // A setting whose field is empty is taken away.
+  const none = Object.fromEntries(Object.keys(body).map((name) => [name, null]));
+  return parsed(schema, { ...(body["act"] === "settings" && none), ...Object.fromEntries(given) });
+}
+
+function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.infer<Schema> {
+  const form = schema.safeParse(given);
   if (form.success) return form.data;
   throw refusalBy(form.error);
 }
@@ -95,7 +108,8 @@ async function shownSite(ctx: Ctx, siteId: string, asked: string | undefined) {
     <SitePage
       site={site}
       deployments={deployments.data}
-      sample={site.status === "RUNNING" ? samples.at(-1) : undefined}
+      samples={samples}
+      now={ctx.now()}
       events={events.slice(-10)}
       asked={asked}
       payAt={invoice === null ? null : `/invoice/${invoice}`}
@@ -117,6 +131,11 @@ async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise
     case "unset":
       await setSiteEnv(ctx, siteId, [{ key: form.key, value: null }]);
       return `${here}#variables`;
+    case "settings": {
+      const { act: _act, ...settings } = form;
+      await setSiteSettings(ctx, siteId, parsed(SiteSettings, settings));
+      return `${here}#settings`;
+    }
     case "add-domain":
       await changeDomain(ctx, siteId, form.domain);
       return `${here}#domains`;
