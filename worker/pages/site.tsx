@@ -167,13 +167,13 @@ const ofAll: Field[] = [
   {
     name: "releaseCommand",
     label: "Release command, run once before a new version serves",
-    placeholder: "as the repository's Procfile says, such as a migration",
+    placeholder: "as the Procfile says",
   },
   { name: "port", label: "Port the app listens on", max: 65_535 },
   {
     name: "healthCheckPath",
     label: "Path of the health check",
-    placeholder: "none: that the port takes connections is enough",
+    placeholder: "none: an open port is enough",
   },
   {
     name: "startTimeoutSeconds",
