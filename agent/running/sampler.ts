@@ -20,6 +20,8 @@ type Means = {
 };
 /** `pid` is asked of the engine once, until the process is another. */
 type Reading = Usage & { atMs: number; pid: number };
+/** As all counters were when the container started. */
+const nothing: Usage = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
 type Sample = Omit<SiteSample, "at">;
 type Used = Omit<Sample, "diskMb">;
 
@@ -63,10 +65,14 @@ async function sampleAll(
     await turn();
     const parts: Used[] = [];
     for (const containerId of containersOf(siteId)) {
-      const last = before.get(containerId);
-      const reading = await readingOf(engine, read, containerId, last?.pid);
-      if (!reading) continue;
+      const known = before.get(containerId);
+      const found = await readingOf(engine, read, containerId, known?.pid);
+      if (!found) continue;
+      const { ageMs, ...reading } = found;
       readings.set(containerId, reading);
+      // A new version's; of one that runs for longer, nobody knows what of it was in this minute.
+      const start = { ...nothing, pid: reading.pid, atMs: reading.atMs - Math.max(ageMs, intervalMs) };
+      const last = known ?? (ageMs < 2 * intervalMs ? start : undefined);
       if (last) parts.push(usedBetween(last, reading));
     }
     if (parts.length > 0) samples.push([siteId, { ...sumOf(parts), diskMb: diskMb(siteId) }]);
@@ -80,13 +86,14 @@ async function readingOf(
   read: typeof readUsage,
   containerId: string,
   pid?: number,
-): Promise<Reading | null> {
+): Promise<(Reading & { ageMs: number }) | null> {
   const known = pid === undefined ? null : read(containerId, pid);
-  if (known && pid !== undefined) return { ...known, atMs: performance.now(), pid };
+  if (known && pid !== undefined) return { ...known, atMs: performance.now(), pid, ageMs: Infinity };
   const found = await engine.inspectContainer(containerId);
   if (!found?.running || found.pid === 0) return null;
   const usage = read(containerId, found.pid);
-  return usage && { ...usage, atMs: performance.now(), pid: found.pid };
+  const ageMs = found.startedAt ? Math.max(0, Date.now() - found.startedAt.getTime()) : Infinity;
+  return usage && { ...usage, atMs: performance.now(), pid: found.pid, ageMs };
 }
 
 /** What came between two readings. Counters begin anew when Docker restarts the container. */

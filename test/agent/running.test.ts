@@ -354,6 +354,40 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
   expect(asked.slice(102)).toEqual(["databases"]);
 });
 
+it("the minute in which a new version began to serve has a sample, of what it used since its start", async () => {
+  // A moment later, so that a late round is not one of more than a second.
+  const startedAt: Record<string, Date> = {
+    new: new Date(Date.now() + 200),
+    old: new Date(Date.now() - 3_600_000),
+  };
+  const engine = {
+    inspectContainer: (id: string) => Promise.resolve({ running: true, pid: 7, startedAt: startedAt[id] }),
+  } as unknown as Engine;
+  const ingress = {
+    sites: () => ["new", "old"],
+    lost: () => [],
+    current: (id: string) => [{ containerId: id, address: "10.0.0.2", port: 3000 }],
+  } as unknown as Ingress;
+  const taken: { siteId: string; sample: object }[][] = [];
+  const kept = {
+    keepOnly: () => undefined,
+    addSamples: (_at: Date, _ms: number, samples: [string, object][]) =>
+      void taken.push(samples.map(([siteId, one]) => ({ siteId, sample: one }))),
+  } as unknown as Records;
+  const usage = { cpuNanoseconds: 100e6, memoryBytes: 1024 * 1024, receivedBytes: 5, sentBytes: 6 };
+  const over = new AbortController();
+  const means = { engine, ingress, records: kept, intervalMs: 1000, read: () => usage };
+  startSampling({ ...means, databases: () => Promise.resolve(new Map()), diskMb: () => null }, over.signal);
+  await vi.waitUntil(() => taken.length > 0, 10_000);
+  over.abort();
+  expect(taken[0]).toEqual([
+    {
+      siteId: "new",
+      sample: { cpuMilli: 100, memoryMb: 1, networkInBytes: 5, networkOutBytes: 6, diskMb: null },
+    },
+  ]);
+});
+
 /** An engine and an ingress that do what is asked of them, and say so. */
 function world(ids = ["c1"]) {
   const targets = (list: string[]): Target[] =>
