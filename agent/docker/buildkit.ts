@@ -2,6 +2,7 @@ import grpc from "@grpc/grpc-js";
 import protobuf from "protobufjs";
 import { createHash, randomUUID } from "node:crypto";
 import type { Duplex, Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
 
 /** What docker-modem offers: raw requests to the engine. */
 export type Modem = { dial(options: object, callback: (error: Error | null, answer: unknown) => void): void };
@@ -204,7 +205,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
 /** JSON lines: BuildKit's status as base64 protobuf, and at most one error. */
 async function readProgress(answer: Readable, { onLine, signal }: BuildRequest): Promise<void> {
   const named = new Set<string>();
-  type OpenLine = { vertex: string; stream: "stdout" | "stderr"; text: string };
+  type OpenLine = { vertex: string; stream: "stdout" | "stderr"; text: string; decoder: StringDecoder };
   const partial = new Map<string, OpenLine>();
   const written = new Map<string, string[]>();
   let failure: string | undefined;
@@ -216,10 +217,12 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
     written.set(vertex, lines);
     if (lines.push(line.slice(0, lastLineCharacters)) > lastLinesKept) lines.shift();
   };
-  const say = (vertex: string, stream: "stdout" | "stderr", text: string) => {
+  const say = (vertex: string, stream: "stdout" | "stderr", bytes: Uint8Array) => {
     const key = `${vertex}:${stream}`;
-    const lines = ((partial.get(key)?.text ?? "") + text).split(/\r?\n|\r/);
-    partial.set(key, { vertex, stream, text: (lines.pop() ?? "").slice(0, openLineCharacters) });
+    const { text, decoder } = partial.get(key) ?? { text: "", decoder: new StringDecoder() };
+    // Pieces end anywhere, also amid a character.
+    const lines = (text + decoder.write(Buffer.from(bytes))).split(/\r?\n|\r/);
+    partial.set(key, { vertex, stream, decoder, text: (lines.pop() ?? "").slice(0, openLineCharacters) });
     for (const line of lines) write(vertex, stream, line);
   };
   const end = (ended: string) => {
@@ -254,7 +257,7 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
     }
     for (const { vertex, stream, msg } of status.logs) {
       const number = typeof stream === "number" ? stream : stream.toNumber();
-      say(vertex, number === 2 ? "stderr" : "stdout", Buffer.from(msg).toString());
+      say(vertex, number === 2 ? "stderr" : "stdout", msg);
     }
     // A build may have thousands of steps: of those that went well nothing is kept.
     for (const { digest, completed, error } of status.vertexes)

@@ -198,17 +198,27 @@ it("a build fails by the one error that the API will keep", async () => {
   await expect(building(() => undefined)).rejects.toThrow('process "/bin/sh -c false" did not complete');
 });
 
+// BuildKit's own messages, by their field's number (protobuf: a tag, a length, the bytes).
+const number = (value: number): number[] =>
+  value < 128 ? [value] : [(value & 127) | 128, ...number(value >> 7)];
+const field = (id: number, bytes: Buffer) =>
+  Buffer.concat([Buffer.from(number((id << 3) | 2)), Buffer.from(number(bytes.length)), bytes]);
+const trace = (status: Buffer) =>
+  `${JSON.stringify({ id: "moby.buildkit.trace", aux: status.toString("base64") })}\r\n`;
+const digest = field(1, Buffer.from("sha256:1"));
+const started = field(5, Buffer.alloc(0));
+const prints = (text: string | Buffer) =>
+  trace(field(3, Buffer.concat([digest, field(4, Buffer.from(text))])));
+
+it("a line of a build that comes in pieces is whole, also where a character was cut in two", async () => {
+  const bytes = Buffer.from("gründlich\n");
+  answers["/build"] = [...bytes].map((byte) => prints(Buffer.of(byte))).join("") + prints("the end");
+  const lines: string[] = [];
+  await building((line) => void lines.push(line));
+  expect(lines).toEqual(["gründlich", "the end"]);
+});
+
 it("a build that prints megabytes without an end of line takes no memory for them", async () => {
-  // BuildKit's own messages, by their field's number (protobuf: a tag, a length, the bytes).
-  const number = (value: number): number[] =>
-    value < 128 ? [value] : [(value & 127) | 128, ...number(value >> 7)];
-  const field = (id: number, bytes: Buffer) =>
-    Buffer.concat([Buffer.from(number((id << 3) | 2)), Buffer.from(number(bytes.length)), bytes]);
-  const trace = (status: Buffer) =>
-    `${JSON.stringify({ id: "moby.buildkit.trace", aux: status.toString("base64") })}\r\n`;
-  const digest = field(1, Buffer.from("sha256:1"));
-  const started = field(5, Buffer.alloc(0));
-  const prints = (text: string) => trace(field(3, Buffer.concat([digest, field(4, Buffer.from(text))])));
   answers["/build"] =
     trace(field(1, Buffer.concat([digest, started]))) +
     prints("x".repeat(100_000)).repeat(20) +
