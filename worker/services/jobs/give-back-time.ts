@@ -9,7 +9,7 @@ import { absentAfterMs } from "../../domain/job-rules.ts";
  */
 export async function giveBackTime(ctx: Ctx): Promise<void> {
   const now = ctx.now();
-  const ranAt = sql`(SELECT ran_at FROM timer_runs)`;
+  const ranAt = sql`(SELECT ran_at FROM timer_runs WHERE id = 1)`;
   await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET deadline_at = deadline_at + ${now.getTime()} - max(${ranAt}, coalesce(leased_at, created_at))
