@@ -169,7 +169,7 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   await page.click('button:has-text("Stop")');
   // The page looks again by itself.
   await page.locator("h1 .badge", { hasText: "STOPPED" }).waitFor({ timeout: 60_000 });
-  await page.click("summary");
+  await page.locator("summary", { hasText: "Delete" }).click();
   await page.locator("details [name=name]").fill(name);
   await page.click(`button:has-text("Delete ${name}")`);
   expect(path()).toBe("/");
