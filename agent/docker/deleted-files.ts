@@ -1,6 +1,7 @@
 import { readdir, readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { ContainerState } from "./engine.ts";
+import { controlFolder } from "./usage.ts";
 
 const tmpfs = 0x01021994;
 /** A container may hold very many files open. */
@@ -11,12 +12,12 @@ const lookMs = 5000;
  * closed, and no walk over its folders finds them.
  */
 export async function deletedBytes(
-  { id, pid }: Pick<ContainerState, "id" | "pid">,
+  container: Pick<ContainerState, "id" | "pid">,
   root = "/",
 ): Promise<number> {
   const endsAt = performance.now() + lookMs;
   const found = new Map<string, number>();
-  for (const process of await processesOf(id, pid, root)) {
+  for (const process of await processesOf(container, root)) {
     const folder = join(root, "proc", process, "fd");
     for (const name of await readdir(folder).catch(() => [])) {
       if (performance.now() > endsAt) break;
@@ -35,16 +36,13 @@ export async function deletedBytes(
 }
 
 /** By its control group, of version 2 or that of `pids`. */
-async function processesOf(id: string, pid: number, root: string): Promise<string[]> {
-  if (pid === 0) return [];
-  const read = (...path: string[]) => readFile(join(root, ...path), "utf8").catch(() => "");
-  const groups = (await read("proc", String(pid), "cgroup")).split("\n").map((line) => line.split(":"));
-  const own = groups.find(
-    ([, controllers = "", path = ""]) => path.includes(id) && /^(?:pids)?$/.test(controllers),
-  );
-  const [, controllers = "", ...path] = own ?? [];
-  if (!own) return [];
-  return (await read("sys/fs/cgroup", controllers, path.join(":"), "cgroup.procs"))
-    .split("\n")
-    .filter(Boolean);
+async function processesOf(container: Pick<ContainerState, "id" | "pid">, root: string): Promise<string[]> {
+  try {
+    const found = controlFolder(container, "pids", root);
+    const text = found && (await readFile(join(found.folder, "cgroup.procs"), "utf8"));
+    return text?.split("\n").filter(Boolean) ?? [];
+  } catch {
+    // It ended meanwhile.
+    return [];
+  }
 }

@@ -1,8 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { log } from "../log.ts";
 import type { ContainerState } from "./engine.ts";
-import { controlGroups, hasEnded } from "./usage.ts";
+import { controlFolder, hasEnded } from "./usage.ts";
 
 type Limited = Pick<ContainerState, "id" | "pid" | "cpuMilli">;
 
@@ -37,19 +37,15 @@ export const holdToPack = (container: Limited, root = "/"): void => give(contain
 let warned = false;
 
 /** At least what its pack has, in the kernel's own files: they take microseconds, the engine's way a tenth of a start. */
-function give({ id, pid, cpuMilli }: Limited, atLeastMilli: number, root: string): void {
-  if (cpuMilli === null || pid === 0) return;
+function give({ cpuMilli, ...container }: Limited, atLeastMilli: number, root: string): void {
+  if (cpuMilli === null) return;
   const quota = String((Math.max(cpuMilli, atLeastMilli) * periodMicroseconds) / 1000);
   try {
-    const groups = controlGroups(readFileSync(join(root, "proc", String(pid), "cgroup"), "utf8"));
-    const one = groups.get("cpu");
-    const group = one ?? groups.get("") ?? "";
-    // The number may be another program's by now.
-    if (!group.includes(id)) return;
-    const mount = join(root, "sys/fs/cgroup");
-    if (one === undefined)
-      writeFileSync(join(mount, group, "cpu.max"), `${quota} ${periodMicroseconds}`, { flag: "r+" });
-    else writeFileSync(join(mount, "cpu", group, "cpu.cfs_quota_us"), quota, { flag: "r+" });
+    const found = controlFolder(container, "cpu", root);
+    if (!found) return;
+    const [name, value] =
+      found.version === 1 ? ["cpu.cfs_quota_us", quota] : ["cpu.max", `${quota} ${periodMicroseconds}`];
+    writeFileSync(join(found.folder, name), value, { flag: "r+" });
   } catch (error) {
     if (hasEnded(error)) return;
     if (!warned) log("warn", "Containers start with no more processors than their pack has", { error });

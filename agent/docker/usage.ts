@@ -38,8 +38,27 @@ type OwnUsage = Pick<Usage, "cpuNanoseconds" | "memoryBytes">;
 
 const mount = ["sys", "fs", "cgroup"];
 
+/**
+ * The folder of the kernel's files of a container for this controller, and the version of control groups it is of; null when the
+ * process is not (any more) this container's.
+ */
+export function controlFolder(
+  { id, pid }: { id: string; pid: number },
+  controller: string,
+  root = "/",
+): { version: 1 | 2; folder: string } | null {
+  if (pid === 0) return null;
+  const groups = controlGroups(readFileSync(join(root, "proc", String(pid), "cgroup"), "utf8"));
+  const one = groups.get(controller);
+  const path = one ?? groups.get("") ?? "";
+  if (!path.includes(id)) return null;
+  return one === undefined
+    ? { version: 2, folder: join(root, ...mount, path) }
+    : { version: 1, folder: join(root, ...mount, controller, path) };
+}
+
 /** Controller → path; the empty name is cgroup v2's. */
-export function controlGroups(text: string): Map<string, string> {
+function controlGroups(text: string): Map<string, string> {
   const groups = new Map<string, string>();
   for (const line of text.split("\n")) {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
