@@ -72,14 +72,21 @@ export function withNanoseconds(at: string): string {
 const nanoseconds = (at: string): bigint =>
   BigInt(Date.parse(`${at.slice(0, 19)}Z`)) * 1_000_000n + BigInt(at.slice(20, 29));
 
-export function nanosecondAfter(at: string): string {
-  const next = nanoseconds(at) + 1n;
-  const seconds = new Date(Number(next / 1_000_000n)).toISOString().slice(0, 19);
-  return `${seconds}.${String(next % 1_000_000_000n).padStart(9, "0")}Z`;
+export const nanosecondsBetween = (from: string, to: string): bigint => nanoseconds(to) - nanoseconds(from);
+
+/** So many nanoseconds later, not before 1970. */
+export function shifted(at: string, by: bigint): string {
+  const moved = notNegative(nanoseconds(at) + by);
+  const seconds = new Date(Number(moved / 1_000_000n)).toISOString().slice(0, 19);
+  return `${seconds}.${String(moved % 1_000_000_000n).padStart(9, "0")}Z`;
 }
+
+export const nanosecondAfter = (at: string): string => shifted(at, 1n);
+
+const notNegative = (nanoseconds: bigint): bigint => (nanoseconds < 0n ? 0n : nanoseconds);
 
 /** Seconds and nanoseconds since 1970, as the engine takes them; a second earlier, for entries that are out of order. */
 export function engineTimeBefore(at: string): string {
-  const earlier = nanoseconds(at) - 1_000_000_000n;
+  const earlier = notNegative(nanoseconds(at) - 1_000_000_000n);
   return `${earlier / 1_000_000_000n}.${String(earlier % 1_000_000_000n).padStart(9, "0")}`;
 }

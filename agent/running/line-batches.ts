@@ -1,5 +1,8 @@
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 
+/** A line, and which container wrote it. */
+export type Written = { containerId: string; line: SiteLogLine };
+
 const flushMs = 60;
 const batchBytes = 64 * 1024;
 const batchLines = 1000;
@@ -8,26 +11,29 @@ const maxHeldBytes = 256 * 1024;
 
 export const bytesOf = ({ text }: SiteLogLine): number => Buffer.byteLength(text) + 80;
 
+export const byTime = ({ line: a }: Written, { line: b }: Written): number =>
+  a.at < b.at ? -1 : a.at > b.at ? 1 : 0;
+
 /** Hands lines on in batches, sorted by time where containers overlap, at most 64 KiB every 60 ms. */
 export class LineBatches {
-  private readonly deliver: (lines: SiteLogLine[]) => void;
+  private readonly deliver: (lines: Written[]) => void;
   private readonly signal: AbortSignal;
-  private held: SiteLogLine[] = [];
+  private held: Written[] = [];
   private heldBytes = 0;
   private timer: NodeJS.Timeout | undefined;
   private waiting: (() => void)[] = [];
 
-  constructor(deliver: (lines: SiteLogLine[]) => void, signal: AbortSignal) {
+  constructor(deliver: (lines: Written[]) => void, signal: AbortSignal) {
     this.deliver = deliver;
     this.signal = signal;
     signal.addEventListener("abort", () => this.wake(), { once: true });
   }
 
   /** Resolves when there is room for more. */
-  async add(line: SiteLogLine): Promise<void> {
+  async add(written: Written): Promise<void> {
     if (this.signal.aborted) return;
-    this.held.push(line);
-    this.heldBytes += bytesOf(line);
+    this.held.push(written);
+    this.heldBytes += bytesOf(written.line);
     this.timer ??= setTimeout(() => this.flush(), flushMs);
     if (this.heldBytes > maxHeldBytes) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
@@ -35,10 +41,10 @@ export class LineBatches {
   private flush(): void {
     this.timer = undefined;
     if (this.signal.aborted) return;
-    this.held.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+    this.held.sort(byTime);
     let bytes = 0;
     let count = 0;
-    for (const line of this.held) {
+    for (const { line } of this.held) {
       if (count >= batchLines || (count > 0 && bytes + bytesOf(line) > batchBytes)) break;
       bytes += bytesOf(line);
       count++;

@@ -2,10 +2,11 @@ import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promi
 import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { lastEntries } from "../docker/last-entries.ts";
-import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
+import { engineTimeBefore, LogParser, shifted, type LogEntry } from "../docker/log-parser.ts";
 import { labelsOf, ownerOf, replicaOf, secretsIn } from "../docker/specs.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
-import { bytesOf, LineBatches } from "./line-batches.ts";
+import { bytesOf, byTime, LineBatches, type Written } from "./line-batches.ts";
+import { LogPlaces } from "./log-places.ts";
 import type { Records } from "./records.ts";
 
 export type SiteLogs = {
@@ -35,35 +36,46 @@ export async function readSiteLog(
   { tail, after, masks }: Asked,
 ): Promise<SiteLogLine[]> {
   if (tail === 0) return [];
-  const from = after === null ? null : withNanoseconds(after);
-  const since = from === null ? null : engineTimeBefore(from);
+  const containers = await containersOf(logs, siteId);
+  const lines = await linesOf(logs, siteId, { containers, tail, after, masks });
+  return lastOf(lines.slice(-tail), maxReadBytes).map(({ line }) => line);
+}
+
+/** Up to so many lines of each container, oldest first. */
+async function linesOf(
+  logs: SiteLogs,
+  siteId: string,
+  { containers, tail, after, masks }: Asked & { containers: string[] },
+): Promise<Written[]> {
+  const places = new LogPlaces(after);
   const read = async (containerId: string) => {
+    const from = places.of(containerId);
     const shown = await lineMaker(logs.engine, containerId, masks);
-    const entries = await lastEntries(logs.engine, containerId, { tail, since });
+    const entries = await lastEntries(logs.engine, containerId, { tail, since: engineTimeBefore(from) });
     return inTurns(
-      entries.filter(({ at }) => from === null || at > from),
+      entries.filter(({ at }) => at > from),
       shown,
     );
   };
-  const containers = await containersOf(logs, siteId);
   const lines = (await Promise.all(containers.map(read))).flat();
-  lines.push(...earlierLines(logs, siteId, { containers, from, masks }));
-  return lastOf(lines.sort(byTime).slice(-tail), maxReadBytes);
+  return [...lines, ...earlierLines(logs, siteId, { containers, places, masks })].sort(byTime);
 }
 
 /** The last lines of containers that are gone, such as those before a restart or a deployment. */
 function earlierLines(
   { records }: SiteLogs,
   siteId: string,
-  { containers, from, masks }: { containers: string[]; from: string | null; masks: readonly string[] },
-): SiteLogLine[] {
+  { containers, places, masks }: { containers: string[]; places: LogPlaces; masks: readonly string[] },
+): Written[] {
   const redact = redactor([...masks]);
   return records
     .lastLines(siteId)
     .filter(({ containerId }) => !containers.includes(containerId))
-    .flatMap(({ lines }) => lines)
-    .filter(({ at }) => from === null || at > from)
-    .map((line) => ({ ...line, text: redact(line.text) }));
+    .flatMap(({ containerId, lines }) =>
+      lines
+        .filter(({ at }) => at > places.of(containerId))
+        .map((line) => ({ containerId, line: { ...line, text: redact(line.text) } })),
+    );
 }
 
 /** Before a container of a site goes: its log goes with it. */
@@ -75,14 +87,14 @@ export async function keepLastLines(
   if (!siteId) return;
   const shown = await lineMaker(engine, containerId, []);
   const entries = await lastEntries(engine, containerId, { tail: keptLines });
-  const lines = lastOf(await inTurns(entries, shown), keptBytes);
-  if (lines.length > 0) records.addLastLines(siteId, containerId, lines);
+  const kept = lastOf(await inTurns(entries, shown), keptBytes).map(({ line }) => line);
+  if (kept.length > 0) records.addLastLines(siteId, containerId, kept);
 }
 
 /** The newest lines that have no more than so many bytes. */
-function lastOf(lines: SiteLogLine[], maxBytes: number): SiteLogLine[] {
+function lastOf(lines: Written[], maxBytes: number): Written[] {
   let bytes = 0;
-  const fits = lines.findLastIndex((line) => (bytes += bytesOf(line)) > maxBytes);
+  const fits = lines.findLastIndex(({ line }) => (bytes += bytesOf(line)) > maxBytes);
   return lines.slice(fits + 1);
 }
 
@@ -97,20 +109,29 @@ export async function followSiteLog(
   signal: AbortSignal,
   deliver: (lines: SiteLogLine[]) => void,
 ): Promise<void> {
-  const batches = new LineBatches(deliver, signal);
+  const places = new LogPlaces(after);
+  const batches = new LineBatches(
+    (lines) =>
+      deliver(
+        lines.map(({ containerId, line }) => {
+          const place = places.passed(containerId, line.at);
+          return place === line.at ? line : { ...line, place };
+        }),
+      ),
+    signal,
+  );
   const reading = new Set<string>();
   const startedAgain = new Set<string>();
   const lastAt = new Map<string, string>();
-  let from = after === null ? null : withNanoseconds(after);
 
   const readToItsEnd = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
     const parser = new LogParser();
-    const last = lastAt.get(containerId) ?? from;
-    const since = last === null ? null : engineTimeBefore(last);
-    for await (const chunk of logs.engine.followLog(containerId, { tail: "all", since }, signal))
+    const last = lastAt.get(containerId) ?? places.of(containerId);
+    const request = { tail: "all" as const, since: engineTimeBefore(last) };
+    for await (const chunk of logs.engine.followLog(containerId, request, signal))
       for (const entry of parser.push(chunk)) {
-        if (last !== null && entry.at <= last) continue;
+        if (entry.at <= last) continue;
         lastAt.set(containerId, entry.at);
         await batches.add(shown(entry));
       }
@@ -118,6 +139,7 @@ export async function followSiteLog(
   const keepReading = async (containerId: string) => {
     if (reading.has(containerId)) return void startedAgain.add(containerId);
     reading.add(containerId);
+    places.opened(containerId);
     for (;;) {
       startedAgain.delete(containerId);
       await readToItsEnd(containerId).catch(() => undefined);
@@ -126,6 +148,7 @@ export async function followSiteLog(
       if (!running && !startedAgain.has(containerId)) break;
     }
     reading.delete(containerId);
+    places.closed(containerId);
   };
   const follow = (containerId: string) =>
     void keepReading(containerId).catch(() => reading.delete(containerId));
@@ -134,11 +157,18 @@ export async function followSiteLog(
   let start = (containerId: string): unknown => held.push(containerId);
   logs.onStart(siteId, (containerId) => start(containerId), signal);
   const containers = await containersOf(logs, siteId);
-  if (from === null) {
-    const lines = await readSiteLog(logs, siteId, { tail: tail === 0 ? 1 : tail, after: null, masks });
-    from = lines.at(-1)?.at ?? null;
-    if (tail > 0) for (const line of lines) await batches.add(line);
-  } else for (const line of earlierLines(logs, siteId, { containers, from, masks })) await batches.add(line);
+  for (const containerId of containers) places.opened(containerId);
+  if (after === null) {
+    const lines = await linesOf(logs, siteId, { containers, tail: Math.max(tail, 1), after, masks });
+    const shown = tail === 0 ? [] : lastOf(lines.slice(-tail), maxReadBytes);
+    for (const { containerId, line } of lines) lastAt.set(containerId, line.at);
+    for (const { containerId, line } of lines.toReversed())
+      places.skipped(containerId, shifted(line.at, -1n));
+    for (const { containerId, line } of lines.slice(0, lines.length - shown.length))
+      places.skipped(containerId, line.at);
+    for (const line of shown) await batches.add(line);
+  } else
+    for (const line of earlierLines(logs, siteId, { containers, places, masks })) await batches.add(line);
   start = follow;
   for (const containerId of [...containers, ...held]) follow(containerId);
 }
@@ -161,23 +191,22 @@ async function lineMaker(
   engine: Engine,
   containerId: string,
   masks: readonly string[],
-): Promise<(entry: LogEntry) => SiteLogLine> {
+): Promise<(entry: LogEntry) => Written> {
   const container = await engine.inspectContainer(containerId);
   const redact = redactor([...masks, ...(container ? secretsIn(container) : [])]);
   const replica = container?.labels["berth.database"] ? undefined : replicaOf(container?.labels ?? {});
   return ({ at, stream, text }) => {
     const shown = redact(printable(text));
     const cut = shown.length > maxSiteLineCharacters;
-    return {
+    const line = {
       at,
       stream,
       ...(replica !== undefined && { replica }),
       text: cut ? `${shown.slice(0, maxSiteLineCharacters)} … (line cut)` : shown,
     };
+    return { containerId, line };
   };
 }
-
-const byTime = (a: SiteLogLine, b: SiteLogLine): number => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0);
 
 async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
   const found = await engine.listContainers({ ...labelsOf(siteId), "berth.agent": agentId });

@@ -29,9 +29,20 @@ export const keepSamples = 1440;
 /** Events kept per site. */
 export const keepEvents = 200;
 
-/** `at` has nanoseconds and is unique within a container, in the order of its log: a place to go on from. */
+/** A time, and for containers whose lines a reader has up to an earlier one, how many nanoseconds before it: `at;id-n;…`. */
+export const LogPlace = z
+  .string()
+  .max(4096)
+  .refine((place) => {
+    const [at, ...behind] = place.split(";");
+    return Timestamp.safeParse(at).success && behind.every((one) => /^[0-9a-f]{12}-\d{1,19}$/.test(one));
+  });
+
+/** `at` has nanoseconds and is unique within a container, in the order of its log. */
 export const SiteLogLine = z.object({
   at: Timestamp,
+  /** Where a reader goes on after this line, when that is not `at`. */
+  place: LogPlace.optional(),
   stream: z.enum(["stdout", "stderr"]),
   /** Which of the site's containers wrote it, from 1. */
   replica: z.number().int().positive().optional(),
@@ -46,7 +57,7 @@ export const Question = z.discriminatedUnion("kind", [
     siteId: Watched,
     /** Lines from the end; when following after a time, all lines after it. */
     tail: z.number().int().min(0).max(1000),
-    after: Timestamp.nullable(),
+    after: LogPlace.nullable(),
     /** Answers go on until `endAsk`. */
     follow: z.boolean(),
     /** Secrets to mask beside those the containers were given. */

@@ -18,7 +18,7 @@ import { Desk } from "../../agent/running/desk.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
-import { readSiteLog } from "../../agent/running/site-log.ts";
+import { followSiteLog, readSiteLog } from "../../agent/running/site-log.ts";
 import { startSampling, sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
@@ -107,6 +107,61 @@ describe("the last lines of a container", () => {
     expect(await read(cut, 1)).toEqual(["next"]);
     const first = Array.from({ length: 1200 }, () => part(1, "s3cret"));
     expect(await read([...first, part(1, "\n"), part(2, "next\n")], 5)).toEqual(["next"]);
+  });
+});
+
+describe("a log of two containers that is followed", () => {
+  type Entry = readonly [at: string, text: string];
+  const time = (n: number) => `2026-01-01T00:00:01.${String(n).padStart(9, "0")}Z`;
+  const bytesOf = (entries: Entry[]) =>
+    Buffer.concat(entries.map(([at, text]) => frame(1, `${at} ${text}\n`)));
+
+  /** What each has written at first, and then, while it is followed; both are read at moments of their own. */
+  const followed = async (
+    written: Record<string, [Entry[], Entry[]]>,
+    { after, count }: { after: string | null; count: number },
+  ) => {
+    const engine = {
+      listContainers: () => Promise.resolve(Object.keys(written).map((id) => ({ id }))),
+      inspectContainer: () => Promise.resolve({ env: [], labels: { "berth.secrets": "" }, running: false }),
+      readLog: (id: string) => Promise.resolve(bytesOf(written[id]?.[0] ?? [])),
+      followLog: async function* (id: string) {
+        yield await Promise.resolve(bytesOf((written[id] ?? []).flat()));
+      },
+    } as unknown as Engine;
+    const logs = { engine, agentId: "agent", records, onStart: () => undefined };
+    const got: SiteLogLine[] = [];
+    const over = new AbortController();
+    await followSiteLog(logs, siteId, { tail: 10, after, masks: [] }, over.signal, (lines) =>
+      got.push(...lines),
+    );
+    await vi.waitUntil(() => got.length >= count);
+    over.abort();
+    return got;
+  };
+  const [first, other] = ["1".repeat(64), "2".repeat(64)];
+
+  it("begins in each where its last lines end, also where the other was read a moment later", async () => {
+    const written: Record<string, [Entry[], Entry[]]> = {
+      [first]: [[[time(1), "a 1"]], [[time(2), "a 2"]]],
+      [other]: [[[time(3), "b 3"]], [[time(4), "b 4"]]],
+    };
+    const got = await followed(written, { after: null, count: 4 });
+    expect(got.map(({ text }) => text)).toEqual(["a 1", "a 2", "b 3", "b 4"]);
+  });
+
+  it("goes on in each after the line that its reader has, by the place of the last", async () => {
+    const late: Record<string, [Entry[], Entry[]]> = {
+      [first]: [[[time(1), "a 1"]], []],
+      [other]: [[[time(3), "b 3"]], []],
+    };
+    const [, last] = await followed(late, { after: null, count: 2 });
+    const written: Record<string, [Entry[], Entry[]]> = {
+      [first]: [[[time(1), "a 1"]], [[time(2), "a 2"]]],
+      [other]: [[[time(3), "b 3"]], [[time(4), "b 4"]]],
+    };
+    const got = await followed(written, { after: last?.place ?? "", count: 2 });
+    expect(got.map(({ text }) => text)).toEqual(["a 2", "b 4"]);
   });
 });
 
@@ -224,10 +279,13 @@ describe("a container that starts", () => {
 
 describe("a follower that is slower than the site", () => {
   it("holds the site's lines back instead of the agent's memory", async () => {
-    const delivered: SiteLogLine[] = [];
+    const delivered: unknown[] = [];
     const over = new AbortController();
     const batches = new LineBatches((lines) => delivered.push(...lines), over.signal);
-    const line = { at: second(1), stream: "stdout" as const, text: "x".repeat(10_000) };
+    const line = {
+      containerId: "c",
+      line: { at: second(1), stream: "stdout" as const, text: "x".repeat(10_000) },
+    };
     let added = 0;
     const adding = (async () => {
       for (; added < 100; added++) await batches.add(line);

@@ -2,7 +2,13 @@ import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 
 /** A line as people see it; microseconds are the most that a JSON number holds. */
-export const siteLogLine = (line: SiteLogLine): LogLine => ({ seq: microseconds(line.at), ...line });
+export const siteLogLine = ({ at, stream, replica, text }: SiteLogLine): LogLine => ({
+  seq: microseconds(at),
+  at,
+  stream,
+  ...(replica !== undefined && { replica }),
+  text,
+});
 
 function microseconds(at: string): number {
   const fraction = /\.(\d+)Z$/.exec(at)?.[1] ?? "";

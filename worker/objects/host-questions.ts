@@ -14,7 +14,6 @@ type Following = {
   reader: Credential;
   requestId: string;
   writer: WritableStreamDefaultWriter<Uint8Array>;
-  lastAt: string;
 };
 
 const answerWithinMs = 10_000;
@@ -100,12 +99,10 @@ export class HostQuestions {
       reader,
       requestId: "",
       writer: writable.getWriter(),
-      lastAt: question.after ?? "",
     };
     follower.requestId = this.open(socket, question, {
       take: ({ answer, last }) => {
-        if (answer.kind === "logs" && answer.lines.length > 0)
-          this.write(follower, eventsOf(follower, answer.lines));
+        if (answer.kind === "logs" && answer.lines.length > 0) this.write(follower, eventsOf(answer.lines));
         if (!last) return;
         this.asking.delete(follower.requestId);
         this.leave(follower);
@@ -190,13 +187,11 @@ export class HostQuestions {
   }
 }
 
-/** A line that comes late, from the container before a swap, does not take the reader's place back. */
-function eventsOf(follower: Following, lines: SiteLogLine[]): string {
+function eventsOf(lines: SiteLogLine[]): string {
   return lines
-    .map((line) => {
-      if (line.at > follower.lastAt) follower.lastAt = line.at;
-      return `id: ${follower.lastAt}\nevent: line\ndata: ${JSON.stringify(siteLogLine(line))}\n\n`;
-    })
+    .map(
+      (line) => `id: ${line.place ?? line.at}\nevent: line\ndata: ${JSON.stringify(siteLogLine(line))}\n\n`,
+    )
     .join("");
 }
 

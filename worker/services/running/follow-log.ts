@@ -1,5 +1,5 @@
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
-import { Timestamp } from "../../../protocol/api/common.ts";
+import { LogPlace } from "../../../protocol/agent/running.ts";
 import { credentialOf, type Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
@@ -23,7 +23,7 @@ export async function followLogOf(
   { lastEventId, masks }: { lastEventId: string | undefined; masks: string[] },
 ): Promise<ReadableStream<Uint8Array>> {
   if (hostId === null) throw conflict(`This ${noun} has not run yet: there is nothing to follow.`);
-  const after = Timestamp.safeParse(lastEventId).data ?? since ?? null;
+  const after = LogPlace.safeParse(lastEventId).data ?? since ?? null;
   const question = { kind: "logs", siteId: id, tail, after, follow: true, masks } as const;
   const followed = await ctx.questions.follow(hostId, question, credentialOf(ctx));
   if ("kind" in followed) throw conflict(followed.error);

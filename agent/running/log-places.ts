@@ -1,0 +1,58 @@
+import { nanosecondsBetween, shifted, withNanoseconds } from "../docker/log-parser.ts";
+
+const beginning = "1970-01-01T00:00:00.000000000Z";
+/** As engines show ids. */
+const short = (containerId: string): string => containerId.slice(0, 12);
+
+/**
+ * How far a reader has come in the logs of several containers. Each is read at its own pace, so a line may come after a later
+ * one of another container: the time of the last line alone would leave it out where the reader goes on.
+ */
+export class LogPlaces {
+  private newest: string;
+  private readonly start: string;
+  private readonly seen = new Map<string, string>();
+  private readonly open = new Set<string>();
+
+  /** Where the reader goes on, as `passed` told it; null: from the beginning. */
+  constructor(after: string | null) {
+    const [at = beginning, ...behind] = (after ?? beginning).split(";");
+    this.start = this.newest = withNanoseconds(at);
+    for (const part of behind) {
+      const [id = "", nanoseconds = "0"] = part.split("-");
+      this.seen.set(id, shifted(this.newest, -BigInt(nanoseconds)));
+    }
+  }
+
+  /** Lines of this container are new after this time. */
+  of(containerId: string): string {
+    return this.seen.get(short(containerId)) ?? this.start;
+  }
+
+  /** The reader has not asked for what this container wrote up to then. */
+  skipped(containerId: string, at: string): void {
+    this.seen.set(short(containerId), at);
+  }
+
+  /** It is read from now on. */
+  opened(containerId: string): void {
+    this.seen.set(short(containerId), this.of(containerId));
+    this.open.add(short(containerId));
+  }
+
+  /** Nothing more comes of it, as far as is known. */
+  closed(containerId: string): void {
+    this.open.delete(short(containerId));
+  }
+
+  /** The reader has this container's lines up to this one: where it goes on after that. */
+  passed(containerId: string, at: string): string {
+    this.seen.set(short(containerId), at);
+    if (at > this.newest) this.newest = at;
+    const behind = [...this.open].flatMap((id) => {
+      const seen = this.seen.get(id) ?? this.start;
+      return seen < this.newest ? [`${id}-${nanosecondsBetween(seen, this.newest)}`] : [];
+    });
+    return [this.newest, ...behind].join(";");
+  }
+}
