@@ -1,4 +1,4 @@
-import { eq, sql, type SQL } from "drizzle-orm";
+import { eq, getTableColumns, sql, type SQL } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { Ctx, Db } from "../../context.ts";
 import { databaseLinks, databases } from "../../db/schema.ts";
@@ -10,12 +10,12 @@ export const offerLinks = (siteId: SQL, kind: SQL) => ({
   change: sql`
     UPDATE database_links SET offered_generation = (SELECT generation FROM databases WHERE id = database_id)
     WHERE site_id = ${siteId} AND ${kind} IN ('site.deploy', 'site.start', 'site.restart')`,
-  databases: (db: Db) =>
+  linked: (db: Db) =>
     db
-      .select()
-      .from(databases)
-      .where(sql`${databases.id} IN (SELECT database_id FROM database_links WHERE site_id = ${siteId})`),
-  links: (db: Db) => db.select().from(databaseLinks).where(eq(databaseLinks.siteId, siteId)),
+      .select({ ...getTableColumns(databases), variable: databaseLinks.variable })
+      .from(databaseLinks)
+      .innerJoin(databases, eq(databases.id, databaseLinks.databaseId))
+      .where(eq(databaseLinks.siteId, siteId)),
 });
 
 /** Behind the end of a job that made the site's container: it runs with what the lease offered. */
@@ -27,14 +27,10 @@ export const linksFollowed = (ctx: Ctx, siteId: string, ended: SQL) =>
     .returning({ databaseId: databaseLinks.databaseId });
 
 /** The addresses of a site's databases: at run time only, as builds do not reach them. */
-export const linkedEnvOf = (
-  ctx: Ctx,
-  linked: readonly DatabaseRow[],
-  links: readonly (typeof databaseLinks.$inferSelect)[],
-): EnvEntry[] =>
-  links.flatMap(({ databaseId, variable }): EnvEntry[] => {
-    const database = linked.find(({ id }) => id === databaseId);
-    return database
-      ? [{ key: variable, value: addressOf(ctx, database), scope: "runtime", secret: true }]
-      : [];
-  });
+export const linkedEnvOf = (ctx: Ctx, linked: readonly (DatabaseRow & { variable: string })[]): EnvEntry[] =>
+  linked.map(({ variable, ...database }) => ({
+    key: variable,
+    value: addressOf(ctx, database),
+    scope: "runtime",
+    secret: true,
+  }));

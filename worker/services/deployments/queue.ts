@@ -18,7 +18,7 @@ type What = {
 /**
  * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job. One that
  * waits already is joined; or it makes way, where one is a rollback and the other something else. The first statement
- * answers what made way, the last one which deployment waits now.
+ * answers what made way; which deployment waits now, the third says where it was joined, the fourth where it is new.
  * @param siteId an expression, so that a batch may find the site itself, or none
  */
 export function deploymentQueue(siteId: SQL) {
@@ -36,11 +36,14 @@ export function deploymentQueue(siteId: SQL) {
     UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
     WHERE ${waiting} AND kind = 'site.deploy'
       AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`;
-  // Whoever joins asks for the environment and the source of now: a move takes them along.
+  // Whoever joins asks for the environment and the source of now: a move takes them along. A rollback stays as it is.
   const join = sql`
-    UPDATE deployments SET env_version = ${newestEnv}, rebuild = max(rebuild, ${rebuild}),
-      trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END, commit_sha = NULL, commit_message = NULL
-    WHERE ${waiting} AND rollback_of IS NULL`;
+    UPDATE deployments SET env_version = iif(rollback_of IS NULL, ${newestEnv}, env_version), rebuild = max(rebuild, ${rebuild}),
+      trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END,
+      commit_sha = iif(rollback_of IS NULL, NULL, commit_sha),
+      commit_message = iif(rollback_of IS NULL, NULL, commit_message)
+    WHERE ${waiting}
+    RETURNING id`;
   const add = sql`
     INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
       commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
@@ -49,12 +52,12 @@ export function deploymentQueue(siteId: SQL) {
       t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now}
     FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
     WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
-      AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')`;
+      AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')
+    RETURNING id`;
   const addJob = sql`
     INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
     SELECT ${jobId}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id, ${deadline}, ${now}
     FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`;
-  const present = (db: Db) => db.select({ id: deployments.id }).from(deployments).where(waiting);
 
   return (ctx: Ctx, what: What) => {
     const nowMs = ctx.now().getTime();
@@ -74,7 +77,6 @@ export function deploymentQueue(siteId: SQL) {
       ctx.hot(join, values),
       ctx.hot(add, values),
       ctx.hot(addJob, values),
-      ctx.hot(present, values),
     ] as const;
   };
 }

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNotNull, isNull, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, isNull, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import {
   isDatabaseJob,
   isLongJob,
@@ -15,7 +15,6 @@ import {
   backups,
   databases,
   deployments,
-  domains,
   invoices,
   jobs,
   packs,
@@ -192,7 +191,21 @@ const changes = {
 
 // Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
 const readsOfDeployment = {
-  sites: (db: Db) => db.select().from(sites).where(eq(sites.id, siteId)),
+  // With the environment of the job's version; null where that is gone.
+  sites: (db: Db) =>
+    db
+      .select({
+        ...getTableColumns(sites),
+        env: sql`(SELECT entries FROM site_env_versions WHERE site_id = sites.id AND version = ${ofTaken("env_version")})`
+          .mapWith(siteEnvVersions.entries)
+          .as("env"),
+        domains: sql`(SELECT json_group_array(name) FROM (
+            SELECT name FROM domains WHERE site_id = sites.id AND verified_at IS NOT NULL ORDER BY id))`
+          .mapWith((names: string) => JSON.parse(names) as string[])
+          .as("domains"),
+      })
+      .from(sites)
+      .where(eq(sites.id, siteId)),
   packs: (db: Db) =>
     db
       .select()
@@ -204,11 +217,6 @@ const readsOfDeployment = {
             (SELECT pack_id FROM backups WHERE id = ${ofTaken("backup_id")}))`,
         ),
       ),
-  env: (db: Db) =>
-    db
-      .select()
-      .from(siteEnvVersions)
-      .where(and(eq(siteEnvVersions.siteId, siteId), eq(siteEnvVersions.version, ofTaken("env_version")))),
   kept: (db: Db) =>
     db
       .select()
@@ -222,14 +230,7 @@ const readsOfDeployment = {
         ),
       )
       .orderBy(desc(deployments.number)),
-  names: (db: Db) =>
-    db
-      .select({ name: domains.name })
-      .from(domains)
-      .where(and(eq(domains.siteId, siteId), isNotNull(domains.verifiedAt)))
-      .orderBy(asc(domains.id)),
-  linked: links.databases,
-  links: links.links,
+  linked: links.linked,
 };
 const reads = {
   ...readsOfDeployment,
@@ -307,17 +308,21 @@ async function takeLease(
   return offerOf(ctx, read);
 }
 
+const deploymentAtOnce = {
+  jobs: takeAtOnce,
+  deployments: begin,
+  offered: links.change,
+  ...readsOfDeployment,
+};
+const rollbackAtOnce = { ...deploymentAtOnce, volumes };
+
 /**
  * For the batch that queues a deployment of a site with room on its own host: leases it there and then, so that it is one
  * round trip to D1 from a request to the host. `deliver` sends it; what is leased and never sent, the next hello or `remind`
  * makes up for.
  */
-export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">) {
-  const { statements, read } = batchOf(
-    ctx,
-    { jobs: takeAtOnce, deployments: begin, volumes, offered: links.change, ...readsOfDeployment },
-    { jobId },
-  );
+export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">, isRollback: boolean) {
+  const { statements, read } = batchOf(ctx, isRollback ? rollbackAtOnce : deploymentAtOnce, { jobId });
   return {
     statements,
     /** What the statements answered. false: the job waits. */
@@ -390,13 +395,13 @@ async function offerOf(
       job: { ...job, kind },
       site,
       pack,
-      env: read.env[0]?.entries ?? (job.envVersion ? null : []),
-      linkedEnv: linkedEnvOf(ctx, read.linked, read.links),
+      env: site.env ?? (job.envVersion ? null : []),
+      linkedEnv: linkedEnvOf(ctx, read.linked),
       deployment: read.deployments[0],
       command: read.commands[0],
       renewal: read.renewals[0],
       kept: read.kept,
-      domains: read.names.map(({ name }) => name),
+      domains: site.domains,
     });
   }
 }

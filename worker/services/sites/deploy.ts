@@ -46,7 +46,7 @@ export function deploymentRequest(which: SQL, only?: SQL) {
   ) => {
     const given = { ...named, mark: ctx.newMark(), now: ctx.now().getTime() };
     const jobId = ctx.newId("job");
-    const lease = leaseAtOnce(ctx, jobId);
+    const lease = leaseAtOnce(ctx, jobId, rollbackOf !== undefined);
     const statements = [
       ctx.hot(move, given),
       ...queue(ctx, { trigger, rebuild, rollbackOf, jobId, given }),
@@ -56,7 +56,8 @@ export function deploymentRequest(which: SQL, only?: SQL) {
       statements,
       /** What the batch did; null: nothing. */
       accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
-        const [[moved], replaced, , , , , [waiting], ...leased] = answers;
+        const [[moved], replaced, , joined, added, , ...leased] = answers;
+        const [waiting] = [...joined.results, ...added.results] as { id: Id<"deployment"> }[];
         if (!moved || !waiting) return null;
         for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
         if (!lease.deliver(leased)) ctx.hosts.wake(moved.hostId);
