@@ -68,6 +68,10 @@ export function caddyConfig(
           },
           load_balancing: { try_duration: "3s", try_interval: "50ms" },
           flush_interval: -1,
+          // As X-Forwarded-For, which Caddy replaces: apps believe these as well (Rack believes Forwarded first of all).
+          headers: {
+            request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] }, delete: ["Forwarded"] },
+          },
         },
       ],
     },

@@ -421,10 +421,14 @@ describe("the ingress", () => {
       "X-Forwarded-For": "6.6.6.6",
       "X-Forwarded-Host": "evil",
       "X-Forwarded-Proto": "https",
+      "X-Real-IP": "6.6.6.6",
+      Forwarded: "for=6.6.6.6;host=evil;proto=https",
     };
     const { text } = await get(port, host, { path: "/headers", headers });
+    expect(JSON.parse(text)).not.toHaveProperty("forwarded");
     expect(JSON.parse(text)).toMatchObject({
       host,
+      "x-real-ip": "127.0.0.1",
       "x-forwarded-for": "127.0.0.1",
       "x-forwarded-host": host,
       "x-forwarded-proto": "http",
