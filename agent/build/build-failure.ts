@@ -44,6 +44,11 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
       "Packages ask for versions that exclude each other: mend package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
   ],
   [
+    /^npm error Unsupported URL Type "(?:workspace|catalog):/,
+    () =>
+      "npm knows no versions that begin with workspace: or catalog: as other package managers do: commit the lock file of yours at the root of the workspace, and set rootDir to the folder of the app.",
+  ],
+  [
     /^npm error code EBADENGINE\b|\bERR_PNPM_UNSUPPORTED_ENGINE\b|The engine "node" is incompatible\b/,
     () => 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.',
   ],

@@ -5,7 +5,8 @@ import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
 import { JobError } from "../host.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
-import { detect } from "./detect/index.ts";
+import { detect, type Plan } from "./detect/index.ts";
+import { repositoryOf } from "./detect/repository.ts";
 import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
@@ -92,11 +93,7 @@ export async function prepareBuild(
   const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
   return {
     ...variables,
-    context: await packContext(
-      "folder" in plan && plan.folder !== null ? folder : root,
-      dockerfile,
-      sourceFolder,
-    ),
+    context: await packContext(isBuiltWithRepository(plan) ? folder : root, dockerfile, sourceFolder),
     dockerfile: "Dockerfile",
     generated: text,
     release,
@@ -104,13 +101,21 @@ export async function prepareBuild(
   };
 }
 
-/** What detection looks at: the app, and the workspace that it is a package of. */
+const isBuiltWithRepository = (plan: Plan): boolean =>
+  ("within" in plan && plan.within !== null) || ("folder" in plan && plan.folder !== null);
+
+/** What detection looks at: the app, and what it needs of the repository around it. */
 async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
   const app = await readSources(root);
   const below = rootDir === null ? "" : posix.normalize(rootDir).replace(/\/$/, "");
   // By way of a link it may lie anywhere.
   if (below === "" || join(await realpath(folder), below) !== root) return app;
-  return { ...app, workspace: workspaceOf(app, await readSources(folder), below) };
+  const repository = await readSources(folder);
+  return {
+    ...app,
+    workspace: workspaceOf(app, repository, below),
+    repository: repositoryOf(app, repository, below),
+  };
 }
 
 /** A pasted Dockerfile: a context that holds nothing else. */

@@ -27,7 +27,7 @@ const manifest = new RegExp(
     "requirements\\.txt",
     "pyproject\\.toml",
     "Pipfile",
-    "go\\.mod",
+    "go\\.(?:mod|work)",
     "composer\\.(?:json|lock)",
     "Gemfile(?:\\.lock)?",
     "(?:astro|next|react-router|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",

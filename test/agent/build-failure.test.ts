@@ -73,6 +73,11 @@ describe("a build that failed", () => {
       /code 1\. Packages ask for versions that exclude each other: .* legacy-peer-deps=true\. Its last lines/,
     ],
     [
+      "versions that npm does not know",
+      ["npm error code EUNSUPPORTEDPROTOCOL", 'npm error Unsupported URL Type "workspace:": workspace:*'],
+      /commit the lock file of yours at the root of the workspace, and set rootDir .* Its last lines: npm error code/,
+    ],
+    [
       "a version of Node that a package refuses",
       ["npm error code EBADENGINE", 'npm error notsup Required: {"node":">=26"}'],
       /asks for another version of Node: name it in \.nvmrc or in "engines" of package\.json\. Its last lines: .*>=26/,

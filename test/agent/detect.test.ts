@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/build/base-image.ts";
 import { detect } from "../../agent/build/detect/index.ts";
 import { aptPackages, notesOf, type Overrides } from "../../agent/build/detect/sources.ts";
+import { repositoryOf } from "../../agent/build/detect/repository.ts";
 import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
 import type { BuildVariables } from "../../agent/build/dockerfile/instructions.ts";
@@ -557,7 +558,8 @@ describe("an app below the root of a repository", () => {
   };
   const below = (app: Files, root: Files, folder = "apps/web") => {
     const sources = sourcesOf(app);
-    return detect({ ...sources, workspace: workspaceOf(sources, sourcesOf(root), folder) }, none);
+    const place = [sources, sourcesOf(root), folder] as const;
+    return detect({ ...sources, workspace: workspaceOf(...place), repository: repositoryOf(...place) }, none);
   };
 
   it("is installed by the workspace that it is a package of, and built and started in its own folder", () => {
@@ -627,6 +629,116 @@ describe("an app below the root of a repository", () => {
       buildCommand: null,
       needed: [{ folder: "packages/ui" }, { folder: "packages/tokens" }],
     });
+  });
+
+  it("is installed by a workspace of which nobody committed a lock file, or not at its root", () => {
+    const { "package-lock.json": _, ...unlocked } = packages;
+    expect(below(web, unlocked)).toMatchObject({
+      folder: "apps/web",
+      locked: false,
+      packageManager: "npm",
+      needed: [{ folder: "packages/tokens" }, { folder: "packages/ui" }],
+    });
+    for (const root of [unlocked, packages])
+      expect(below({ ...web, "package-lock.json": "" }, root)).toMatchObject({ folder: "apps/web" });
+    const types = { "package.json": manifest("web", { ...start, dependencies: { "@shop/types": "*" } }) };
+    const untold = { ...unlocked, "packages/tokens/package.json": manifest("@shop/tokens", {}) };
+    expect(below({ ...types, "yarn.lock": "" }, untold)).toMatchObject({ folder: "apps/web" });
+    const pnpm = { ...unlocked, "package.json": "{}", "pnpm-workspace.yaml": "packages:\n  - apps/*\n" };
+    expect(below(web, pnpm)).toMatchObject({ folder: "apps/web", packageManager: "pnpm", locked: false });
+  });
+
+  it.each<[string, string, Files, Files]>([
+    [
+      "a module of go.work",
+      "go build",
+      { "go.mod": "module a\n", "go.sum": "", "main.go": "package main\n" },
+      { "go.work": "go 1.24\n\nuse (\n\t./libs/greeting\n\t./services/api\n)\n" },
+    ],
+    [
+      "a module that replaces others",
+      "go build",
+      { "go.mod": "replace example.test/greeting => ../../libs/greeting\n", "main.go": "package main\n" },
+      {},
+    ],
+    ["of pip", "pip install", { "requirements.txt": "-e ../../libs/greeting\n", "main.py": "" }, {}],
+    [
+      "of Poetry",
+      "poetry install",
+      { "pyproject.toml": 'greeting = { path = "../../libs/greeting" }\n', "poetry.lock": "", "main.py": "" },
+      {},
+    ],
+    [
+      "of Composer",
+      "composer install",
+      {
+        "composer.json": JSON.stringify({
+          require: { "shop/greeting": "*" },
+          repositories: [{ type: "path", url: "../../libs/*" }],
+        }),
+        "index.php": "",
+      },
+      {},
+    ],
+    [
+      "of Bundler",
+      "bundle install",
+      { Gemfile: 'gem "greeting", path: "../../libs/greeting"\n', "config.ru": "" },
+      {},
+    ],
+    [
+      "of npm",
+      "npm install",
+      {
+        "package.json": JSON.stringify({ ...start, dependencies: { greeting: "file:../../libs/greeting" } }),
+      },
+      {},
+    ],
+  ])("that names a folder beyond its own is built with the whole repository: %s", (_, step, app, root) => {
+    const text = generateDockerfile(below(app, root, "services/api"), variables);
+    const last = text.slice(text.lastIndexOf("\nFROM "));
+    const build = text.slice(0, -last.length);
+    const copied = build.lastIndexOf("COPY source/ ./\nWORKDIR /app/services/api\n");
+    expect(copied).toBeGreaterThan(0);
+    expect(build.indexOf(step)).toBeGreaterThan(copied);
+    expect(last).toMatch(/ \/app \/app\nWORKDIR \/app\/services\/api\n/);
+  });
+
+  it("is built alone where all that it names is in its folder", () => {
+    const alone = (app: Files, root: Files) => below(app, root, "services/api");
+    const work = { "go.work": "use ./services/other\nuse ./services/api/v2\n" };
+    expect(alone(gin, work)).toMatchObject({ within: null });
+    expect(alone({ ...gin, "vendor/modules.txt": "" }, { "go.work": "use ./services/api/" })).toMatchObject({
+      within: null,
+    });
+    const scripts = { start: "node ../../server.js", dev: "cp ../../.env ." };
+    expect(alone({ "package.json": JSON.stringify({ scripts }) }, {})).toMatchObject({ within: null });
+  });
+
+  it("of uv's workspace is installed by its lock file: what it needs of others first, then what is of the repository", () => {
+    const member = {
+      "pyproject.toml":
+        '[build-system]\nname = "x"\n[project]\nname = "shop-api"\ndependencies = ["greeting"]\n',
+      "main.py": "app = FastAPI()\n# uvicorn",
+    };
+    const root = {
+      "pyproject.toml":
+        '[project]\nname = "shop"\n[tool.uv.workspace]\nmembers = [\n  "libs/*", # shared\n  "services/*",\n]\nexclude = ["services/old"]\n[tool.x]\n',
+      "uv.lock": "",
+      ".python-version": "3.12\n",
+    };
+    const given = { ...member, Procfile: "web: uvicorn main:app\n" };
+    const app = below(given, root, "services/api");
+    expect(app).toMatchObject({ installer: "uv", version: "3.12", within: "services/api" });
+    expect(generateDockerfile(app, variables)).toMatch(
+      /COPY source\/pyproject\.toml source\/uv\.lock \.\/\n[^]*uv sync --frozen --no-dev --no-install-workspace --package shop-api"[^]*\nCOPY source\/ \.\/\nWORKDIR \/app\/services\/api\n[^]*uv sync --frozen --no-dev"[^]*WORKDIR \/app\/services\/api\nUSER/,
+    );
+    for (const folder of ["services/old", "tools/api"])
+      expect(below(given, root, folder)).toMatchObject({ installer: "pyproject", within: null });
+    expect(below({ ...given, "uv.lock": "" }, root, "services/api")).toMatchObject({ within: null });
+    expect(() => plan({ ...root, "services/api/pyproject.toml": "" })).toThrow(
+      /set rootDir to the folder of the app \(services\/api\)/,
+    );
   });
 
   it("is built by its owner's own command, or Turborepo's, alone", () => {
@@ -987,6 +1099,16 @@ describe("a PHP app", () => {
     expect(served({ ...laravel, Procfile: "web: php artisan octane:start\n" })).toBe(
       "php artisan octane:start",
     );
+  });
+
+  it("whose composer.json names folders of the repository has them when they are installed", () => {
+    const path = { type: "path", url: "packages/*" };
+    for (const repositories of [[path], { packages: path }, [{ "packagist.org": false }, path]]) {
+      const composer = JSON.stringify({ require: { "shop/greeting": "*" }, repositories });
+      expect(dockerfile({ "index.php": "", "composer.json": composer })).toMatch(
+        /\nCOPY source\/ \.\/\nARG API_URL\nRUN .*composer install/,
+      );
+    }
   });
 
   it("asks Composer for packages only, not for PHP and its extensions", () => {
@@ -1357,6 +1479,7 @@ describe("no text of a repository keeps the agent busy", () => {
         try {
           aptPackages(sourcesOf(kind));
           plan(kind);
+          repositoryOf(sourcesOf(kind), sourcesOf({ ...kind, "uv.lock": "", "go.work": text }), "a");
         } catch (error) {
           expect(error).toBeInstanceOf(JobError);
         }

@@ -141,6 +141,12 @@ it("an app below the root of a workspace is installed with the packages that it 
   expect(docker("exec", container, "pwd").trim()).toBe("/app/apps/web");
 });
 
+it("a module of go.work is built with the modules of the repository that it needs", async () => {
+  const { address, container } = await deploy("go-work", "services/api");
+  expect(await get(address, container)).toEqual({ status: 200, text: "hello from another module" });
+  expect(docker("exec", container, "pwd").trim()).toBe("/app/services/api");
+});
+
 it("files as they are are served with or without .html, and with their own page for what is not there", async () => {
   const { address, container } = await deploy("static");
   expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from files</p>\n" });

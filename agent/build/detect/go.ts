@@ -3,6 +3,8 @@ import { present, procfileWeb, textOf, type Overrides, type Sources } from "./so
 
 export type GoPlan = {
   kind: "go";
+  /** Where it lies in the repository that is built with it. */
+  within: string | null;
   manifests: string[];
   /** Dependencies lie in vendor/. */
   vendored: boolean;
@@ -32,12 +34,14 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
       "buildCommand is set for a Go repository: set startCommand to the program it makes, too.",
     );
   const vendored = sources.files.has("vendor/");
+  const within = sources.repository?.folder ?? null;
   const local = /=>\s*\.{1,2}\//.test(textOf(sources, "go.mod"));
   return {
     kind: "go",
+    within,
     manifests: present(sources, ["go.mod", "go.sum"]),
     vendored,
-    downloads: !vendored && !local && sources.files.has("go.sum"),
+    downloads: !vendored && !local && within === null && sources.files.has("go.sum"),
     needsC: madeOfC.test(textOf(sources, "go.mod")),
     main: buildCommand === null ? mainPackage(sources) : null,
     buildCommand,

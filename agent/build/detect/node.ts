@@ -21,6 +21,8 @@ export type NodeBuild = {
   major: number;
   /** Where the app lies in the workspace that is installed; null at its root. */
   folder: string | null;
+  /** Where it lies in the repository that is built with it, where it is installed in its own folder. */
+  within: string | null;
   packageManager: PackageManager;
   /** The release of the package manager that understands the lock file, where package.json names no other. */
   release: string | null;
@@ -102,7 +104,7 @@ function isStandalone(sources: Sources, manifest: PackageJson): boolean {
     .map((file) => textOf(sources, file))
     .join("\n");
   return (
-    (sources.workspace ?? null) === null &&
+    (sources.workspace ?? sources.repository ?? null) === null &&
     scriptOf(manifest, "start")?.trim() === "next start" &&
     /^[^/\n?&]*\boutput:\s*["'`]standalone["'`]/m.test(configs) &&
     !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
@@ -136,6 +138,7 @@ export const isLocked = (sources: Sources): boolean =>
 export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
   const { root, folder } = sources.workspace ?? { root: sources, folder: null };
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
+  const within = folder === null ? (sources.repository?.folder ?? null) : null;
   const packageManager = packageManagerOf(root, installed);
   const locks = present(root, lockFiles[packageManager]);
   // Of pnpm's, the file may also be there for settings only.
@@ -147,6 +150,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       manifest.engines?.node ?? installed.engines?.node,
     ),
     folder,
+    within,
     packageManager,
     release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
     yarnFromNpm: programOf(packageManager) === "yarn" && !namedBy(installed).version.startsWith("2."),
@@ -155,7 +159,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       ...locks,
       ...present(root, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml", "bunfig.toml"]),
     ],
-    needsSource: isWorkspace || installNeedsSource(root, installed),
+    needsSource: isWorkspace || within !== null || installNeedsSource(root, installed),
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
     bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
@@ -236,7 +240,12 @@ function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManag
   const managers = ["pnpm", berry ? "berry" : "yarn", "npm", "bun"] as const;
   const isNamed = (manager: PackageManager) => programOf(manager) === name;
   const locked = managers.filter((manager) => present(sources, lockFiles[manager]).length > 0);
-  return locked.find(isNamed) ?? locked[0] ?? managers.find(isNamed) ?? "npm";
+  return (
+    locked.find(isNamed) ??
+    locked[0] ??
+    managers.find(isNamed) ??
+    (sources.files.has("pnpm-workspace.yaml") ? "pnpm" : "npm")
+  );
 }
 
 /** Corepack's own default reads no lock files of older releases, and is whatever its registry calls the latest. */

@@ -10,7 +10,11 @@ export type PhpPlan = {
   version: string | null;
   /** What Composer is asked for: the packages that composer.json requires, or its autoloader only. */
   composer: "install" | "autoload" | null;
-  locked: boolean;
+  /** Where it lies in the repository that is built with it. */
+  within: string | null;
+  manifests: string[];
+  /** composer.json names folders of the repository, which are installed. */
+  needsSource: boolean;
   /** Extensions that are compiled, as the image lacks them, and what they are compiled with. */
   extensions: string[];
   extensionPackages: string[];
@@ -79,7 +83,7 @@ export function detectPhp(
     throw new JobError(
       "Found composer.json, but no index.php in public/, in web/ or at the root: add one, or set startCommand.",
     );
-  const { require, autoload, config } = readComposerJson(textOf(sources, "composer.json"));
+  const { require, autoload, config, repositories } = readComposerJson(textOf(sources, "composer.json"));
   const required = Object.keys(require ?? {});
   const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
@@ -94,7 +98,9 @@ export function detectPhp(
       (name) => !inImage.has(name) && !Object.hasOwn(extensionPackages, name),
     ),
     symfony: required.includes("symfony/framework-bundle"),
-    locked: files.has("composer.lock"),
+    within: sources.repository?.folder ?? null,
+    manifests: present(sources, ["composer.json", "composer.lock"]),
+    needsSource: (sources.repository ?? null) !== null || namesFolders(repositories),
     assetsNeedPhp: manifest !== null && buildRunsPhp(manifest),
     buildCommand:
       overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),
@@ -125,7 +131,14 @@ const versionOf = (range: unknown): string | null =>
 /** PHP itself and its extensions are none. */
 const isPackage = (name: string): boolean => !/^(?:php|ext-.*|lib-.*)$/.test(name);
 
+/** A list, or an object by any names. */
+const namesFolders = (repositories: unknown): boolean =>
+  Object.values(repositories ?? {}).some((one: { type?: unknown } | null) =>
+    ["path", "artifact"].includes(String(one?.type)),
+  );
+
 type ComposerJson = {
+  repositories?: unknown;
   require?: { php?: unknown };
   autoload?: unknown;
   config?: { platform?: { php?: unknown } };

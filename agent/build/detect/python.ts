@@ -1,4 +1,5 @@
 import { JobError } from "../../host.ts";
+import { appsBelow } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
 import {
   present,
@@ -16,6 +17,10 @@ export type PythonPlan = {
   /** Such as 3.12, or 3.12.4 where uv takes no other; null when any will do. */
   version: string | null;
   installer: PythonInstaller | null;
+  /** Where it lies in the repository that is built with it. */
+  within: string | null;
+  /** Its name, where a workspace of uv's at the root of the repository installs it. */
+  uvMember: string | null;
   manifests: string[];
   needsSource: boolean;
   /** The repository is a package, which is installed as well. */
@@ -46,26 +51,38 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
   if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
   const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources);
   const mkdocs = startCommand === null && files.has("mkdocs.yml");
-  if (startCommand === null && !mkdocs)
-    throw new JobError(
-      "Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py, and no mkdocs.yml. Add one, or set startCommand.",
-    );
-  const installer = installerOf(sources);
+  if (startCommand === null && !mkdocs) throw startsNothing(sources);
+  const { folder: within = null, root = sources, uvMember = null } = sources.repository ?? {};
+  const installer = uvMember === null ? installerOf(sources) : "uv";
   return {
     kind: "python",
     version: versionOf(sources, installer),
     installer,
-    manifests: installer === null ? [] : present(sources, manifests[installer]),
-    needsSource: installer === "pip" ? readsOtherFiles(textOf(sources, "requirements.txt")) : hasOwn(sources),
+    within,
+    uvMember,
+    manifests: installer === null ? [] : present(uvMember === null ? sources : root, manifests[installer]),
+    needsSource:
+      uvMember === null &&
+      (within !== null ||
+        (installer === "pip" ? readsOtherFiles(textOf(sources, "requirements.txt")) : hasOwn(sources))),
     isPackage:
-      (installer === "uv" || installer === "pyproject") &&
-      /^\[build-system\]/m.test(textOf(sources, "pyproject.toml")),
+      uvMember !== null ||
+      ((installer === "uv" || installer === "pyproject") &&
+        /^\[build-system\]/m.test(textOf(sources, "pyproject.toml"))),
     sourceFolder: files.has("src/"),
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? (mkdocs ? "mkdocs build" : collectStatic(sources)),
     startCommand,
     output: "site",
   };
+}
+
+function startsNothing({ files }: Sources): JobError {
+  const apps = appsBelow([...files]);
+  const below = apps === null ? "" : `, or set rootDir to the folder of the app (${apps})`;
+  return new JobError(
+    `Found a Python repository, but not what starts it: no Procfile, manage.py, main.py or app.py, and no mkdocs.yml. Add one, or set startCommand${below}.`,
+  );
 }
 
 function installerOf(sources: Sources): PythonInstaller | null {
@@ -80,7 +97,10 @@ function installerOf(sources: Sources): PythonInstaller | null {
 
 function versionOf(sources: Sources, installer: PythonInstaller | null): string | null {
   const text =
-    textOf(sources, ".python-version") || textOf(sources, "runtime.txt") || toolVersion(sources, "python");
+    textOf(sources, ".python-version") ||
+    textOf(sources.repository?.root ?? sources, ".python-version") ||
+    textOf(sources, "runtime.txt") ||
+    toolVersion(sources, "python");
   const demanded = installer === "uv" ? /^\s*(3\.\d{1,2}\.\d{1,2})\s*$/.exec(text)?.[1] : undefined;
   const named = /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1];
   const pipfile = /^python_version\s*=\s*["'](3\.\d{1,2})["']/m.exec(textOf(sources, "Pipfile"))?.[1];

@@ -13,6 +13,8 @@ export type RubyPlan = {
   kind: "ruby";
   /** Such as 3.3, or 3.3.1 where Bundler takes no other; null when any will do. */
   version: string | null;
+  /** Where it lies in the repository that is built with it. */
+  within: string | null;
   manifests: string[];
   needsSource: boolean;
   locked: boolean;
@@ -38,9 +40,12 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
   return {
     kind: "ruby",
     version: versionOf(sources),
+    within: sources.repository?.folder ?? null,
     manifests: present(sources, ["Gemfile", "Gemfile.lock", ".ruby-version", ".tool-versions"]),
     needsSource:
-      /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) || sources.files.has("vendor/cache/"),
+      (sources.repository ?? null) !== null ||
+      /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) ||
+      sources.files.has("vendor/cache/"),
     locked: sources.files.has("Gemfile.lock"),
     hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
     rails,

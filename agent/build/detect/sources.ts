@@ -8,6 +8,7 @@ export type Sources = {
   files: ReadonlySet<string>;
   texts: ReadonlyMap<string, string>;
   workspace?: Workspace | null;
+  repository?: Repository | null;
 };
 /** What an app below the root of a repository is installed by, and its own folder there. */
 export type Workspace = {
@@ -15,6 +16,13 @@ export type Workspace = {
   folder: string;
   /** The packages of the repository that it depends on and that have a build script, in the order in which they are built. */
   needed: { folder: string; script: string }[];
+};
+/** The repository around an app that names files of it beyond its own folder: all of it is built with. */
+export type Repository = {
+  root: Sources;
+  folder: string;
+  /** Its name, where a workspace of uv's at the root installs it. */
+  uvMember: string | null;
 };
 export type Overrides = { buildCommand: string | null; startCommand: string | null };
 

@@ -5,17 +5,24 @@ import { textOf, type Sources, type Workspace } from "./sources.ts";
 
 /**
  * The workspace of npm, pnpm, Yarn or Bun at the root of the repository that an app below it is installed by; null where the app
- * has a lock file of its own, or is none of its packages.
+ * is none of its packages, or has a lock file of its own and needs no other package.
  */
 export function workspaceOf(app: Sources, root: Sources, folder: string): Workspace | null {
-  if (!app.files.has("package.json") || isLocked(app) || !isLocked(root)) return null;
+  if (!app.files.has("package.json")) return null;
   // The patterns mean the same.
   const matches = ignoredBy(packagesOf(root).join("\n"));
   const isPackage = (path: string): boolean => matches(path, () => false);
-  return isPackage(folder) ? { root, folder, needed: neededBy(app, root, isPackage) } : null;
+  if (!isPackage(folder)) return null;
+  const { isAlone, needed } = neededBy(app, root, isPackage);
+  return isLocked(app) && isAlone ? null : { root, folder, needed };
 }
 
-function neededBy(app: Sources, root: Sources, isPackage: (folder: string) => boolean): Workspace["needed"] {
+/** The packages that an app needs, and whether it needs none, also of those that nothing builds. */
+function neededBy(
+  app: Sources,
+  root: Sources,
+  isPackage: (folder: string) => boolean,
+): Pick<Workspace, "needed"> & { isAlone: boolean } {
   const packages = new Map<unknown, { folder: string; manifest: PackageJson }>();
   for (const [file, text] of root.texts) {
     const folder = /^([\w@./-]+)\/package\.json$/.exec(file)?.[1];
@@ -35,8 +42,9 @@ function neededBy(app: Sources, root: Sources, isPackage: (folder: string) => bo
   };
   const manifest = readPackageJson(app);
   packages.delete(manifest?.name);
+  const others = packages.size;
   collect(manifest ?? {});
-  return needed;
+  return { needed, isAlone: packages.size === others };
 }
 
 function packagesOf(root: Sources): string[] {

@@ -1,6 +1,7 @@
 import { goProgram, type GoPlan } from "../detect/go.ts";
 import type { BackendPlan } from "../detect/index.ts";
 import {
+  appFolder,
   appUser,
   buildStep,
   cache,
@@ -34,7 +35,7 @@ export function goDockerfile(
     "COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/",
     // Templates and files that the program reads.
     `COPY --from=build --chown=${appUser} /app /app`,
-    "WORKDIR /app",
+    `WORKDIR ${appFolder(plan)}`,
     ...(plan.main === null ? [] : [`COPY --from=build ${goProgram} ${goProgram}`]),
     `USER ${appUser}`,
     starts(plan.startCommand),

@@ -77,13 +77,18 @@ const isOfInstall = (name: string): boolean => name !== "NODE_ENV";
 
 /** The install before the source is copied, so that it stays cached while the manifests do; after it where it reads more. */
 export function installAndCopy(
-  { manifests, needsSource }: { manifests: readonly string[]; needsSource: boolean },
+  { manifests, needsSource, within }: { manifests: readonly string[]; needsSource: boolean } & Place,
   install: readonly string[],
   copySource: string,
 ): string[] {
-  if (install.length === 0) return [copySource];
-  return needsSource ? [copySource, ...install] : [...copyManifests(manifests), ...install, copySource];
+  const source = [copySource, ...(within === null ? [] : [`WORKDIR ${appFolder({ within })}`])];
+  if (install.length === 0) return source;
+  return needsSource ? [...source, ...install] : [...copyManifests(manifests), ...install, ...source];
 }
+
+/** Where an app lies in the repository that is built with it; null where its folder is all that a build sees. */
+type Place = { within: string | null };
+export const appFolder = ({ within }: Place): string => (within === null ? "/app" : `/app/${within}`);
 
 /** A file of these lines, in which no single quote may be. */
 export const write = (lines: readonly string[], file: string): string =>

@@ -1,5 +1,6 @@
 import { programOf, type NodeBuild, type NodePlan, type PackageManager } from "../detect/node.ts";
 import {
+  appFolder,
   buildStep,
   cache,
   cCompilers,
@@ -112,7 +113,7 @@ const headers =
   "if [ -d /usr/local/include/node ]; then folder=/root/.cache/node-gyp/$(node -p process.versions.node) && " +
   "mkdir -p $folder && ln -s /usr/local/include $folder/include && echo 99 > $folder/installVersion; fi";
 
-const appFolder = ({ folder }: NodeBuild): string => (folder === null ? "/app" : `/app/${folder}`);
+const nodeFolder = ({ folder, within }: NodeBuild): string => appFolder({ within: folder ?? within });
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
@@ -127,7 +128,7 @@ export function nodeBuildStage(
   const environment = `${unlessGiven(tool.env, variables)}${heap(variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
-    cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${appFolder(plan)}/${folder}`),
+    cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
   const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
@@ -149,7 +150,7 @@ export function nodeBuildStage(
       `WORKDIR /app/${folder}`,
       ...buildStep(command, variables),
     ]),
-    ...(plan.folder === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
+    ...(plan.folder === null ? [] : [`WORKDIR ${nodeFolder(plan)}`]),
     ...buildStep(plan.buildCommand, variables, compiled),
   ];
 }
@@ -189,7 +190,7 @@ function takes(plan: NodePlan): { step: string[]; folders: Folder[] } {
         ["/app/public", "/app/public"],
       ],
     };
-  if (plan.isWorkspace || plan.plugAndPlay || !plan.hasDependencies)
+  if (plan.isWorkspace || plan.within !== null || plan.plugAndPlay || !plan.hasDependencies)
     return { step: [], folders: [["/app", "/app"]] };
   return {
     step: [runs(separate)],
@@ -225,7 +226,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     // Before WORKDIR, which would make the folder root's.
     ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
     ...(installedOnly ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),
-    `WORKDIR ${appFolder(plan)}`,
+    `WORKDIR ${nodeFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
   ];

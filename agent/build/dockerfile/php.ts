@@ -1,11 +1,12 @@
 import type { BackendPlan } from "../detect/index.ts";
 import { phpRouter, type PhpPlan } from "../detect/php.ts";
 import {
+  appFolder,
   appUser,
   buildStep,
   cache,
-  copyManifests,
   copySource,
+  installAndCopy,
   installDebian,
   installStep,
   runs,
@@ -45,13 +46,11 @@ export function phpDockerfile(
     `FROM ${images.composer} AS packages`,
     "WORKDIR /app",
     "ENV COMPOSER_ALLOW_SUPERUSER=1 COMPOSER_CACHE_DIR=/tmp/composer",
-    ...(plan.composer === "install"
-      ? [
-          ...copyManifests(["composer.json", ...(plan.locked ? ["composer.lock"] : [])]),
-          ...installStep(install, variables, composerCache),
-        ]
-      : []),
-    `COPY ${sourceFolder}/ ./`,
+    ...installAndCopy(
+      plan,
+      plan.composer === "install" ? installStep(install, variables, composerCache) : [],
+      `COPY ${sourceFolder}/ ./`,
+    ),
     runs(autoload, composerCache),
   ];
   const packages = plan.composer === null ? `COPY ${sourceFolder}/ ./` : "COPY --from=packages /app/ ./";
@@ -84,12 +83,12 @@ export function phpDockerfile(
     ...(plan.assets !== null && plan.assetsNeedPhp ? both : [...assets(), ...php]),
     "FROM php AS build",
     "WORKDIR /app",
-    plan.assets === null ? packages : copySource(plan),
+    ...installAndCopy(plan, [], plan.assets === null ? packages : copySource(plan)),
     ...buildStep(plan.buildCommand, variables),
     "FROM php",
     "ENV PORT=3000 HOME=/app PHP_CLI_SERVER_WORKERS=4",
     `COPY --from=build --chown=${appUser} /app /app`,
-    "WORKDIR /app",
+    `WORKDIR ${appFolder(plan)}`,
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];

@@ -1,6 +1,7 @@
 import type { BackendPlan } from "../detect/index.ts";
 import type { PythonInstaller, PythonPlan } from "../detect/python.ts";
 import {
+  appFolder,
   appUser,
   buildStep,
   cache,
@@ -28,7 +29,8 @@ const dependencies: Record<PythonInstaller, (plan: PythonPlan) => string> = {
   pip: () => "pip install -r requirements.txt",
   pyproject: () =>
     `python -c '${readPyproject}' > /tmp/requirements.txt && pip install -r /tmp/requirements.txt`,
-  uv: () => `${tools}/bin/uv sync --frozen --no-dev --no-install-project`,
+  uv: ({ uvMember }) =>
+    `${tools}/bin/uv sync --frozen --no-dev ${uvMember === null ? "--no-install-project" : `--no-install-workspace --package ${uvMember}`}`,
   poetry: () => `${tools}/bin/poetry install --only main --no-root --no-interaction`,
   pipenv: ({ manifests }) =>
     `${tools}/bin/pipenv ${manifests.includes("Pipfile.lock") ? "sync" : "install --skip-lock"}`,
@@ -74,7 +76,7 @@ export function pythonDockerfile(
     `ENV PORT=3000 HOME=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1${plan.sourceFolder ? " PYTHONPATH=/app/src" : ""} VIRTUAL_ENV=${environment} PATH=${environment}/bin:$PATH`,
     `COPY --from=build ${environment} ${environment}`,
     `COPY --from=build --chown=${appUser} /app /app`,
-    "WORKDIR /app",
+    `WORKDIR ${appFolder(plan)}`,
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];

@@ -1,6 +1,7 @@
 import type { BackendPlan } from "../detect/index.ts";
 import type { RubyPlan } from "../detect/ruby.ts";
 import {
+  appFolder,
   appUser,
   buildStep,
   cache,
@@ -48,7 +49,7 @@ export function rubyDockerfile(
     `${environment} HOME=/app`,
     `COPY --from=build ${gems} ${gems}`,
     `COPY --from=build --chown=${appUser} /app /app`,
-    "WORKDIR /app",
+    `WORKDIR ${appFolder(plan)}`,
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];

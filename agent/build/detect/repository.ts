@@ -1,0 +1,57 @@
+import { ignoredBy } from "../ignored.ts";
+import { textOf, type Repository, type Sources } from "./sources.ts";
+
+/** Where an app names folders and files that it is installed with; of package.json, versions only: scripts name others, too. */
+const outside: [file: string, sign: RegExp][] = [
+  ["package.json", /"(?:file|link|portal):\.\.\//],
+  ...["go.mod", "requirements.txt", "pyproject.toml", "Pipfile", "composer.json", "Gemfile"].map(
+    (file): [string, RegExp] => [file, /(?:^|[\s"'=:@])\.\.\//m],
+  ),
+];
+
+/** The repository, where an app below its root is not built without the rest of it. */
+export function repositoryOf(app: Sources, root: Sources, folder: string): Repository | null {
+  const uvMember = isUvMember(app, root, folder) ? projectName(app) : null;
+  const isNamed = outside.some(([file, sign]) => sign.test(textOf(app, file)));
+  return isNamed || uvMember !== null || isOfGoWork(app, root, folder) ? { root, folder, uvMember } : null;
+}
+
+/** A module with a vendor folder has all that it needs, which Go does not read in a workspace. */
+const isOfGoWork = (app: Sources, root: Sources, folder: string): boolean =>
+  app.files.has("go.mod") &&
+  !app.files.has("vendor/") &&
+  textOf(root, "go.work")
+    .split("\n")
+    .some(
+      (line) =>
+        line
+          .replace(/^\s*use\s/, "")
+          .trim()
+          .replace(/^\.\//, "")
+          .replace(/\/$/, "") === folder,
+    );
+
+function isUvMember(app: Sources, root: Sources, folder: string): boolean {
+  if (app.files.has("uv.lock") || !root.files.has("uv.lock")) return false;
+  const table = tableOf(root, "tool.uv.workspace");
+  const listed = (list: RegExp): string[] =>
+    [...(list.exec(table)?.[1] ?? "").matchAll(/["']([^"']+)["']/g)].map(([, pattern = ""]) => pattern);
+  // The patterns mean the same.
+  const patterns = [
+    ...listed(/^members\s*=\s*\[([^\]]*)/m),
+    ...listed(/^exclude\s*=\s*\[([^\]]*)/m).map((pattern) => `!${pattern}`),
+  ];
+  return ignoredBy(patterns.join("\n"))(folder, () => false);
+}
+
+const projectName = (app: Sources): string | null =>
+  /^name\s*=\s*["'](\w[\w.-]*)["']/m.exec(tableOf(app, "project"))?.[1] ?? null;
+
+/** The lines of a table of pyproject.toml. */
+function tableOf(sources: Sources, name: string): string {
+  const lines = textOf(sources, "pyproject.toml").split("\n");
+  const start = lines.findIndex((line) => line.trim() === `[${name}]`);
+  const rest = start === -1 ? [] : lines.slice(start + 1);
+  const end = rest.findIndex((line) => /^\[[\w"]/.test(line));
+  return rest.slice(0, end === -1 ? rest.length : end).join("\n");
+}
