@@ -246,6 +246,14 @@ describe("a Node app", () => {
       { start: "npm start", isPruned: false },
     ],
     [
+      "Qwik's server, which imports some of it",
+      {
+        scripts: { build: "qwik build", serve: "node server/entry.express", start: "vite --open --mode ssr" },
+        devDependencies: { "@builder.io/qwik-city": "1", undici: "*" },
+      },
+      { start: "node server/entry.express", isPruned: false },
+    ],
+    [
       "its own server",
       { scripts: { start: "remix-serve build" }, devDependencies: { vite: "7" } },
       { start: "npm start", isPruned: true },

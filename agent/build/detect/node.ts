@@ -81,7 +81,11 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     ...build,
     startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
     standalone,
-    startsByDevelopment: needsDevelopment(manifest, startCommand) || readsTypeScript(sources, manifest),
+    startsByDevelopment:
+      needsDevelopment(manifest, startCommand) ||
+      readsTypeScript(sources, manifest) ||
+      // Its template lists what its server imports among what is for development.
+      dependsOn(manifest, "@builder.io/qwik-city"),
   };
 }
 
