@@ -416,6 +416,14 @@ describe("a Node app", () => {
     });
   });
 
+  it("without packages of its own is installed where a script of it installs those of its folders", () => {
+    const scripts = { postinstall: "cd server && npm install", start: "node server" };
+    expect(dockerfile({ "package.json": JSON.stringify({ scripts }) })).toMatch(
+      /COPY source\/ \.\/\n[^]*RUN .*npm install"/,
+    );
+    expect(dockerfile({ "package.json": JSON.stringify(start) })).not.toContain("npm install");
+  });
+
   it("that Bun starts has it, whatever installs its packages", () => {
     for (const start of ["bun run index.ts", "NODE_ENV=production bun src/index.ts"])
       expect(node({ scripts: { start } }, { "package-lock.json": "" })).toMatchObject({

@@ -158,6 +158,9 @@ it("files as they are are served with or without .html, and with their own page 
 it("a site whose output folder nobody named is served from the one to which its build wrote a page", async () => {
   const { address, container } = await deploy("output");
   expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from what was built</p>\n" });
+  // What SvelteKit and Nuxt call a page that routes itself answers for what is no file.
+  expect(await get(`${address}/docs`, container)).toEqual({ status: 200, text: "<p>docs</p>\n" });
+  expect(await get(`${address}/other`, container)).toEqual({ status: 200, text: "<p>routes itself</p>\n" });
 });
 
 it("a site that a framework builds is served from its output folder, each route by its one page", async () => {

@@ -167,7 +167,12 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
     bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
-    hasDependencies: isWorkspace || isFilled(manifest.dependencies) || isFilled(manifest.devDependencies),
+    hasDependencies:
+      isWorkspace ||
+      isFilled(manifest.dependencies) ||
+      isFilled(manifest.devDependencies) ||
+      // It may install the apps of its folders.
+      hasInstallScript(installed),
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
@@ -271,7 +276,8 @@ const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "@prisma/client") ||
   ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
 
-const installScripts = ["preinstall", "install", "postinstall", "prepare"];
+const hasInstallScript = (manifest: PackageJson): boolean =>
+  ["preinstall", "install", "postinstall", "prepare"].some((name) => scriptOf(manifest, name) !== null);
 
 function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
   const wanted = [manifest.dependencies, manifest.devDependencies].flatMap((list) =>
@@ -279,7 +285,7 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
   );
   return (
     present(sources, [".yarn/", "patches/", "binding.gyp"]).length > 0 ||
-    installScripts.some((name) => scriptOf(manifest, name) !== null) ||
+    hasInstallScript(manifest) ||
     wanted.some(
       (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),
     )

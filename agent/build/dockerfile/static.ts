@@ -15,7 +15,10 @@ const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
 export const staticDockerfile = (images: BaseImages): string[] =>
   servedFrom(`COPY ${sourceFolder}/ /srv/`, false, images);
 
-/** /about is about.html where that is there; frameworks write their own page for what is not found. */
+/**
+ * /about is about.html where that is there; frameworks write their own page for what is not found, and call one that routes itself
+ * 200.html.
+ */
 const caddyfile = (singlePage: boolean): string[] => [
   "{",
   "admin off",
@@ -23,7 +26,7 @@ const caddyfile = (singlePage: boolean): string[] => [
   ":{$PORT}",
   "root * /srv",
   "encode gzip",
-  `try_files {path} {path}.html${singlePage ? " /index.html" : ""}`,
+  `try_files {path} {path}.html ${singlePage ? "/index.html" : "{path}/ /200.html"}`,
   "file_server",
   "handle_errors {",
   "@missing expression {http.error.status_code} == 404",
@@ -58,14 +61,14 @@ const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): stri
 ];
 
 /**
- * The first of the folders that holds an index.html becomes the site, or else the only one to which the build wrote one: it was
+ * The first of the folders that holds an index.html or a 200.html becomes the site, or else the only one to which the build wrote one: it was
  * modified after the source was copied.
  */
 function takeOutput({ outputs, manifest }: Made): string {
   const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, set rootDir to the folder of the app that does, or set startCommand.`;
   const written = `find . \\( -name node_modules -o -name ".?*" \\) -prune -o -path "./*/*" -name index.html -newermc ${manifest} -printf "%d %h\\n"`;
   return [
-    `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; fi; done`,
+    `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; elif [ -f "$folder/200.html" ]; then cp -R "$folder" /output && exec cp /output/200.html /output/index.html; fi; done`,
     `found=$(${written} | sort -n)`,
     'first=$(echo "$found" | head -n 1)',
     // Of those that lie equally deep, each could be meant.
