@@ -19,6 +19,7 @@ export default defineConfig({
           include: ["test/{domain,protocol,agent}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
           testTimeout: 20_000,
+          expect: { poll: { timeout: 10_000 } },
         },
       },
       {
@@ -49,6 +50,7 @@ export default defineConfig({
           include: ["test/worker/**/*.test.ts"],
           // Generated requests by the dozen, on machines that do other things as well.
           testTimeout: 60_000,
+          expect: { poll: { timeout: 10_000 } },
           setupFiles: ["test/worker/migrate.ts"],
         },
       },

@@ -82,7 +82,7 @@ afterAll(async () => {
 beforeEach(() => void (crashes.length = 0));
 
 const app = `#!/usr/local/bin/node
-console.log("up"); process.on("SIGTERM", () => process.exit(1)); setInterval(() => {}, 1000)`;
+process.on("SIGTERM", () => process.exit(1)); setInterval(() => {}, 1000); console.log("up")`;
 
 /** A site in service, of containers that run a file of theirs. */
 async function inService(replicas = 1, agent = agentId) {
@@ -107,6 +107,12 @@ async function inService(replicas = 1, agent = agentId) {
   const names = [`${siteId}.localhost`];
   await host.ingress.route(siteId, names, targets);
   const ids = targets.map(({ containerId }) => containerId);
+  // Until then nothing of it hears a SIGTERM.
+  await vi.waitUntil(
+    async () =>
+      (await Promise.all(ids.map((id) => engine.lastLines(id, 1)))).every(({ length }) => length > 0),
+    within,
+  );
   return { siteId, deploymentId, names, ids, id: ids[0] ?? "" };
 }
 const runs = async (id: string) => (await engine.inspectContainer(id))?.running ?? false;

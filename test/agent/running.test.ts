@@ -135,7 +135,7 @@ describe("a log of two containers that is followed", () => {
     await followSiteLog(logs, siteId, { tail: 10, after, masks: [] }, over.signal, (lines) =>
       got.push(...lines),
     );
-    await vi.waitUntil(() => got.length >= count);
+    await vi.waitUntil(() => got.length >= count, 10_000);
     over.abort();
     return got;
   };
@@ -413,13 +413,11 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
 });
 
 it("the minute in which a new version began to serve has a sample, of what it used since its start", async () => {
-  // A moment later, so that a late round is not one of more than a second.
-  const startedAt: Record<string, Date> = {
-    new: new Date(Date.now() + 200),
-    old: new Date(Date.now() - 3_600_000),
-  };
+  // By the age at which each is found, however late the round is.
+  const ageMs: Record<string, number> = { new: 500, old: 3_600_000 };
   const engine = {
-    inspectContainer: (id: string) => Promise.resolve({ running: true, pid: 7, startedAt: startedAt[id] }),
+    inspectContainer: (id: string) =>
+      Promise.resolve({ running: true, pid: 7, startedAt: new Date(Date.now() - (ageMs[id] ?? 0)) }),
   } as unknown as Engine;
   const ingress = {
     sites: () => ["new", "old"],

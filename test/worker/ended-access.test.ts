@@ -128,12 +128,12 @@ async function told(access: Access, log: Log): Promise<string> {
   // Also after a heartbeat at which the access goes on.
   for (const line of [uniqueName("line"), uniqueName("line")]) {
     await sender.say(line);
-    await vi.waitFor(() => expect(text).toContain(line));
+    await vi.waitFor(() => expect(text).toContain(line), 10_000);
     await sender.beat();
   }
   expect((await access.end()).status).toBeLessThan(400);
   await sender.beat();
-  await vi.waitFor(() => expect(isOver).toBe(true));
+  await vi.waitFor(() => expect(isOver).toBe(true), 10_000);
   await reading;
   return text;
 }

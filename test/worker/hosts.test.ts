@@ -1,7 +1,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
+import { formatId } from "../../protocol/ids.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import { clearAway, drain, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
 import {
@@ -17,23 +19,15 @@ import {
   site,
 } from "./service.ts";
 
-/** Asks until it is so: what an object hears of a socket's end comes a moment later. */
-async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
-  for (let attempt = 0; ; attempt++) {
-    const value = await ask();
-    if (wanted(value) || attempt > 100) return value;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 const hostsOf = (key: string, ids: string[]) =>
   Promise.all(ids.map(async (id) => (await site(key, id)).hostId));
 
+/** What an object hears of a socket's end comes a moment later. */
 const offline = (id: string) =>
-  until(
-    () => hostRecord(id),
-    ({ connected }) => !connected,
-  );
+  vi.waitUntil(async () => {
+    const host = await hostRecord(id);
+    return host.connected ? false : host;
+  }, 10_000);
 
 beforeEach(clearAway);
 
@@ -100,8 +94,8 @@ describe("a new site", () => {
     const key = await account();
     const [best, other] = [await hostFor(5), await hostFor(1)];
     best.send({ type: "ready", free: 0 });
-    // Only once that is known: the answer to a frame of the same socket comes after it.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // That is known once a later frame of the same socket has its answer, as this one of a job that nobody knows.
+    await fail(best, { id: formatId("job", 1, new Uint8Array(10)) } as Job, 1);
     const [id = ""] = await paidSites(key, 1);
     await tick();
     expect(await hostsOf(key, [id])).toEqual([null]);

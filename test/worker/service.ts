@@ -2,6 +2,7 @@ import { env, exports } from "cloudflare:workers";
 import { ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Site } from "../../protocol/api/sites.ts";
+import type { Id } from "../../protocol/ids.ts";
 import type { Env } from "../../worker/env.ts";
 
 export const bindings = env as unknown as Env;
@@ -30,10 +31,14 @@ export async function api<Body = Record<string, unknown>>(
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
-let operatorKey: Promise<string> | undefined;
+let operatorId: Promise<Id<"account">> | undefined;
 
-/** The API key of the operator account; the installation is set up on first use. */
-export const operator = (): Promise<string> => (operatorKey ??= setUp());
+/** A key of the operator account, each time another, so that no test meets its limit; the installation is set up on first use. */
+export async function operator(): Promise<string> {
+  const { ctx, key, row, schema } = await newKey(await (operatorId ??= setUp()));
+  await ctx.db.insert(schema.apiKeys).values(row);
+  return key;
+}
 
 const operatorLogin = { email: "operator@example.com", password: "correct horse battery" };
 
@@ -49,7 +54,7 @@ export async function operatorCookie(): Promise<string> {
   return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
 }
 
-async function setUp(): Promise<string> {
+async function setUp(): Promise<Id<"account">> {
   const response = await call("/setup", {
     method: "POST",
     headers: { Authorization: `Bearer ${setupToken}`, "Content-Type": "application/json" },
@@ -57,20 +62,25 @@ async function setUp(): Promise<string> {
   });
   if (response.status !== 201)
     throw new Error(`set-up answered ${response.status}: ${await response.text()}`);
-  return (await response.json<{ apiKey: string }>()).apiKey;
+  return (await response.json<{ accountId: Id<"account"> }>()).accountId;
 }
 
 let made = 0;
 export const uniqueName = (prefix: string): string => `${prefix}-${++made}`;
 
-/** A fresh account with a key of its own, so that limits and ownership of tests do not mix. */
-export async function account(): Promise<string> {
+/** A key of this account, or of a new one, and the row that is still to be written. */
+async function newKey(accountId?: Id<"account">) {
   const { contextOf } = await import("../../worker/context.ts");
   const { newApiKey } = await import("../../worker/services/keys/create.ts");
   const schema = await import("../../worker/db/schema.ts");
   const ctx = contextOf(bindings, { type: "system" }, () => undefined);
-  const id = ctx.newId("account");
-  const { key, row } = await newApiKey(ctx, id, "test", "setup");
+  const id = accountId ?? ctx.newId("account");
+  return { ctx, id, schema, ...(await newApiKey(ctx, id, "test", "setup")) };
+}
+
+/** A fresh account with a key of its own, so that limits and ownership of tests do not mix. */
+export async function account(): Promise<string> {
+  const { ctx, id, key, row, schema } = await newKey();
   const now = ctx.now();
   await ctx.db.batch([
     ctx.db

@@ -1,9 +1,8 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
-import type { Host } from "../../protocol/api/hosts.ts";
 import type { SiteVolumes } from "../../protocol/api/volumes.ts";
-import { drain, tick } from "./hosts-service.ts";
+import { drain, hostRecord, tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -55,12 +54,7 @@ async function answer(on: Agent, text: Answer) {
 /** What the host's object hears of a socket's end comes a moment later. */
 async function goOffline() {
   host.close();
-  for (let attempt = 0; attempt < 500; attempt++) {
-    const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
-    if (body.data.some((one) => one.id === host.hostId && !one.connected)) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("the host is still connected");
+  await vi.waitUntil(async () => !(await hostRecord(host.hostId)).connected, 10_000);
 }
 
 const nothingKnown: Answer = { kind: "volumes", volumes: [] };
