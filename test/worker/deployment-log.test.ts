@@ -174,4 +174,36 @@ describe("the log of a deployment", () => {
     expect(await (await followed(key, id)).text()).toMatch(/event: end\ndata: {}\n\n$/);
     agent.close();
   });
+
+  it("ends for who follows it though the news of its end never came", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    await agent.next("job");
+    const id = (await site(key, siteId)).latestDeployment?.id ?? "";
+    const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
+    const endedAt = (at: number) =>
+      bindings.DB.prepare("UPDATE deployments SET finished_at = ? WHERE id = ?").bind(at, id).run();
+    let text = "";
+    const reading = (async () => {
+      const { body } = await followed(key, id);
+      for await (const part of body?.pipeThrough(new TextDecoderStream()) ?? []) text += part;
+    })();
+    const beats = async (count: number) => {
+      await runInDurableObject(log, () => void vi.advanceTimersByTime(15_000));
+      await vi.waitFor(() => expect(text.match(/still here/g)).toHaveLength(count));
+    };
+    await vi.waitFor(() => expect(text).toContain("following"));
+    await beats(1);
+    // The news may be on its way.
+    await endedAt(Date.now());
+    await beats(2);
+    await endedAt(Date.now() - 61_000);
+    await runInDurableObject(log, () => void vi.advanceTimersByTime(15_000));
+    await reading;
+    expect(text).toMatch(/event: end\ndata: {}\n\n$/);
+    agent.close();
+  });
 });

@@ -1,10 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { AgentLogLine } from "../../protocol/agent/messages.ts";
-import { contextOf, type Credential } from "../context.ts";
+import type { Id } from "../../protocol/ids.ts";
+import { contextOf, type Credential, type Ctx } from "../context.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
+import { isLogOver } from "../services/deployments/log-over.ts";
 import { accessEnded } from "./host-questions.ts";
 
 const keepMs = 30 * 86_400_000;
@@ -188,12 +190,22 @@ export class DeploymentLog extends DurableObject<Env> {
 
   private beat(): void {
     this.wakeAll(true);
-    this.cutOffEnded().catch((error: unknown) => logError({ followers: this.watchers.size }, error));
+    const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
+    const onError = (error: unknown) => logError({ followers: this.watchers.size }, error);
+    this.cutOffEnded(ctx).catch(onError);
+    this.letGoWhenOver(ctx).catch(onError);
+  }
+
+  /** The end may have come about without this object being told of it. */
+  private async letGoWhenOver(ctx: Ctx): Promise<void> {
+    const { name } = this.ctx.id;
+    if (name === undefined || !(await isLogOver(ctx, name as Id<"deployment" | "command">))) return;
+    for (const watcher of this.watchers) watcher.isOver = true;
+    this.wakeAll();
   }
 
   /** One query for all who follow; those whose key or session has ended are told no more. */
-  private async cutOffEnded(): Promise<void> {
-    const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
+  private async cutOffEnded(ctx: Ctx): Promise<void> {
     const watchers = [...this.watchers];
     const working = await findWorking(
       ctx,

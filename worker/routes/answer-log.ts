@@ -2,12 +2,10 @@ import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { credentialOf } from "../context.ts";
 import { conflict } from "../domain/app-error.ts";
+import { isOver } from "../services/deployments/log-over.ts";
 import type { Id } from "../../protocol/ids.ts";
 
 type Asked = { follow: "0" | "1"; limit: number; cursor: number };
-
-/** What ended so long ago has its last line, or never will: its log is kept for a time, and news of the end may be lost. */
-const lastLineMs = 60_000;
 
 type Logged = { id: Id<"deployment" | "command">; finishedAt: Date | null };
 
@@ -20,9 +18,8 @@ export async function followLog(
   logged: Logged,
   after: number,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { finishedAt } = logged;
-  const isOver = finishedAt !== null && finishedAt.getTime() < c.var.ctx.now().getTime() - lastLineMs;
-  const events = await logOf(c, logged).follow(after, credentialOf(c.var.ctx), isOver);
+  const { ctx } = c.var;
+  const events = await logOf(c, logged).follow(after, credentialOf(ctx), isOver(ctx, logged.finishedAt));
   if (!events) throw conflict("Too many readers follow this log already: close one of them first.");
   return events;
 }
