@@ -896,7 +896,9 @@ describe("a site that a framework builds", () => {
     expect(() => node(qwik)).toThrow(/npm run qwik add/);
     expect(node(qwik, { "adapters/": "" })).toMatchObject({ kind: "site" });
     const tanstack = { ...vite, dependencies: { "@tanstack/react-start": "1" } };
-    expect(() => node(tanstack)).toThrow(/nitro/);
+    expect(() => node(tanstack)).toThrow(/npm install srvx .* or add the plugin of nitro/);
+    const served = { ...vite.scripts, start: "srvx --prod -s ../client dist/server/server.js" };
+    expect(node({ ...tanstack, scripts: served })).toMatchObject({ kind: "node", startCommand: "npm start" });
   });
 
   it.each([
