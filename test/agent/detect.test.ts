@@ -174,7 +174,8 @@ describe("a Node app", () => {
 
   it.each<[string, object, Files]>([
     ["workspaces", { workspaces: ["packages/*"] }, {}],
-    ["a postinstall script", { scripts: { start: "node .", postinstall: "prisma generate" } }, {}],
+    ["a preinstall script", { scripts: { start: "node .", preinstall: "node make.js" } }, {}],
+    ["a script for an npm of old", { scripts: { start: "node .", prepare: "husky" } }, { ".nvmrc": "14" }],
     ["a dependency in the repository", { dependencies: { a: "file:./a" } }, {}],
     ["Yarn's own folder", {}, { ".yarn/releases/yarn.cjs": "" }],
     ["C++ of its own", {}, { "binding.gyp": "" }],
@@ -185,6 +186,28 @@ describe("a Node app", () => {
     );
     expect(text.indexOf("COPY source/ ./")).toBeLessThan(text.indexOf("npm install"));
   });
+
+  it.each<[string, Files, RegExp]>([
+    ["npm", { "package-lock.json": "" }, /npm ci"\]\n/],
+    ["pnpm", { "pnpm-lock.yaml": "" }, /pnpm install --frozen-lockfile"\]\n/],
+    ["Yarn", { "yarn.lock": "" }, /yarn install --frozen-lockfile"\]\n/],
+    ["Bun", { "bun.lock": "" }, /bun install --frozen-lockfile"\]\n/],
+  ])(
+    "of %s is not installed anew for a change of its source, though a script of its own follows the install",
+    (_, lock, install) => {
+      const scripts = { start: "node .", postinstall: "prisma generate", prepare: "husky" };
+      const text = generateDockerfile(node({ scripts, dependencies: { b: "1" } }, lock), variables);
+      const [before = "", after = ""] = text.split("COPY source/ ./\n");
+      expect(before).toMatch(install);
+      expect(before).toContain("; npm pkg delete scripts.postinstall scripts.prepare && ");
+      expect(after).toMatch(/^RUN .*env_TOKEN.*; (\w+) run postinstall && \1 run prepare"\]\n/);
+    },
+  );
+
+  it("of Yarn 2 or later runs those scripts that its install runs", () =>
+    expect(
+      node({ scripts: { start: "node .", postinstall: "a", prepare: "b" } }, { "yarn.lock": "__metadata:" }),
+    ).toMatchObject({ needsSource: false, ownScripts: ["postinstall"] }));
 
   it.each<[string, string, string]>([
     ["nuxt", "nuxt build", "node .output/server/index.mjs"],
@@ -419,7 +442,7 @@ describe("a Node app", () => {
   it("without packages of its own is installed where a script of it installs those of its folders", () => {
     const scripts = { postinstall: "cd server && npm install", start: "node server" };
     expect(dockerfile({ "package.json": JSON.stringify({ scripts }) })).toMatch(
-      /COPY source\/ \.\/\n[^]*RUN .*npm install"/,
+      /COPY source\/ \.\/\nRUN .*npm run postinstall"/,
     );
     expect(dockerfile({ "package.json": JSON.stringify(start) })).not.toContain("npm install");
   });
@@ -873,7 +896,9 @@ describe("a site that a framework builds", () => {
     expect(() => node(qwik)).toThrow(/npm run qwik add/);
     expect(node(qwik, { "adapters/": "" })).toMatchObject({ kind: "site" });
     const tanstack = { ...vite, dependencies: { "@tanstack/react-start": "1" } };
-    expect(() => node(tanstack)).toThrow(/nitro/);
+    expect(() => node(tanstack)).toThrow(/npm install srvx .* or add the plugin of nitro/);
+    const served = { ...vite.scripts, start: "srvx --prod -s ../client dist/server/server.js" };
+    expect(node({ ...tanstack, scripts: served })).toMatchObject({ kind: "node", startCommand: "npm start" });
   });
 
   it.each([

@@ -32,6 +32,8 @@ export type NodeBuild = {
   manifests: string[];
   /** The install reads more than the manifests: the whole source is copied before it. */
   needsSource: boolean;
+  /** Scripts of its own that an install runs, and that are run once the source is there: they need it, the packages do not. */
+  ownScripts: string[];
   /** Dependencies are loaded from Yarn's cache, without node_modules. */
   plugAndPlay: boolean;
   locked: boolean;
@@ -142,17 +144,28 @@ export const isLocked = (sources: Sources): boolean =>
 export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
   const { root, folder } = sources.workspace ?? { root: sources, folder: null };
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
+  const major = nodeMajor(
+    { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
+    manifest.engines?.node ?? installed.engines?.node,
+  );
   const within = folder === null ? (sources.repository?.folder ?? null) : null;
   const packageManager = packageManagerOf(root, installed);
   const locks = present(root, lockFiles[packageManager]);
   // Of pnpm's, the file may also be there for settings only.
   const isWorkspace =
     isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
+  // Yarn 2 and later leave out the second.
+  const ownScripts = scriptsOf(
+    installed,
+    packageManager === "berry" ? ["postinstall"] : ["postinstall", "prepare"],
+  );
+  const needsSource =
+    isWorkspace ||
+    within !== null ||
+    installNeedsSource(root, installed) ||
+    (ownScripts.length > 0 && major < leastNpmPkg);
   return {
-    major: nodeMajor(
-      { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
-      manifest.engines?.node ?? installed.engines?.node,
-    ),
+    major,
     folder,
     within,
     packageManager,
@@ -163,7 +176,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       ...locks,
       ...present(root, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml", "bunfig.toml"]),
     ],
-    needsSource: isWorkspace || within !== null || installNeedsSource(root, installed),
+    needsSource,
+    ownScripts: needsSource ? [] : ownScripts,
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
     bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
@@ -172,7 +186,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       isFilled(manifest.dependencies) ||
       isFilled(manifest.devDependencies) ||
       // It may install the apps of its folders.
-      hasInstallScript(installed),
+      ownScripts.length > 0,
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
@@ -276,8 +290,11 @@ const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "@prisma/client") ||
   ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
 
-const hasInstallScript = (manifest: PackageJson): boolean =>
-  ["preinstall", "install", "postinstall", "prepare"].some((name) => scriptOf(manifest, name) !== null);
+/** The first Node whose npm has the command that leaves scripts out. */
+const leastNpmPkg = 16;
+
+const scriptsOf = (manifest: PackageJson, names: string[]): string[] =>
+  names.filter((name) => scriptOf(manifest, name) !== null);
 
 function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
   const wanted = [manifest.dependencies, manifest.devDependencies].flatMap((list) =>
@@ -285,7 +302,7 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
   );
   return (
     present(sources, [".yarn/", "patches/", "binding.gyp"]).length > 0 ||
-    hasInstallScript(manifest) ||
+    scriptsOf(manifest, ["preinstall", "install"]).length > 0 ||
     wanted.some(
       (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),
     )

@@ -102,7 +102,7 @@ function lacksAdapter({ files }: Sources, manifest: PackageJson): string | null 
   if (dependsOn(manifest, "@builder.io/qwik-city") && !files.has("adapters/"))
     return "Qwik City makes nothing that can be served without an adapter: run npm run qwik add express, or npm run qwik add static for files only, and commit what it makes.";
   if (["@tanstack/react-start", "@tanstack/solid-start"].some((name) => dependsOn(manifest, name)))
-    return "TanStack Start makes nothing that Node can start by itself: add the plugin of nitro to vite.config.ts, or set startCommand.";
+    return 'TanStack Start makes nothing that Node can start by itself: run npm install srvx and add the script "start": "srvx --prod -s ../client dist/server/server.js", or add the plugin of nitro to vite.config.ts.';
   return null;
 }
 

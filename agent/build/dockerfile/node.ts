@@ -131,7 +131,14 @@ export function nodeBuildStage(
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
   const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
-  const install = installStep(plan.locked ? tool.locked : tool.loose, variables, mounts);
+  const command = plan.locked ? tool.locked : tool.loose;
+  const leftOut = plan.ownScripts.map((name) => `scripts.${name}`).join(" ");
+  const install = installStep(
+    leftOut === "" ? command : `npm pkg delete ${leftOut} && ${command}`,
+    variables,
+    mounts,
+  );
+  const runOwn = plan.ownScripts.map((name) => `${programOf(plan.packageManager)} run ${name}`).join(" && ");
   // Without an install, the package manager itself is still to be fetched.
   const fetch = usesCorepack(plan) ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
@@ -146,6 +153,7 @@ export function nodeBuildStage(
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
       : installAndCopy(plan, plan.hasDependencies ? install : fetch, copySource)),
+    ...(runOwn === "" ? [] : installStep(runOwn, variables, mounts)),
     ...plan.needed.flatMap(({ folder, command }) => [
       `WORKDIR /app/${folder}`,
       ...buildStep(command, variables),
@@ -160,6 +168,7 @@ const isInstalledOnly = (plan: NodePlan): boolean =>
   plan.hasDependencies &&
   !plan.hasDevDependencies &&
   !plan.needsSource &&
+  plan.ownScripts.length === 0 &&
   plan.buildCommand === null &&
   // Its own state lies beside the source.
   plan.packageManager !== "berry";
