@@ -142,7 +142,8 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   await page.click('button:has-text("Test payment: pay")');
   await page.click("text=To the site");
   const here = page.url();
-  const ended = async () => (await page.locator(".ended").innerText()).trim();
+  // A deployment has more time than a page.
+  const ended = async () => (await page.locator(".ended").innerText({ timeout: 120_000 })).trim();
   await page.click('a:has-text("#1")');
   expect(await ended()).toBe("LIVE");
   expect(await page.locator(".log").innerText()).toMatch(/^Fetching [^]*\nDeployment is live\.\n$/);

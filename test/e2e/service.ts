@@ -42,7 +42,8 @@ export function request(
         path: pathname + search,
         method: options.method ?? "GET",
         headers: { ...options.headers, Host: host },
-        agent: options.agent,
+        // A connection of its own: one that is kept may have ended unheard while a test waited for a program.
+        agent: options.agent ?? false,
         timeout: 30_000,
       },
       (response) => {

@@ -49,6 +49,11 @@ it("a site's volume and replicas, from the first deployment to the last file", a
   const load = steadyLoad(url, 50);
   repository.commit({ "server.js": notebook("three") }, "Third");
   expect((await redeploy(id)).status).toBe("LIVE");
+  const { asked } = load.seen;
+  await until(
+    () => load.seen.asked,
+    (now) => now > asked,
+  );
   const { failures, texts } = await load.stop();
   expect(failures).toEqual([]);
   expect([...texts.keys()].toSorted()).toContain("version three");
