@@ -164,7 +164,8 @@ export class HostLink extends DurableObject<Env> {
     question: LogQuestion,
     reader: Credential,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
-    return this.questions.follow(this.greeted(), question, reader);
+    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId") ?? "";
+    return this.questions.follow(this.greeted(), hostId, question, reader);
   }
 
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
