@@ -31,6 +31,7 @@ export class LogOutbox {
   /** Number of the first held line. */
   private firstSeq = 1;
   private sentUpTo = 0;
+  private askedAtSeq = 0;
   private heldBytes = 0;
   private unsentBytes = 0;
   private dropped = 0;
@@ -126,6 +127,12 @@ export class LogOutbox {
   resend(): void {
     this.sentUpTo = this.firstSeq - 1;
     this.flush();
+  }
+
+  /** Where none of it was taken since this was asked last. What is taken slowly does not go out twice. */
+  resendStalled(): void {
+    if (this.held.length > 0 && this.firstSeq === this.askedAtSeq) this.resend();
+    this.askedAtSeq = this.firstSeq;
   }
 
   acknowledge(lastSeq: number): void {

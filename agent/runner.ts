@@ -46,7 +46,7 @@ type Running = Lease & {
   began: PhaseStart[];
 };
 
-/** A report that is not acknowledged by then is sent again: the control plane may have failed to record it. */
+/** Reports and log lines that are not acknowledged by then are sent again: the control plane may have failed to record them. */
 const resendAfterMs = 30_000;
 
 /** Of those that build nothing, so many at once. */
@@ -118,7 +118,10 @@ export class Runner {
     for (const outbox of this.outboxes.values()) outbox.resend();
     this.sendReports();
     this.sayReady();
-    this.resend = setInterval(() => this.sendReports(), resendAfterMs);
+    this.resend = setInterval(() => {
+      for (const outbox of this.outboxes.values()) outbox.resendStalled();
+      this.sendReports();
+    }, resendAfterMs);
   }
 
   disconnected(): void {

@@ -439,6 +439,32 @@ describe("a log", () => {
     expect(shown.at(-2)).toMatch(/^\d+ lines were dropped/);
   });
 
+  it("that the control plane failed to keep is sent again while the link stays up, and only then", async () => {
+    runner.disconnected();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      connect();
+      offer(deployJob());
+      const [only] = await begun(1);
+      only?.run.log("one");
+      await vi.waitUntil(() => lines().length > 0);
+      vi.advanceTimersByTime(60_000);
+      expect(lines()).toEqual(["one", "one"]);
+      const { jobId, attempt } = frames("log")[0] ?? expect.fail("no log");
+      runner.receive({ type: "logAck", jobId, attempt, lastSeq: 1 });
+      only?.run.log("two");
+      await vi.waitUntil(() => lines().length > 2);
+      // It is taken, if slowly.
+      vi.advanceTimersByTime(30_000);
+      expect(lines()).toEqual(["one", "one", "two"]);
+      only?.resolve({});
+      await answered(1);
+      runner.disconnected();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("says that lines are missing even if none follows", async () => {
     offer(deployJob());
     const [only] = await begun(1);

@@ -111,6 +111,25 @@ describe("the log of a deployment", () => {
     expect(numbers.length).toBe(count + 1);
   });
 
+  it("is whole though its object failed when lines came", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { job, attempt } = await agent.next("job");
+    const id = (await site(key, siteId)).latestDeployment?.id ?? "";
+    const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
+    await runInDurableObject(log, (instance: DeploymentLog) => {
+      const append = vi.spyOn(Object.getPrototypeOf(instance) as DeploymentLog, "append");
+      append.mockRejectedValueOnce(new Error("The object was reset"));
+    });
+    agent.send({ type: "log", jobId: job.id, attempt, deploymentId: id, firstSeq: 1, lines: [line("one")] });
+    await finish(agent, job, attempt, deployResult);
+    expect((await agent.next("logAck")).lastSeq).toBe(1);
+    expect(textsOf(await (await followed(key, id)).text())).toEqual(["one", "Deployment is live."]);
+    agent.close();
+  });
+
   it("and its job go on where they were though the host's link slept in between", async () => {
     const key = await account();
     const agent = await readyAgent();

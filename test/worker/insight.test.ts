@@ -108,7 +108,7 @@ describe("what a database's server tells", () => {
     const { question, answer } = await asked();
     expect(question).toMatchObject({ siteId: databaseId, after: at, follow: true });
     answer({ kind: "logs", lines: [{ at: "2026-01-01T00:00:05.000000001Z", stream: "stdout", text: "on" }] });
-    expect(await response.text()).toContain("id: 2026-01-01T00:00:05.000000001Z\nevent: line");
+    expect(await response.text()).toContain(`id: 2026-01-01T00:00:05.000000001Z@${host.hostId}\nevent: line`);
   });
 
   it("is its owner's", async () => {

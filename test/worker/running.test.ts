@@ -105,20 +105,20 @@ describe("a running site's log", () => {
     ]);
   });
 
-  it("is followed line by line, with times as ids, until the reader goes", async () => {
+  it("is followed line by line, with times and the host as ids, until the reader goes", async () => {
     const stream = await follow("&tail=5");
     const { question, answer, requestId } = await asked(host);
     expect(question).toMatchObject({ tail: 5, after: null, follow: true });
     expect(stream.response.headers.get("Content-Type")).toBe("text/event-stream");
     answer(logs(line(1, "one"), line(2, "two")), false);
     const text = await stream.until("two");
-    expect(text).toContain(`id: ${line(1, "").at}\nevent: line\ndata: {`);
+    expect(text).toContain(`id: ${line(1, "").at}@${host.hostId}\nevent: line\ndata: {`);
     // Of one container after a later one of another.
     const place = `${line(2, "").at};0123456789ab-1000000000`;
     const late = { ...line(1, "late"), place };
     answer(logs(late), false);
     const last = (await stream.until("late")).slice(text.length);
-    expect(last).toContain(`id: ${place}\nevent: line\ndata: {`);
+    expect(last).toContain(`id: ${place}@${host.hostId}\nevent: line\ndata: {`);
     expect(last.split("data: ")[1]).not.toContain("place");
     await stream.cancel();
     // The next line finds the reader gone, if nothing else did.
@@ -152,16 +152,26 @@ describe("a running site's log", () => {
     on.close();
   });
 
-  it.each([line(4, "").at, `${line(4, "").at};0123456789ab-17`])(
-    "goes on after Last-Event-ID, which wins over since: %s",
-    async (at) => {
-      const stream = await follow("&since=2026-01-01T00:00:00Z", { "Last-Event-ID": at });
-      const { question, answer } = await asked(host);
-      expect(question).toMatchObject({ after: at });
-      answer({ kind: "refused", error: "Over." });
-      expect(await stream.rest()).toBe(": following\n\n");
-    },
-  );
+  it("goes on with all of its host's log after a move, as the new host's was written beside the other's", async () => {
+    const stream = await follow("", { "Last-Event-ID": `${line(4, "").at};0123456789ab-17@host_1other` });
+    const { question, answer } = await asked(host);
+    expect(question).toMatchObject({ after: "1970-01-01T00:00:00.000Z" });
+    answer({ kind: "refused", error: "Over." });
+    await stream.rest();
+  });
+
+  it.each([
+    ["", line(4, "").at],
+    ["", `${line(4, "").at};0123456789ab-17`],
+    ["this host's", `${line(4, "").at};0123456789ab-17`],
+  ])("goes on after Last-Event-ID, which wins over since: %s %s", async (whose, at) => {
+    const id = whose === "" ? at : `${at}@${host.hostId}`;
+    const stream = await follow("&since=2026-01-01T00:00:00Z", { "Last-Event-ID": id });
+    const { question, answer } = await asked(host);
+    expect(question).toMatchObject({ after: at });
+    answer({ kind: "refused", error: "Over." });
+    expect(await stream.rest()).toBe(": following\n\n");
+  });
 
   it("has at most twenty followers a site; the next is told why", async () => {
     const streams = [];

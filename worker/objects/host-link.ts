@@ -164,7 +164,8 @@ export class HostLink extends DurableObject<Env> {
     question: LogQuestion,
     reader: Credential,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
-    return this.questions.follow(this.greeted(), question, reader);
+    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId") ?? "";
+    return this.questions.follow(this.greeted(), hostId, question, reader);
   }
 
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
@@ -287,8 +288,11 @@ export class HostLink extends DurableObject<Env> {
     // A stale lease's lines are taken off the agent's hands, and dropped.
     let lastSeq = firstSeq + lines.length - 1;
     if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === logId) {
-      const log = this.env.DEPLOYMENT_LOG.get(this.env.DEPLOYMENT_LOG.idFromName(logId));
-      lastSeq = await log.append(attempt, firstSeq, lines);
+      const { DEPLOYMENT_LOG } = this.env;
+      const append = () =>
+        DEPLOYMENT_LOG.get(DEPLOYMENT_LOG.idFromName(logId)).append(attempt, firstSeq, lines);
+      // An object that was reset takes the next call. What is said next may be the end of the job, and of what its agent holds.
+      lastSeq = await append().catch(append);
     }
     if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
   }

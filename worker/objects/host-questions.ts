@@ -82,6 +82,7 @@ export class HostQuestions {
   /** The log as server-sent events, until the reader or the host goes, or what the reader came with has ended. */
   follow(
     socket: WebSocket | undefined,
+    hostId: string,
     question: LogQuestion,
     reader: Credential,
   ): ReadableStream<Uint8Array> | Refused {
@@ -102,7 +103,8 @@ export class HostQuestions {
     };
     follower.requestId = this.open(socket, question, {
       take: ({ answer, last }) => {
-        if (answer.kind === "logs" && answer.lines.length > 0) this.write(follower, eventsOf(answer.lines));
+        if (answer.kind === "logs" && answer.lines.length > 0)
+          this.write(follower, eventsOf(hostId, answer.lines));
         if (!last) return;
         this.asking.delete(follower.requestId);
         this.leave(follower);
@@ -187,10 +189,11 @@ export class HostQuestions {
   }
 }
 
-function eventsOf(lines: SiteLogLine[]): string {
+function eventsOf(hostId: string, lines: SiteLogLine[]): string {
   return lines
     .map(
-      (line) => `id: ${line.place ?? line.at}\nevent: line\ndata: ${JSON.stringify(siteLogLine(line))}\n\n`,
+      (line) =>
+        `id: ${line.place ?? line.at}@${hostId}\nevent: line\ndata: ${JSON.stringify(siteLogLine(line))}\n\n`,
     )
     .join("");
 }

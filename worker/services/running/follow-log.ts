@@ -1,5 +1,6 @@
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import { LogPlace } from "../../../protocol/agent/running.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import { credentialOf, type Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
@@ -23,9 +24,16 @@ export async function followLogOf(
   { lastEventId, masks }: { lastEventId: string | undefined; masks: string[] },
 ): Promise<ReadableStream<Uint8Array>> {
   if (hostId === null) throw conflict(`This ${noun} has not run yet: there is nothing to follow.`);
-  const after = LogPlace.safeParse(lastEventId).data ?? since ?? null;
+  const after = placeOn(hostId, lastEventId) ?? since ?? null;
   const question = { kind: "logs", siteId: id, tail, after, follow: true, masks } as const;
   const followed = await ctx.questions.follow(hostId, question, credentialOf(ctx));
   if ("kind" in followed) throw conflict(followed.error);
   return followed;
+}
+
+/** All that was written on this host is new to whoever has read on the one before, as both ran for a while. */
+function placeOn(hostId: Id<"host">, lastEventId = ""): string | undefined {
+  const [place, readOn = hostId] = lastEventId.split("@");
+  const known = LogPlace.safeParse(place).data;
+  return known === undefined || readOn === hostId ? known : new Date(0).toISOString();
 }
