@@ -18,6 +18,7 @@ const manifest = new RegExp(
     "pnpm-lock\\.yaml",
     "pnpm-workspace\\.yaml",
     "\\.yarnrc\\.yml",
+    "\\.npmrc",
     "Procfile",
     "Aptfile",
     "\\.(?:nvmrc|node-version|python-version|ruby-version)",

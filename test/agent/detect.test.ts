@@ -209,6 +209,14 @@ describe("a Node app", () => {
       node({ scripts: { start: "node .", postinstall: "a", prepare: "b" } }, { "yarn.lock": "__metadata:" }),
     ).toMatchObject({ needsSource: false, ownScripts: ["postinstall"] }));
 
+  it("runs none of them where .npmrc leaves scripts out", () =>
+    expect(
+      node(
+        { scripts: { start: "node .", prepare: "husky" }, dependencies: { a: "1" } },
+        { ".npmrc": "ignore-scripts = true" },
+      ),
+    ).toMatchObject({ needsSource: false, ownScripts: [] }));
+
   it.each<[string, string, string]>([
     ["nuxt", "nuxt build", "node .output/server/index.mjs"],
     ["@sveltejs/adapter-node", "vite build", "node build"],

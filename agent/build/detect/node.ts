@@ -155,10 +155,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   const isWorkspace =
     isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
   // Yarn 2 and later leave out the second.
-  const ownScripts = scriptsOf(
-    installed,
-    packageManager === "berry" ? ["postinstall"] : ["postinstall", "prepare"],
-  );
+  const after = packageManager === "berry" ? ["postinstall"] : ["postinstall", "prepare"];
+  const ownScripts = leavesScriptsOut(root) ? [] : scriptsOf(installed, after);
   const needsSource =
     isWorkspace ||
     within !== null ||
@@ -292,6 +290,9 @@ const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
 
 /** The first Node whose npm has the command that leaves scripts out. */
 const leastNpmPkg = 16;
+
+const leavesScriptsOut = (sources: Sources): boolean =>
+  /^\s*ignore-scripts\s*=\s*"?true/m.test(textOf(sources, ".npmrc"));
 
 const scriptsOf = (manifest: PackageJson, names: string[]): string[] =>
   names.filter((name) => scriptOf(manifest, name) !== null);
