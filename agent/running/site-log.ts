@@ -161,11 +161,12 @@ export async function followSiteLog(
   if (after === null) {
     const lines = await linesOf(logs, siteId, { containers, tail: Math.max(tail, 1), after, masks });
     const shown = tail === 0 ? [] : lastOf(lines.slice(-tail), maxReadBytes);
+    const hidden = lines.slice(0, lines.length - shown.length);
     for (const { containerId, line } of lines) lastAt.set(containerId, line.at);
-    for (const { containerId, line } of lines.toReversed())
+    // In each container up to its last hidden line, or else to just before its first.
+    for (const { containerId, line } of shown.toReversed())
       places.skipped(containerId, shifted(line.at, -1n));
-    for (const { containerId, line } of lines.slice(0, lines.length - shown.length))
-      places.skipped(containerId, line.at);
+    for (const { containerId, line } of hidden) places.skipped(containerId, line.at);
     for (const line of shown) await batches.add(line);
   } else
     for (const line of earlierLines(logs, siteId, { containers, places, masks })) await batches.add(line);

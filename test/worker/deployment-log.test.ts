@@ -7,10 +7,9 @@ import {
   bindings,
   call,
   deployResult,
-  createSite,
+  deployingSite,
   fail,
   finish,
-  pay,
   readyAgent,
   runningSite,
   site,
@@ -56,9 +55,7 @@ describe("the log of a deployment", () => {
   it("is followed by twenty at most; one that leaves makes room, and one that has ended may be read by all", async () => {
     const key = await account();
     const agent = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await agent.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, agent);
     const path = `/deployments/${(await site(key, siteId)).latestDeployment?.id}/logs?follow=1`;
     const follow = () => call(`/api/v1${path}`, { headers: { Authorization: `Bearer ${key}` } });
     const followers = await Promise.all(Array.from({ length: 20 }, follow));
@@ -114,9 +111,7 @@ describe("the log of a deployment", () => {
   it("is whole though its object failed when lines came", async () => {
     const key = await account();
     const agent = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await agent.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, agent);
     const id = (await site(key, siteId)).latestDeployment?.id ?? "";
     const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
     await runInDurableObject(log, (instance: DeploymentLog) => {
@@ -133,9 +128,7 @@ describe("the log of a deployment", () => {
   it("and its job go on where they were though the host's link slept in between", async () => {
     const key = await account();
     const agent = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await agent.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, agent);
     const id = (await site(key, siteId)).latestDeployment?.id ?? "";
     const say = async (firstSeq: number) => {
       const lines = [line(`line ${firstSeq}`)];
@@ -198,9 +191,7 @@ describe("the log of a deployment", () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const key = await account();
     const agent = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    await agent.next("job");
+    const { siteId } = await deployingSite(key, agent);
     const id = (await site(key, siteId)).latestDeployment?.id ?? "";
     const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
     const endedAt = (at: number) =>

@@ -1,11 +1,21 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { formatId } from "../../protocol/ids.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
-import { clearAway, drain, failedSite, hostFor, hostRecord, paidSites, sql, tick } from "./hosts-service.ts";
+import {
+  clearAway,
+  drain,
+  failedSite,
+  foundOffline,
+  hostFor,
+  hostRecord,
+  paidSites,
+  sql,
+  tick,
+} from "./hosts-service.ts";
 import {
   account,
   api,
@@ -21,13 +31,6 @@ import {
 
 const hostsOf = (key: string, ids: string[]) =>
   Promise.all(ids.map(async (id) => (await site(key, id)).hostId));
-
-/** What an object hears of a socket's end comes a moment later. */
-const offline = (id: string) =>
-  vi.waitUntil(async () => {
-    const host = await hostRecord(id);
-    return host.connected ? false : host;
-  }, 10_000);
 
 beforeEach(clearAway);
 
@@ -145,7 +148,8 @@ describe("a host", () => {
     const { siteId } = await runningSite(key, on);
     expect(await hostRecord(on.hostId)).toMatchObject({ connected: true, offlineSince: null });
     on.close();
-    expect(await offline(on.hostId)).toMatchObject({
+    await foundOffline(on.hostId);
+    expect(await hostRecord(on.hostId)).toMatchObject({
       connected: false,
       offlineSince: expect.stringContaining("T"),
     });
@@ -321,7 +325,7 @@ describe("a host that is drained", () => {
     const { siteId } = await runningSite(key, old);
     const fresh = await hostFor(2);
     old.close();
-    await offline(old.hostId);
+    await foundOffline(old.hostId);
     await change(old.hostId, "drain");
     await tick();
     expect(fresh.waiting()).toEqual([]);
@@ -370,7 +374,7 @@ describe("a host that is drained", () => {
     expect((await remove(dead.hostId, "?force=1")).status).toBe(409);
     const other = await hostFor(2);
     dead.close();
-    await offline(dead.hostId);
+    await foundOffline(dead.hostId);
     expect((await remove(dead.hostId)).status).toBe(409);
     expect((await remove(dead.hostId, "?force=1")).status).toBe(200);
     const { job, attempt } = await other.next("job");

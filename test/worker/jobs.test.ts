@@ -11,6 +11,7 @@ import {
   bindings,
   call,
   createSite,
+  deployingSite,
   deployResult,
   fail,
   finish,
@@ -84,9 +85,7 @@ describe("a host's link", () => {
   it("has an agent connect twenty times in ten seconds at most: what was under way stays so, and it may come back after", async () => {
     const key = await account();
     const first = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await first.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, first);
     const connect = () =>
       call("/agent/connect", {
         headers: { Upgrade: "websocket", Authorization: `Bearer ${first.token.token}` },
@@ -236,9 +235,7 @@ describe("a job", () => {
   it("still worked on after a reconnect stays the agent's own", async () => {
     const key = await account();
     const before = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await before.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, before);
     before.close();
     const after = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, before.token);
     after.send({ type: "ready", free: 1 });
@@ -296,9 +293,7 @@ describe("a job", () => {
   it("reported done twice is recorded once and acknowledged twice", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await on.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, on);
     await finish(on, job, attempt, deployResult);
     await finish(on, job, attempt, { ...deployResult, commit: "c".repeat(40) });
     expect((await site(key, siteId)).currentDeployment?.commit).toBe(deployResult.commit);
@@ -308,9 +303,7 @@ describe("a job", () => {
   it("of another host cannot be reported", async () => {
     const key = await account();
     const owner = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await owner.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, owner);
     const thief = await readyAgent();
     await finish(thief, job, attempt, deployResult);
     expect((await site(key, siteId)).status).toBe("DEPLOYING");
@@ -321,9 +314,7 @@ describe("a job", () => {
   it("that outlives its deadline ends FAILED with a reason, and the agent is told to stop", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key, { startTimeoutSeconds: 540 });
-    await pay(invoiceToken);
-    const { job, attempt } = await on.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, on, { startTimeoutSeconds: 540 });
     await expireJobs(siteId);
     await tick();
     expect(await site(key, siteId)).toMatchObject({
@@ -472,9 +463,7 @@ describe("a deployment's log", () => {
   it("takes lines only for the lease it belongs to", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { siteId, invoiceToken } = await createSite(key);
-    await pay(invoiceToken);
-    const { job, attempt } = await on.next("job");
+    const { siteId, job, attempt } = await deployingSite(key, on);
     const deploymentId = (await site(key, siteId)).latestDeployment?.id;
     const stranger = await readyAgent();
     stranger.send({

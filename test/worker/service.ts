@@ -225,11 +225,17 @@ export const deployResult = {
   durations: { clone: 1, build: 2, start: 3, swap: 4 },
 };
 
-/** A site that runs: created, paid, deployed by this agent. */
-export async function runningSite(key: string, on: Agent, overrides: Record<string, unknown> = {}) {
+/** A site that is created, paid, and deployed by this agent, which has the job. */
+export async function deployingSite(key: string, on: Agent, overrides: Record<string, unknown> = {}) {
   const created = await createSite(key, overrides);
   await pay(created.invoiceToken);
   const { job, attempt } = await on.next("job");
+  return { ...created, job, attempt };
+}
+
+/** A site that runs. */
+export async function runningSite(key: string, on: Agent, overrides: Record<string, unknown> = {}) {
+  const { job, attempt, ...created } = await deployingSite(key, on, overrides);
   await finish(on, job, attempt, deployResult);
   return created;
 }

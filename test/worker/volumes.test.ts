@@ -1,8 +1,8 @@
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { SiteVolumes } from "../../protocol/api/volumes.ts";
-import { drain, hostRecord, tick } from "./hosts-service.ts";
+import { drain, foundOffline, tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -51,10 +51,9 @@ async function answer(on: Agent, text: Answer) {
   return question;
 }
 
-/** What the host's object hears of a socket's end comes a moment later. */
 async function goOffline() {
   host.close();
-  await vi.waitUntil(async () => !(await hostRecord(host.hostId)).connected, 10_000);
+  await foundOffline(host.hostId);
 }
 
 const nothingKnown: Answer = { kind: "volumes", volumes: [] };

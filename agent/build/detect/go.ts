@@ -1,10 +1,16 @@
 import { JobError } from "../../host.ts";
-import { present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type Place,
+  type Sources,
+} from "./sources.ts";
 
-export type GoPlan = {
+export type GoPlan = Place & {
   kind: "go";
-  /** Where it lies in the repository that is built with it. */
-  within: string | null;
   manifests: string[];
   /** Dependencies lie in vendor/. */
   vendored: boolean;
@@ -34,7 +40,7 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
       "buildCommand is set for a Go repository: set startCommand to the program it makes, too.",
     );
   const vendored = sources.files.has("vendor/");
-  const within = sources.repository?.folder ?? null;
+  const { within } = placeOf(sources);
   const local = /=>\s*\.{1,2}\//.test(textOf(sources, "go.mod"));
   return {
     kind: "go",

@@ -11,7 +11,7 @@ import {
   startScript,
   type PackageJson,
 } from "./package-json.ts";
-import { configsOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
 export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
@@ -148,7 +148,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
     manifest.engines?.node ?? installed.engines?.node,
   );
-  const within = folder === null ? (sources.repository?.folder ?? null) : null;
+  const within = folder === null ? placeOf(sources).within : null;
   const packageManager = packageManagerOf(root, installed);
   const locks = present(root, lockFiles[packageManager]);
   // Of pnpm's, the file may also be there for settings only.

@@ -2,16 +2,23 @@ import { posix } from "node:path";
 import { JobError } from "../../host.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { buildRunsPhp, type PackageJson } from "./package-json.ts";
-import { present, procfileWeb, textOf, toolVersion, type Overrides, type Sources } from "./sources.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  toolVersion,
+  type Overrides,
+  type Place,
+  type Sources,
+} from "./sources.ts";
 
-export type PhpPlan = {
+export type PhpPlan = Place & {
   kind: "php";
   /** Such as 8.3; null when any will do. */
   version: string | null;
   /** What Composer is asked for: the packages that composer.json requires, or its autoloader only. */
   composer: "install" | "autoload" | null;
-  /** Where it lies in the repository that is built with it. */
-  within: string | null;
   manifests: string[];
   /** composer.json names folders of the repository, which are installed. */
   needsSource: boolean;
@@ -87,6 +94,7 @@ export function detectPhp(
   const required = Object.keys(require ?? {});
   const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
+  const { within } = placeOf(sources);
   return {
     kind: "php",
     version:
@@ -98,9 +106,9 @@ export function detectPhp(
       (name) => !inImage.has(name) && !Object.hasOwn(extensionPackages, name),
     ),
     symfony: required.includes("symfony/framework-bundle"),
-    within: sources.repository?.folder ?? null,
+    within,
     manifests: present(sources, ["composer.json", "composer.lock"]),
-    needsSource: (sources.repository ?? null) !== null || namesFolders(repositories),
+    needsSource: within !== null || namesFolders(repositories),
     assetsNeedPhp: manifest !== null && buildRunsPhp(manifest),
     buildCommand:
       overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),

@@ -7,18 +7,17 @@ import {
   textOf,
   toolVersion,
   type Overrides,
+  type Place,
   type Sources,
   type SystemPackages,
 } from "./sources.ts";
 
 export type PythonInstaller = "uv" | "poetry" | "pip" | "pipenv" | "pyproject";
-export type PythonPlan = {
+export type PythonPlan = Place & {
   kind: "python";
   /** Such as 3.12, or 3.12.4 where uv takes no other; null when any will do. */
   version: string | null;
   installer: PythonInstaller | null;
-  /** Where it lies in the repository that is built with it. */
-  within: string | null;
   /** Its name, where a workspace of uv's at the root of the repository installs it. */
   uvMember: string | null;
   manifests: string[];

@@ -1,20 +1,20 @@
 import { JobError } from "../../host.ts";
 import {
+  placeOf,
   present,
   procfileWeb,
   textOf,
   toolVersion,
   type Overrides,
+  type Place,
   type Sources,
   type SystemPackages,
 } from "./sources.ts";
 
-export type RubyPlan = {
+export type RubyPlan = Place & {
   kind: "ruby";
   /** Such as 3.3, or 3.3.1 where Bundler takes no other; null when any will do. */
   version: string | null;
-  /** Where it lies in the repository that is built with it. */
-  within: string | null;
   manifests: string[];
   needsSource: boolean;
   locked: boolean;
@@ -37,13 +37,14 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     throw new JobError(
       "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra, and no Jekyll. Add one, or set startCommand.",
     );
+  const { within } = placeOf(sources);
   return {
     kind: "ruby",
     version: versionOf(sources),
-    within: sources.repository?.folder ?? null,
+    within,
     manifests: present(sources, ["Gemfile", "Gemfile.lock", ".ruby-version", ".tool-versions"]),
     needsSource:
-      (sources.repository ?? null) !== null ||
+      within !== null ||
       /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) ||
       sources.files.has("vendor/cache/"),
     locked: sources.files.has("Gemfile.lock"),

@@ -24,6 +24,9 @@ export type Repository = {
   /** Its name, where a workspace of uv's at the root installs it. */
   uvMember: string | null;
 };
+/** Where an app lies in the repository that is built with it; null where its folder is all that a build sees. */
+export type Place = { within: string | null };
+export const placeOf = ({ repository }: Sources): Place => ({ within: repository?.folder ?? null });
 export type Overrides = { buildCommand: string | null; startCommand: string | null };
 
 export const textOf = ({ texts }: Sources, name: string): string => texts.get(name) ?? "";

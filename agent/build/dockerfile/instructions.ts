@@ -1,4 +1,4 @@
-import type { SystemPackages } from "../detect/sources.ts";
+import type { Place, SystemPackages } from "../detect/sources.ts";
 import { startLine } from "../start-line.ts";
 
 /** Base images by role; an operator's mirror may name others. */
@@ -86,8 +86,6 @@ export function installAndCopy(
   return needsSource ? [...source, ...install] : [...copyManifests(manifests), ...install, ...source];
 }
 
-/** Where an app lies in the repository that is built with it; null where its folder is all that a build sees. */
-type Place = { within: string | null };
 export const appFolder = ({ within }: Place): string => (within === null ? "/app" : `/app/${within}`);
 
 /** A file of these lines, in which no single quote may be. */

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands, deployments } from "../../db/schema.ts";
@@ -8,11 +8,18 @@ const lastLineMs = 60_000;
 
 /** Whether nothing more comes of the log of this deployment or command, whatever the log knows. */
 export async function isLogOver(ctx: Ctx, id: Id<"deployment" | "command">): Promise<boolean> {
-  const since = ctx.now().getTime() - lastLineMs;
-  const goesOn = sql`id = ${id} AND coalesce(finished_at, ${since}) >= ${since}`;
-  const [row] = await ctx.db.all(sql`
-    SELECT 1 FROM ${deployments} WHERE ${goesOn} UNION ALL SELECT 1 FROM ${commands} WHERE ${goesOn}`);
-  return row === undefined;
+  const [[deployment], [command]] = await ctx.db.batch([
+    ctx.db
+      .select({ finishedAt: deployments.finishedAt })
+      .from(deployments)
+      .where(eq(deployments.id, id as Id<"deployment">)),
+    ctx.db
+      .select({ finishedAt: commands.finishedAt })
+      .from(commands)
+      .where(eq(commands.id, id as Id<"command">)),
+  ]);
+  const logged = deployment ?? command;
+  return logged === undefined || isOver(ctx, logged.finishedAt);
 }
 
 /** The same of one that was read. */
