@@ -10,10 +10,13 @@ type Statement = {
 /** As much of D1 as Miniflare hands to Node. */
 export type Database = { prepare(sql: string): Statement; batch(statements: Statement[]): Promise<unknown> };
 
+const migrations = join(projectRoot, "drizzle");
+
 /** Applies drizzle/*.sql in order, each with its own record in one batch; the table is the one wrangler keeps. */
 export async function migrate(
   db: Database,
   onApplied: (name: string) => void = () => undefined,
+  folder: string = migrations,
 ): Promise<void> {
   await db
     .prepare(
@@ -22,10 +25,13 @@ export async function migrate(
     .run();
   const { results } = await db.prepare("SELECT name FROM d1_migrations").all();
   const applied = new Set(results.map(({ name }) => name));
-  const folder = join(projectRoot, "drizzle");
-  for (const name of readdirSync(folder)
-    .filter((file) => file.endsWith(".sql"))
-    .toSorted()) {
+  const names = readdirSync(folder).filter((file) => file.endsWith(".sql"));
+  // Until 1.0 the migrations may be rewritten.
+  if ([...applied].some((name) => !names.includes(name)))
+    throw new Error(
+      "The database was made by another version of Berth, whose migrations this one does not know: start with a new --state-dir, or go back to that version.",
+    );
+  for (const name of names.toSorted()) {
     if (applied.has(name)) continue;
     const statements = readFileSync(join(folder, name), "utf8")
       .split(/--> statement-breakpoint\n?/)

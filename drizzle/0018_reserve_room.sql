@@ -1,1 +1,0 @@
-ALTER TABLE `sites` ADD `reserved` integer DEFAULT true NOT NULL;

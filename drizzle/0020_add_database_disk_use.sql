@@ -1,1 +1,0 @@
-ALTER TABLE `databases` ADD `disk_mb` integer;

@@ -1,1 +1,0 @@
-CREATE INDEX `deployments_build` ON `deployments` (`site_id`) WHERE build IS NOT NULL;
