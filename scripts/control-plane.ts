@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
 import { projectRoot } from "./lib/bundle.ts";
 import { migrate, type Database } from "./lib/migrate.ts";
+import { wrongSetUp } from "./lib/supervisor.ts";
 
 /**
  * The Worker in workerd on this machine, with the bindings that wrangler.toml names.
@@ -37,7 +38,10 @@ const miniflare = new Miniflare(
 );
 
 const db = (await miniflare.getD1Database("DB")) as unknown as Database;
-await migrate(db, (name) => process.stdout.write(`applied ${name}\n`));
+await migrate(db, (name) => process.stdout.write(`applied ${name}\n`)).catch((error: Error) => {
+  console.error(error.message);
+  process.exit(wrongSetUp);
+});
 await miniflare.ready;
 process.stdout.write("listening\n");
 

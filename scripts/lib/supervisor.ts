@@ -20,6 +20,9 @@ type Starting = {
   reject: (error: Error) => void;
 };
 
+/** Exit code of a program that would end the same way however often it is started (sysexits.h: EX_CONFIG). */
+export const wrongSetUp = 78;
+
 /** There while programs run; a run that was killed leaves it. */
 export const processesFile = (stateDirectory: string): string => join(stateDirectory, "processes.json");
 
@@ -92,7 +95,7 @@ export class Supervisor {
       this.children.delete(program.name);
       if (this.stopping) return starting.reject(new Error("Ending"));
       const flapping = performance.now() - startedAt < 2000 ? failures + 1 : 0;
-      if (flapping >= 8 && !starting.wasReady)
+      if ((flapping >= 8 || code === wrongSetUp) && !starting.wasReady)
         return starting.reject(new Error(`${program.name} does not start; its last words:\n${last}`));
       setTimeout(() => this.launch(program, flapping, starting), Math.min(5000, 100 * 2 ** flapping));
     });

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/lib/state.ts";
 import { Supervisor } from "../../scripts/lib/supervisor.ts";
 
@@ -41,4 +41,12 @@ it("a program that lives on and no longer answers is ended and started again", a
   });
   const startsSoFar = () => (existsSync(starts) ? readFileSync(starts, "utf8") : "0");
   await vi.waitUntil(() => startsSoFar() === "2", { timeout: 18_000 });
+});
+
+it("a program that finds its set-up wrong is not started again, and its last words are told", async () => {
+  const file = join(folder, "program.mjs");
+  writeFileSync(file, 'console.error("The database is of another version"); process.exit(78);');
+  await expect(supervisor.start({ name: "program", file, args: [] }, "listening")).rejects.toThrow(
+    /The database is of another version/,
+  );
 });
