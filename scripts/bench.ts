@@ -2,7 +2,7 @@ import { startEmbeddedService } from "./lib/embedded-service.ts";
 
 /** What the Worker does by itself and a backup, then what a host does on a service started for it. Arguments name those to run. */
 const alone = ["requests", "webhook", "backups"];
-const onService = ["deploys", "idle"];
+const onService = ["deploys", "idle", "neighbours"];
 
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => ![...alone, ...onService].includes(name));
