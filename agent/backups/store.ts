@@ -8,12 +8,14 @@ import {
   UploadStarted,
   type UploadComplete,
 } from "../../protocol/agent/backups.ts";
+import { clocked, defaultPatienceMs, type Patience } from "./patience.ts";
 
 /** For which the control plane lets this host at a backup. */
 export type StoreLease = { backupId: string; jobId: string; attempt: number };
 
-/** The control plane's store of backups. Every call but `read` is repeated until it succeeds or makes no sense any more. */
+/** The control plane's store of backups. What writes is repeated until it succeeds or makes no sense any more. */
 export type BackupStore = {
+  patienceMs: Patience;
   begin(lease: StoreLease, signal: AbortSignal): Promise<string>;
   put(lease: StoreLease, part: Part, signal: AbortSignal): Promise<string>;
   complete(lease: StoreLease, done: UploadComplete, signal: AbortSignal): Promise<void>;
@@ -37,25 +39,30 @@ export class StoreError extends Error {
   }
 }
 
-const firstPauseMs = 250;
-const longestPauseMs = 15_000;
-const triesMax = 30;
+export const firstPauseMs = 250;
+export const longestPauseMs = 15_000;
 /** A connection that carries nothing for so long is dead. */
 const silenceMs = 60_000;
 
-/** Whether asking again may help: no answer, an overloaded or a failing server. */
+/** Whether asking again may help: no answer, an overloaded or a failing server. A whole answer that is no JSON stays so. */
 const isPassing = (error: unknown): boolean =>
-  !(error instanceof StoreError) || error.status >= 500 || error.status === 429 || error.status === 408;
+  error instanceof StoreError
+    ? error.status >= 500 || error.status === 429 || error.status === 408
+    : !(error instanceof SyntaxError);
 
-/** Tries again with growing pauses. @throws the last error */
+/** @throws the signal's reason */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+
+/** Tries again with growing pauses, as long as the signal lets it. @throws its reason, or an error that will not pass */
 export async function persist<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let tries = 1, pauseMs = firstPauseMs; ; tries++, pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       return await work();
     } catch (error) {
       signal.throwIfAborted();
-      if (tries >= triesMax || !isPassing(error)) throw error;
-      await delay(pauseMs, undefined, { signal });
+      if (!isPassing(error)) throw error;
+      await pause(pauseMs, signal);
     }
   }
 }
@@ -67,7 +74,15 @@ async function answer(response: http.IncomingMessage): Promise<unknown> {
   return JSON.parse(text);
 }
 
-export function createStore({ url, token }: { url: string; token: string }): BackupStore {
+export function createStore({
+  url,
+  token,
+  patienceMs = defaultPatienceMs,
+}: {
+  url: string;
+  token: string;
+  patienceMs?: Patience;
+}): BackupStore {
   const { request, Agent } = url.startsWith("https:") ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
@@ -105,25 +120,35 @@ export function createStore({ url, token }: { url: string; token: string }): Bac
     });
   }
 
+  async function write<T>(work: (until: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const clock = clocked(signal, patienceMs.writing, "took none of this backup");
+    try {
+      return await persist(() => work(clock.signal), clock.signal);
+    } finally {
+      clock.stop();
+    }
+  }
+
   return {
+    patienceMs,
     begin: (lease, signal) =>
-      persist(
-        async () => UploadStarted.parse(await answer(await send("POST", "upload", lease, signal))).uploadId,
+      write(
+        async (until) =>
+          UploadStarted.parse(await answer(await send("POST", "upload", lease, until))).uploadId,
         signal,
       ),
     put: (lease, { number, bytes, sha256 }, signal) =>
-      persist(async () => {
+      write(async (until) => {
         const headers = { "Content-Type": "application/octet-stream", [partHashHeader]: sha256 };
-        const response = await send("PUT", `parts/${number}`, lease, signal, { bytes, headers });
+        const response = await send("PUT", `parts/${number}`, lease, until, { bytes, headers });
         return PartStored.parse(await answer(response)).etag;
       }, signal),
     complete: (lease, done, signal) =>
-      persist(async () => {
+      write(async (until) => {
         const body = { bytes: JSON.stringify(done), headers: { "Content-Type": "application/json" } };
-        await answer(await send("POST", "complete", lease, signal, body));
+        await answer(await send("POST", "complete", lease, until, body));
       }, signal),
-    manifest: (lease, signal) =>
-      persist(async () => answer(await send("GET", "manifest", lease, signal)), signal),
+    manifest: async (lease, signal) => answer(await send("GET", "manifest", lease, signal)),
     async read(lease, offset, signal) {
       const response = await send("GET", "data", lease, signal, undefined, { Range: `bytes=${offset}-` });
       const totalBytes = Number(/\/(\d+)$/.exec(response.headers["content-range"] ?? "")?.[1]);

@@ -4,6 +4,7 @@ import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { defaultPatienceMs } from "../../agent/backups/patience.ts";
 import type { BackupStore } from "../../agent/backups/store.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
@@ -237,6 +238,7 @@ export class Machine {
 
   /** Takes and gives backups of one part; worker tests prove its leases. */
   private readonly store: BackupStore = {
+    patienceMs: defaultPatienceMs,
     begin: ({ backupId }) => Promise.resolve(backupId),
     put: ({ backupId }, { bytes }) => {
       this.parts.set(backupId, bytes.toString());
