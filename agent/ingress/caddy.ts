@@ -29,6 +29,56 @@ export type Permission = "module" | "ask";
 /** Listed by a Caddy that has it, from 2.8 on. */
 export const permissionModule = "tls.permission.http";
 
+/**
+ * What proxies and CDNs tell an app of its visitor, and frameworks believe (Caddy's wildcards). A visitor could write each of
+ * them himself, also with underscores, which CGI and those who name headers like it take for hyphens.
+ */
+export const proxyHeaders = [
+  "*_*",
+  "Forwarded*",
+  "X-Forwarded*",
+  "X-Forward-*",
+  "X-Original-*",
+  "X-Rewrite-*",
+  "X-Real-*",
+  "X-Remote-*",
+  "Remote-*",
+  "X-Host",
+  "X-Http-Host-Override",
+  "X-Scheme",
+  "X-Url-Scheme",
+  "Front-End-Https",
+  "*Client-Ip",
+  "*ClientIp",
+  "*Connecting-Ip",
+  "*Connection-Ip",
+  "*User-Ip",
+  "*UserIp",
+  "*Real-Ip",
+  "*Src-Ip",
+  "*Originating-Ip",
+  "Coming-From",
+  "X-Coming-From",
+  "Cf-Connecting-*",
+  "Cf-Pseudo-*",
+  "Cf-Visitor",
+  "Cloudfront-Forwarded-*",
+  "Cloudfront-Viewer-Address",
+  "Fastly-*",
+  "Fly-*",
+  "X-Appengine-*",
+  "X-Arr-*",
+  "X-Azure-*",
+  "X-Envoy-*",
+  "X-Vercel-*",
+  "*Client-Cert*",
+  "*ClientCert*",
+  "X-Ssl-*",
+  // CGI's HTTP_PROXY, by which programs choose where they ask (httpoxy).
+  "Proxy",
+  "Http2-Settings",
+];
+
 /** Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded. */
 export function caddyConfig(
   { address, port, responderPort, tls }: IngressSettings,
@@ -41,6 +91,12 @@ export function caddyConfig(
     max_header_bytes: 64 * 1024,
   };
   const routes = [
+    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }] },
+    {
+      // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
+      match: [{ header_regexp: { Upgrade: { pattern: "(?i)h2c" } } }],
+      handle: [{ handler: "headers", request: { delete: ["Upgrade"] } }],
+    },
     {
       // A name that is none would be asked for again and again until `try_duration` ends.
       match: [
@@ -68,10 +124,8 @@ export function caddyConfig(
           },
           load_balancing: { try_duration: "3s", try_interval: "50ms" },
           flush_interval: -1,
-          // As X-Forwarded-For, which Caddy replaces: apps believe these as well (Rack believes Forwarded first of all).
-          headers: {
-            request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] }, delete: ["Forwarded"] },
-          },
+          // Beside X-Forwarded-For, -Host and -Proto, which Caddy sets.
+          headers: { request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] } } },
         },
       ],
     },

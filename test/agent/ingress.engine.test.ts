@@ -417,23 +417,98 @@ describe("the ingress", () => {
   it("tells the app who asks, and lets nobody pretend", async () => {
     const version = await startVersion("mirror");
     await routes.route("site_1", [host], [version.target]);
+    const pretended = [
+      ...["CF-Connecting-IP", "CF-Connecting-IPv6", "CF-Pseudo-IPv4", "CF-Visitor", "True-Client-IP"],
+      ...[
+        "X-Client-IP",
+        "Client-IP",
+        "X-Cluster-Client-IP",
+        "Fastly-Client-IP",
+        "Fly-Client-IP",
+        "X-Azure-ClientIP",
+      ],
+      ...[
+        "WL-Proxy-Client-IP",
+        "Proxy-Client-IP",
+        "DO-Connecting-IP",
+        "X-Nf-Client-Connection-IP",
+        "X-ProxyUser-Ip",
+      ],
+      ...[
+        "X-Appengine-User-IP",
+        "Ali-CDN-Real-IP",
+        "X-Originating-IP",
+        "X-Remote-IP",
+        "X-Remote-Addr",
+        "X-Remote-User",
+      ],
+      ...[
+        "Forwarded",
+        "Forwarded-For",
+        "X-Forwarded",
+        "X-Forwarded-Port",
+        "X-Forwarded-Prefix",
+        "X-Forwarded-Scheme",
+      ],
+      ...[
+        "X-Forwarded-Ssl",
+        "X-Forwarded-Server",
+        "X-Forwarded-User",
+        "X-Forwarded-Client-Cert",
+        "X-Client-Cert",
+      ],
+      ...[
+        "X-Original-Forwarded-For",
+        "X-Original-URL",
+        "X-Original-Host",
+        "X-Rewrite-URL",
+        "X-Host",
+        "X-Url-Scheme",
+      ],
+      ...[
+        "X-Envoy-External-Address",
+        "X-Envoy-Original-Path",
+        "X-ARR-SSL",
+        "Front-End-Https",
+        "Proxy",
+        "HTTP2-Settings",
+      ],
+      ...["X_Forwarded_For", "X-Forwarded_For", "x_real_ip", "Client_IP", "REMOTE_ADDR"],
+    ];
     const headers = {
+      ...Object.fromEntries(pretended.map((name) => [name, "6.6.6.6"])),
       "X-Forwarded-For": "6.6.6.6",
-      "X-Forwarded-Host": "evil",
+      "X-Forwarded-Host": "6.6.6.6",
       "X-Forwarded-Proto": "https",
       "X-Real-IP": "6.6.6.6",
-      Forwarded: "for=6.6.6.6;host=evil;proto=https",
+      "X-Own": "kept",
     };
     const { text } = await get(port, host, { path: "/headers", headers });
-    expect(JSON.parse(text)).not.toHaveProperty("forwarded");
-    expect(JSON.parse(text)).toMatchObject({
+    const passed = JSON.parse(text) as Record<string, string>;
+    expect(Object.entries(passed).filter(([, value]) => value.includes("6.6.6.6"))).toEqual([]);
+    expect(passed).toMatchObject({
       host,
+      "x-own": "kept",
       "x-real-ip": "127.0.0.1",
       "x-forwarded-for": "127.0.0.1",
       "x-forwarded-host": host,
       "x-forwarded-proto": "http",
     });
     version.stop();
+    await routes.unroute("site_1");
+  });
+
+  it.each(["h2c", "H2C", "websocket, h2c"])("has no app change to HTTP/2 within (%s)", async (upgrade) => {
+    const app = http.createServer((request, response) => response.end(request.headers.upgrade ?? "plain"));
+    app.on("upgrade", (_, socket) =>
+      socket.end("HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"),
+    );
+    await once(app.listen(0, "127.0.0.1"), "listening");
+    const target = { containerId: "app", address: "127.0.0.1", port: (app.address() as AddressInfo).port };
+    await routes.route("site_1", [host], [target]);
+    const headers = { Connection: "Upgrade, HTTP2-Settings", Upgrade: upgrade, "HTTP2-Settings": "AAMAAABk" };
+    expect(await get(port, host, { headers })).toMatchObject({ status: 200, text: "plain" });
+    app.close();
     await routes.unroute("site_1");
   });
 
