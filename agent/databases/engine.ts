@@ -5,6 +5,8 @@ import type { Program } from "../docker/engine.ts";
 export type DatabaseEngine = {
   /** Where the official image keeps its data. */
   dataPath: string;
+  /** One of these is there whenever it was used. */
+  dataFiles: readonly string[];
   /** Where its socket lies, and a lock that must not outlive the process: in memory. */
   socketFolder?: string;
   /** The official image's variables. */

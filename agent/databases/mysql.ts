@@ -95,6 +95,7 @@ function refuseUncovered(subnet: string): string {
 
 export const mysql: DatabaseEngine = {
   dataPath: "/var/lib/mysql",
+  dataFiles: ["aria_log_control"],
   env: ({ databaseName, adminPassword }) => [
     `MARIADB_ROOT_PASSWORD=${adminPassword}`,
     "MARIADB_ROOT_HOST=localhost",

@@ -89,6 +89,7 @@ const optionsOf = (settings: Record<string, string>): string[] =>
 
 export const postgresql: DatabaseEngine = {
   dataPath: "/var/lib/postgresql/data",
+  dataFiles: ["PG_VERSION"],
   socketFolder: "/var/run/postgresql",
   env: ({ databaseName, adminPassword }) => [
     `POSTGRES_USER=${admin}`,

@@ -32,6 +32,7 @@ async function say(run: Run, adminPassword: string, commands: string[]): Promise
 
 export const redis: DatabaseEngine = {
   dataPath: "/data",
+  dataFiles: ["appendonlydir", "appendonly.aof", aclFile],
   env: () => [],
   command({ memoryMb }) {
     return [

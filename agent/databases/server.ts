@@ -14,6 +14,7 @@ import {
   volumeLabels,
   volumeName,
 } from "./container.ts";
+import { DataGone, demandData, demandVolume, markData } from "./data.ts";
 import { removeEmptyLock } from "./empty-lock.ts";
 import { exposeStarted, giveCertificate } from "./guard.ts";
 import { engines } from "./index.ts";
@@ -24,25 +25,32 @@ export { run };
 const pauseMs = 250;
 const shownLines = 10;
 
-/** The database's server runs, takes connections, and lets in whom the spec names; whatever of it was there is used. */
+/**
+ * The database's server runs, takes connections, and lets in whom the spec names; whatever of it was there is used.
+ * @param isFirst it may begin with nothing @throws DataGone where it must not, and there is nothing
+ */
 export async function bringUp(
   host: Host,
   spec: DatabaseSpec,
   signal: AbortSignal,
+  isFirst = false,
 ): Promise<{ version: string }> {
   const engine = engines[spec.type];
   await host.isolation.demand();
   await ensureImage(host, spec.image, signal);
-  await host.engine.ensureVolume(
-    volumeName(spec.databaseId, spec.volume),
-    databaseLabels(host.agentId, spec.databaseId, spec.accountId),
-  );
+  if (isFirst)
+    await host.engine.ensureVolume(
+      volumeName(spec.databaseId, spec.volume),
+      databaseLabels(host.agentId, spec.databaseId, spec.accountId),
+    );
+  else await demandVolume(host, spec);
   signal.throwIfAborted();
-  const id = await ensureContainer(host, spec);
+  const id = await ensureContainer(host, spec, isFirst);
   await untilReady(host, id, spec, signal);
   await arrange(host, spec, signal);
   await exposeStarted(host, spec);
   const version = await engine.version(spec, (program) => run(host, id, program, signal));
+  await markData(host, id, spec);
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
 
@@ -80,7 +88,7 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
 }
 
 /** Never two on one volume, and none is removed without time to write. */
-async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> {
+async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean): Promise<string> {
   const containerOn = async (network: string) =>
     databaseContainer(host.agentId, spec, await host.engine.subnet(network));
   const wanted = await onAccountNetwork(host, spec.accountId, containerOn);
@@ -93,6 +101,11 @@ async function ensureContainer(host: Host, spec: DatabaseSpec): Promise<string> 
   );
   const engine = engines[spec.type];
   const isNew = !(isKept && found?.running);
+  if (isNew && !isFirst)
+    await demandData(host, id, spec).catch(async (error: unknown) => {
+      if (error instanceof DataGone) await host.engine.removeContainer(id);
+      throw error;
+    });
   if (isNew) await giveCertificate(host, id, spec);
   if (engine.file && isNew) {
     const { name, text } = engine.file(spec);

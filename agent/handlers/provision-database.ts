@@ -1,15 +1,22 @@
+import { containerName } from "../databases/container.ts";
+import { isMarked } from "../databases/data.ts";
 import { bringUp, removeVolumes, takeDown } from "../databases/server.ts";
 import type { Handler } from "../host.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 
-/** Nobody has used it yet: what a failure leaves, half-made files too, goes, so that the next attempt begins anew. */
+/**
+ * Nobody has used it yet: what a failure leaves, half-made files too, goes, so that the next attempt begins anew. Data of one
+ * that was in use, of which the record has forgotten that, is taken up, and never goes.
+ */
 export const provisionDatabase: Handler<"database.provision"> = async (host, { database }, job) => {
   try {
     await host.buildRoom.demandDisk();
-    return await bringUp(host, database, job.signal);
+    return await bringUp(host, database, job.signal, true);
   } catch (error) {
+    const found = await host.engine.inspectContainer(containerName(database.databaseId));
+    const isNew = found !== null && !(await isMarked(host, found.id, database));
     await takeDown(host, database.databaseId);
-    await removeVolumes(host, database.databaseId);
+    if (isNew) await removeVolumes(host, database.databaseId);
     await leaveAccountNetwork(host, database.accountId);
     throw error;
   }

@@ -4,14 +4,26 @@ import tarStream, { type Headers } from "tar-stream";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { fileIn, readEntries } from "../docker/files-in.ts";
 import { ownerOf } from "../docker/image-user.ts";
-import { volumeLabels, volumeName } from "../docker/specs.ts";
+import { siteLabels, volumeLabels, volumeName } from "../docker/specs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
-import type { Host, JobRun } from "../host.ts";
+import { JobError, type Host, type JobRun } from "../host.ts";
 
-/** The volumes of a release are there, with what they held before. */
+/** The volumes of a release are there, with what they held before. @throws JobError where one that held data is gone */
 export async function ensureVolumes(host: Host, run: RunSpec): Promise<void> {
+  await demandHeld(host, run);
   for (const { name } of run.volumes)
     await host.engine.ensureVolume(volumeName(run.siteId, name), volumeLabels(host.agentId, run, name));
+}
+
+/** An app that finds nothing begins anew, and whoever sees it must think that nothing is lost. */
+async function demandHeld({ engine }: Host, { siteId, heldVolumes = [] }: RunSpec): Promise<void> {
+  if (heldVolumes.length === 0) return;
+  const there = new Set((await engine.volumes(siteLabels(siteId))).map(({ name }) => name));
+  const gone = heldVolumes.find((name) => !there.has(volumeName(siteId, name)));
+  if (gone !== undefined)
+    throw new JobError(
+      `The data of the volume ${gone} is not on this host: ask the operator to bring it back. To go on without it, deploy the site without the volume, remove the volume, then add it again.`,
+    );
 }
 
 /**

@@ -82,6 +82,8 @@ export const RunSpec = z.object({
   /** Containers that share the limits. */
   replicas: Replicas.default(1),
   volumes: Volumes.default([]),
+  /** Of those, by name, what this host has had for the site: none of them is made anew in silence. */
+  heldVolumes: z.array(z.string()).optional(),
 });
 export type RunSpec = z.infer<typeof RunSpec>;
 

@@ -378,6 +378,31 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
     await expect(ask(spec, old, read)).rejects.toThrow();
   });
 
+  it("is not begun anew when its volume is gone or empty, by whatever job", async () => {
+    const gone = specOf(type, `${type}_gone`);
+    const volume = volumeName(gone.databaseId);
+    await does("database.provision", gone);
+    const { databaseId: id } = gone;
+    expect(
+      await docker(
+        "exec",
+        containerName(id),
+        "sh",
+        "-c",
+        "cat /*/.berth-database /var/lib/*/.berth-database /var/lib/*/*/.berth-database 2>/dev/null || true",
+      ),
+    ).toBe(id);
+    await does("database.restart", gone);
+    await docker("rm", "--force", containerName(id));
+    await docker("volume", "rm", volume);
+    for (const kind of ["database.start", "database.restart", "database.backup"] as const)
+      await expect(does(kind, gone)).rejects.toThrow(/data is not on this host: restore a backup/);
+    expect(await leftOf(gone)).toBe("");
+    await engine.ensureVolume(volume, databaseLabels(agentId, id, accountId));
+    await expect(does("database.start", gone)).rejects.toThrow(/data is not on this host/);
+    expect(await engine.inspectContainer(containerName(id))).toBeNull();
+  });
+
   it("is deleted with its data", async () => {
     await does("database.delete", spec);
     expect(await docker("volume", "ls", "--quiet", "--filter", `name=${volumeName(spec.databaseId)}`)).toBe(

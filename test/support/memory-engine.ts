@@ -168,7 +168,11 @@ export class MemoryEngine {
       return done(true);
     },
     readFiles: (id, path) => {
-      const own = path === "/etc/passwd" ? "redis:x:999:999::/:\n" : this.find(id)?.files[path];
+      const found = this.find(id);
+      const [folder, name] = [posix.dirname(path), posix.basename(path)];
+      const files = found?.mounts[folder] === undefined ? found?.files : this.filesAt(found, folder);
+      const own =
+        path === "/etc/passwd" ? "redis:x:999:999::/:\n" : files?.[files === found?.files ? path : name];
       if (own === undefined) return done(null);
       const pack = tar.pack();
       pack.entry({ name: posix.basename(path) }, own);

@@ -75,9 +75,12 @@ describe("volumes and replicas", () => {
     // What runs is started again as it was.
     await patch(siteId, { action: "restart" });
     const restart = await host.next("job");
-    expect(runOf(restart.job)).toMatchObject({ replicas: 2, volumes: [data], limits: { diskGb: 2 } });
+    const limits = { diskGb: 2 };
+    // What the host has had for it must not begin anew there.
+    expect(runOf(restart.job)).toMatchObject({ replicas: 2, volumes: [data], heldVolumes: ["data"], limits });
     await finish(host, restart.job, restart.attempt);
-    expect(runOf(await deploy(siteId))).toMatchObject({ replicas: 3, volumes: [data, uploads] });
+    const run = { replicas: 3, volumes: [data, uploads], heldVolumes: ["data"] };
+    expect(runOf(await deploy(siteId))).toMatchObject(run);
   });
 
   it("come back with a rollback, and are none for what was deployed before there were any", async () => {
@@ -269,6 +272,9 @@ describe("a host that is drained", () => {
     expect(await site(key, siteId)).toMatchObject({ hostId: null, status: "DEPLOYING", volumes: [data] });
     host = await readyAgent();
     const { job, attempt } = await host.next("job");
+    // Elsewhere it begins empty, as was agreed to.
+    expect(runOf(job)).toMatchObject({ volumes: [data] });
+    expect(runOf(job)).not.toHaveProperty("heldVolumes");
     await fail(host, job, attempt);
   });
 });

@@ -72,7 +72,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
     "Its host was removed, and with it the data. Start it to have an empty database in its place.";
   const ofOpenJobs = (column: string, kind: string) =>
     sql`(SELECT ${sql.raw(column)} FROM jobs WHERE host_id = ${id} AND kind = ${kind} AND ${openJob})`;
-  const [removed, ended, , , , , , lost] = await ctx.db.batch([
+  const [removed, ended, , , , , , , lost] = await ctx.db.batch([
     ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
@@ -113,6 +113,9 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
         public_enabled = 0, public_applied = public_generation, public_port = NULL, public_address = NULL,
         status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
       WHERE ${gone} AND host_id = ${id}`),
+    // Elsewhere they begin empty.
+    ctx.statement(sql`
+      UPDATE site_volumes SET created_at = ${now} WHERE ${gone} AND site_id IN (SELECT id FROM sites WHERE host_id = ${id})`),
     ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL, status = ${statusAfterDeployment} WHERE ${gone} AND move_host_id = ${id}`),
     ctx.db

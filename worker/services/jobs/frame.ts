@@ -33,6 +33,8 @@ export type JobMaterial = {
   kept: DeploymentRow[];
   /** The site's own names that are proven. */
   domains: string[];
+  /** Volumes, by name, that the host has had for the site. */
+  heldVolumes: string[];
 };
 
 /** The job as it travels: secrets are opened only here, on their way to the host. */
@@ -166,7 +168,12 @@ const loginOf = (ctx: Ctx, { id, registryUsername, registryPasswordSealed }: Sit
         password: ctx.secrets.open(registryPasswordSealed, `sites.registry_password:${id}`),
       };
 
-function runOf(ctx: Ctx, { job, site, deployment, pack, env, linkedEnv, domains }: JobMaterial): RunSpec {
+function runOf(
+  ctx: Ctx,
+  { job, site, deployment, pack, env, linkedEnv, domains, ...material }: JobMaterial,
+): RunSpec {
+  const volumes = deployment?.run?.volumes ?? [];
+  const heldVolumes = material.heldVolumes.filter((name) => volumes.some((volume) => volume.name === name));
   if (!env) throw new Error(`Version ${job.envVersion} of the environment of site ${site.id} is gone`);
   return {
     siteId: site.id,
@@ -180,7 +187,8 @@ function runOf(ctx: Ctx, { job, site, deployment, pack, env, linkedEnv, domains 
       healthCheckPath: site.healthCheckPath,
     }),
     replicas: deployment?.run?.replicas ?? 1,
-    volumes: deployment?.run?.volumes ?? [],
+    volumes,
+    ...(heldVolumes.length > 0 && { heldVolumes }),
     startTimeoutSeconds: site.startTimeoutSeconds ?? ctx.config.START_TIMEOUT_SECONDS,
     env: [
       ...env

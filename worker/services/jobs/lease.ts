@@ -203,6 +203,13 @@ const readsOfDeployment = {
             SELECT name FROM domains WHERE site_id = sites.id AND verified_at IS NOT NULL ORDER BY id))`
           .mapWith((names: string) => JSON.parse(names) as string[])
           .as("domains"),
+        // Kept since before the version in service, which mounts them.
+        heldVolumes:
+          sql`(SELECT json_group_array(v.name) FROM site_volumes v JOIN deployments d ON d.id = sites.current_deployment_id
+            WHERE v.site_id = sites.id AND v.created_at <= d.finished_at AND EXISTS (
+              SELECT 1 FROM json_each(iif(json_valid(d.run), d.run, NULL), '$.volumes') m WHERE m.value ->> 'name' = v.name))`
+            .mapWith((names: string) => JSON.parse(names) as string[])
+            .as("held_volumes"),
       })
       .from(sites)
       .where(eq(sites.id, siteId)),
@@ -402,6 +409,7 @@ async function offerOf(
       renewal: read.renewals[0],
       kept: read.kept,
       domains: site.domains,
+      heldVolumes: site.heldVolumes,
     });
   }
 }

@@ -1,0 +1,61 @@
+import tar from "tar-stream";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import { fileIn } from "../docker/files-in.ts";
+import { JobError, type Host } from "../host.ts";
+import { log } from "../log.ts";
+import { volumeLabels, volumeName } from "./container.ts";
+import { engines } from "./index.ts";
+
+/** In the folder of a database's data: its id. A server that was set up in an empty one would hide the loss. */
+const markFile = ".berth-database";
+
+/** The volume, or what was in it, is not there: no server is started, as it would begin an empty database. */
+export class DataGone extends JobError {
+  override name = "DataGone";
+
+  constructor() {
+    super(
+      "Its data is not on this host: restore a backup into it, or ask the operator to bring the data back and start it then.",
+    );
+  }
+}
+
+/** Before its container is made, as the engine makes volumes that are missing. @throws DataGone */
+export async function demandVolume({ engine, agentId }: Host, spec: DatabaseSpec): Promise<void> {
+  const name = volumeName(spec.databaseId, spec.volume);
+  const all = await engine.volumes(volumeLabels(agentId, spec.databaseId));
+  if (!all.some((volume) => volume.name === name)) throw new DataGone();
+}
+
+/** Before its server starts. One without a mark was used by an earlier agent, or just restored. @throws DataGone */
+export async function demandData({ engine }: Host, id: string, spec: DatabaseSpec): Promise<void> {
+  const { dataPath, dataFiles } = engines[spec.type];
+  const marked = await markIn(engine, id, spec);
+  if (marked === spec.databaseId) return;
+  if (marked !== "") throw new DataGone();
+  for (const name of dataFiles) {
+    const found = await engine.readFiles(id, `${dataPath}/${name}`);
+    found?.destroy();
+    if (found) return;
+  }
+  throw new DataGone();
+}
+
+/** The server has set itself up, or had before: from now on an empty folder is a loss. On a full disk, at the next start. */
+export async function markData({ engine }: Host, id: string, spec: DatabaseSpec): Promise<void> {
+  try {
+    if ((await markIn(engine, id, spec)) !== "") return;
+    const archive = tar.pack();
+    archive.entry({ name: markFile, mode: 0o644 }, spec.databaseId);
+    archive.finalize();
+    await engine.writeFiles(id, engines[spec.type].dataPath, archive);
+  } catch (error) {
+    log("warn", "A database's data has no mark yet", { databaseId: spec.databaseId, error });
+  }
+}
+
+export const isMarked = async ({ engine }: Host, id: string, spec: DatabaseSpec): Promise<boolean> =>
+  (await markIn(engine, id, spec)) !== "";
+
+const markIn = async (engine: Host["engine"], id: string, { type }: DatabaseSpec): Promise<string> =>
+  (await fileIn(engine, id, `${engines[type].dataPath}/${markFile}`)).trim();
