@@ -26,7 +26,7 @@ export type Prepared = {
   /** For the log: what the repository says, and nobody heeds. */
   notes: string[];
   buildArgs: Record<string, string>;
-  secrets: Map<string, Buffer>;
+  secrets: Map<string, Uint8Array>;
 };
 
 const procfileNote =
@@ -34,7 +34,7 @@ const procfileNote =
 
 const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
 
-type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
+export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
   siteId: string;
   startCommand: string | null;
   env: readonly EnvEntry[];

@@ -1,11 +1,16 @@
 import { GitAddress } from "../../protocol/api/sites.ts";
 import { JobError } from "../host.ts";
 
+/** What is longer is only slow to read. */
+const mostCharacters = 2048;
+
 /**
  * Where a submodule lies, as `host/owner/repo`: an https address, or a relative one, which is read from its parent's as Git
  * does. Plain http is for the hosts that the operator named. @throws JobError
  */
 export function moduleAddress(parent: string, url: string, insecureHosts: readonly string[]): string {
+  if (url.length > mostCharacters)
+    throw new JobError(`${shown(url)} is no address of a repository, but far longer: mend .gitmodules.`);
   if (/^\.\.?\//.test(url)) return checked(relative(parent, url), url);
   const [, scheme, rest] = /^(https?):\/\/(.*)$/s.exec(url) ?? [];
   if (rest === undefined || (scheme === "http" && !insecureHosts.includes(rest.split("/")[0] ?? "")))

@@ -23,7 +23,7 @@ export type BuildRequest = {
   /** All steps are run anew; what package managers keep between builds stays. */
   isFresh?: boolean;
   /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
-  secrets: ReadonlyMap<string, Buffer>;
+  secrets: ReadonlyMap<string, Uint8Array>;
   signal: AbortSignal;
   onLine: (text: string, stream: "system" | "stdout" | "stderr") => void;
 };
@@ -121,7 +121,7 @@ const dial = (modem: Modem, options: object): Promise<unknown> =>
 /** A BuildKit session over a hijacked connection, on which the engine asks us for secrets. */
 async function openSession(
   modem: Modem,
-  secrets: ReadonlyMap<string, Buffer>,
+  secrets: ReadonlyMap<string, Uint8Array>,
 ): Promise<{ id: string; close(): void }> {
   const id = randomUUID();
   const socket = (await dial(modem, {

@@ -1,12 +1,14 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../build/build-key.ts";
 import { describeSource } from "../build/fetch-source.ts";
 import { buildFailure } from "../build/build-failure.ts";
 import { basesOf } from "../build/image-provider.ts";
 import { obtainSource } from "../build/obtain-source.ts";
-import { packText, prepareBuild, type Prepared } from "../build/prepare.ts";
+import { prepareApart } from "../build/prepare-apart.ts";
+import { packText, type Input, type Prepared } from "../build/prepare.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
@@ -20,6 +22,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
   const folder = join(work, "source");
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true, mode: 0o700 });
+  let context: Readable | undefined;
   try {
     const started = performance.now();
     job.phase("clone");
@@ -29,8 +32,10 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       await obtainSource(source, folder, host.settings, job);
     }
     const cloned = performance.now();
-    const input = {
-      ...args,
+    const input: Input = {
+      rootDir: args.rootDir,
+      dockerfilePath: args.dockerfilePath,
+      buildCommand: args.buildCommand,
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
       env: args.run.env,
@@ -40,8 +45,13 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       source.type === "git" ? describeSource(source, folder, job.signal) : null,
       source.type === "dockerfile"
         ? packText(source.text, input, host.settings.buildCaFile)
-        : prepareBuild(folder, input, host.settings.buildCaFile, (image) => canHave(host, image, job)),
+        : prepareApart(
+            { folder, input, buildCaFile: host.settings.buildCaFile },
+            (image) => canHave(host, image, job),
+            job.signal,
+          ),
     ]);
+    context = prepared.context;
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
@@ -61,6 +71,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       buildMs: Math.round(performance.now() - cloned),
     };
   } finally {
+    context?.destroy();
     await rm(work, { recursive: true, force: true });
   }
 }
@@ -101,6 +112,9 @@ async function buildWithin(
   await host.engine.removeImage(reference);
   const room = await host.buildRoom.enter();
   const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
+  const unread = new AbortController();
+  prepared.context.once("error", (error) => unread.abort(error));
+  if (prepared.context.errored) unread.abort(prepared.context.errored);
   try {
     await host.engine.build({
       context: prepared.context,
@@ -112,12 +126,13 @@ async function buildWithin(
       cacheNamespace: host.imageRepository(args.run.siteId),
       isFresh: args.rebuild,
       secrets: prepared.secrets,
-      signal: AbortSignal.any([job.signal, timeout, room.signal]),
+      signal: AbortSignal.any([job.signal, timeout, room.signal, unread.signal]),
       onLine: job.log,
     });
   } catch (error) {
     job.signal.throwIfAborted();
     room.signal.throwIfAborted();
+    unread.signal.throwIfAborted();
     if (timeout.aborted)
       throw new JobError(
         `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,

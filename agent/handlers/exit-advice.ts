@@ -8,7 +8,7 @@ const notFound = (name: string) =>
 /** What apps lack at their first start that came up elsewhere, by what one of their lines tells; `$1` is what the last sign found. */
 const known: [signs: RegExp[], advice: string][] = [
   [
-    [/exec format error|: \d+: .?ELF.*not found/i],
+    [/exec format error|: \d+: .?ELF.{0,200}not found/i],
     `its program is built for another processor: build it for that of this host, ${process.arch}`,
   ],
   [

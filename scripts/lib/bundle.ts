@@ -33,7 +33,7 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   const install = join(directory, "install");
   const [agent, responder] = [join(install, "agent.mjs"), join(install, "responder.mjs")];
   await Promise.all([
-    bundleNode("agent/index.ts", agent),
+    bundleNode("agent/main.ts", agent),
     bundleNode("agent/ingress/responder.ts", responder),
   ]);
   const manifest = { agentVersion, agentSha256: sha256(agent), responderSha256: sha256(responder) };

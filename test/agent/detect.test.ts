@@ -1,11 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/build/base-image.ts";
 import { detect } from "../../agent/build/detect/index.ts";
-import { aptPackages, notesOf, type Overrides } from "../../agent/build/detect/sources.ts";
+import { aptPackages, notesOf, procfileRelease, type Overrides } from "../../agent/build/detect/sources.ts";
 import { repositoryOf } from "../../agent/build/detect/repository.ts";
 import { workspaceOf } from "../../agent/build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
@@ -1465,77 +1473,142 @@ describe("a repository that is none of these is refused with what to do", () => 
   });
 });
 
-describe("no text of a repository keeps the agent busy", () => {
-  const long = 400_000;
-  const texts: [string, string][] = [
-    ["empty lines", "\n".repeat(long)],
-    ["spaces", `a: ${" ".repeat(long)}`],
-    ["one word", "a".repeat(long)],
-    ["slashes", `outDir: "${"/".repeat(long)}a"\n x --outDir ${"/".repeat(long)}a`],
-    ["quotes", `"' `.repeat(long / 3)],
-    ["lines", "output: x =\n".repeat(long / 12)],
-    ["assignments", "a:b=".repeat(long / 4)],
-    ["at signs", "a @ ".repeat(long / 4)],
-  ];
-  const names = [
-    "main.py",
-    "requirements.txt",
-    "pyproject.toml",
-    "Pipfile",
+describe("no text of a repository takes longer to read than in proportion to its length:", () => {
+  const long = 900_000;
+  const manifests = [
+    ".eleventy.js",
+    ".mise.toml",
+    ".node-version",
+    ".npmrc",
+    ".nvmrc",
+    ".python-version",
+    ".ruby-version",
+    ".tool-versions",
+    ".yarnrc.yml",
+    "Aptfile",
     "Gemfile",
     "Gemfile.lock",
-    "go.mod",
-  ];
-  const others = [
-    "main.go",
-    "next.config.js",
-    "vite.config.js",
-    ".nvmrc",
-    "runtime.txt",
-    ".yarnrc.yml",
+    "Pipfile",
     "Procfile",
-    "Aptfile",
-    ".tool-versions",
+    "app.py",
+    "astro.config.mjs",
+    "composer.lock",
+    "go.mod",
+    "go.work",
+    "main.go",
+    "main.py",
+    "manage.py",
     "mise.toml",
+    "next.config.js",
+    "pnpm-lock.yaml",
     "pnpm-workspace.yaml",
+    "pyproject.toml",
+    "react-router.config.ts",
+    "requirements.txt",
+    "runtime.txt",
+    "vite.config.js",
+    "vue.config.js",
+    "yarn.lock",
   ];
-  it.each(texts)(
-    "of %s",
-    (_, text) => {
-      const files = Object.fromEntries(
-        [...names, ...others, "manage.py", "yarn.lock"].map((name) => [name, text]),
-      );
-      const manifest = {
-        scripts: { build: text },
-        engines: { node: text },
-        main: text,
-        packageManager: text,
-      };
-      const kinds: Files[] = [
-        { ...files },
-        { Gemfile: text, "Gemfile.lock": text, "config.ru": "" },
-        { "go.mod": text, "main.go": text },
-        { "index.php": "", "composer.json": "{}", Procfile: `web: ${text}`, "mise.toml": text },
-        { "requirements.txt": text, "main.py": text, "pyproject.toml": text },
-        { ...files, "package.json": JSON.stringify({ ...manifest, dependencies: { next: "1" } }) },
-        {
-          "vite.config.js": text,
-          "package.json": JSON.stringify({ ...manifest, dependencies: { vite: text } }),
-        },
-      ];
-      const started = computedMs();
-      for (const kind of kinds)
+  /** What the detectors' expressions look for. */
+  const expression = /(?<=[=(,:!&|?[\s])\/(?![/*])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n[])+\/[gimsu]*/g;
+  const folder = join(import.meta.dirname, "../../agent/build/detect");
+  const words = [
+    ...new Set(
+      readdirSync(folder)
+        .flatMap((file) => readFileSync(join(folder, file), "utf8").match(expression) ?? [])
+        .flatMap((found) => found.replace(/\\[a-z]/g, " ").match(/["'[(:=]{0,2}[A-Za-z@_-]{3,}[:=]?/g) ?? []),
+    ),
+  ];
+  const fillers = [
+    "\n",
+    " ",
+    "\t",
+    "=",
+    "[",
+    "#",
+    '"',
+    "'",
+    "*",
+    "/",
+    ":",
+    "@",
+    "(",
+    "a",
+    "0",
+    "a=",
+    "a ",
+    "- ",
+    "a/",
+    "\n ",
+    " \n",
+  ];
+  const texts = (length: number): [string, string][] => [
+    [
+      "words",
+      words
+        .join(" ")
+        .repeat(1 + length / words.join(" ").length)
+        .slice(0, length),
+    ],
+    ...fillers.map((filler): [string, string] => [filler, filler.repeat(length / filler.length)]),
+    ...[" ", "\n", "=", " =", ": ", '"', "("].map((filler): [string, string] => [
+      `words and ${filler}`,
+      words.map((word) => word + filler.repeat(length / words.length / filler.length)).join("\n"),
+    ]),
+  ];
+
+  function read(text: string): void {
+    const files = Object.fromEntries(manifests.map((name) => [name, text]));
+    const dependencies = { next: "1", vite: text, astro: "1", vue: "1", "@11ty/eleventy": "1", prisma: "1" };
+    const manifest = {
+      scripts: { build: text, start: text, "start:prod": text },
+      engines: { node: text },
+      main: text,
+      packageManager: text,
+      workspaces: [text.slice(0, 30_000)],
+    };
+    const kinds: Files[] = [
+      files,
+      { ...files, "package.json": text },
+      { ...files, "package.json": JSON.stringify({ ...manifest, dependencies }) },
+      { ...files, "package.json": JSON.stringify({ dependencies }) },
+      { "requirements.txt": text, "main.py": text, "pyproject.toml": text },
+      { Gemfile: text, "Gemfile.lock": text, "config.ru": "", ".ruby-version": text },
+      { "go.mod": text, "main.go": text },
+      { "index.php": "", "composer.json": text, Procfile: `web: ${text}`, "mise.toml": text },
+      { "index.php": "", "composer.json": JSON.stringify({ require: { php: text } }), "composer.lock": text },
+    ];
+    for (const kind of kinds) {
+      const sources = sourcesOf(kind);
+      const root = sourcesOf({ ...kind, "uv.lock": "" });
+      for (const look of [
+        () => aptPackages(sources),
+        () => procfileRelease(sources),
+        () => generateDockerfile(detect(sources, none), variables),
+        () => workspaceOf(sources, root, "a"),
+        () => repositoryOf(sources, root, "a"),
+      ])
         try {
-          aptPackages(sourcesOf(kind));
-          plan(kind);
-          repositoryOf(sourcesOf(kind), sourcesOf({ ...kind, "uv.lock": "", "go.work": text }), "a");
+          look();
         } catch (error) {
-          expect(error).toBeInstanceOf(JobError);
+          if (!(error instanceof JobError)) throw error;
         }
-      expect(computedMs() - started).toBeLessThan(1500);
-    },
-    30_000,
-  );
+    }
+  }
+
+  it.each(texts(1).map(([name], at) => [JSON.stringify(name), at] as const))("%s", (_, at) => {
+    // What takes the square of it is found by the short one, in time.
+    for (const [length, mostMs] of [
+      [30_000, 700],
+      [long, 5000],
+    ] as const) {
+      const text = texts(length)[at]?.[1] ?? "";
+      const began = computedMs();
+      read(text);
+      expect(computedMs() - began).toBeLessThan(mostMs);
+    }
+  });
 });
 
 it("no number of files hides what is at the root of a repository", async () => {

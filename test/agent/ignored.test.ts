@@ -48,9 +48,29 @@ describe("a .dockerignore", () => {
     ["(a+)+b", "a".repeat(60)],
     ["*a".repeat(60) + "b", "a".repeat(255)],
     ["**/".repeat(60) + "x", "a/".repeat(2000) + "b"],
+    ["f/" + "*a".repeat(15_990), `f/${"a".repeat(230)}`],
+    ["*".repeat(32_000) + "b", "a".repeat(255)],
   ])("is read in no time, whatever strangers wrote: %.20s", (pattern, path) => {
     const before = computedMs();
     expect(left(pattern, [path])).toEqual([path]);
     expect(computedMs() - before).toBeLessThan(1000);
+  });
+
+  it("that takes too long to compare with all files is refused, with what to do", () => {
+    const isIgnored = ignoredBy("*?b\n".repeat(1000), 1_000_000);
+    const compare = () => {
+      for (let number = 0; number < 100; number++) isIgnored(`${"a".repeat(200)}${number}`, () => false);
+    };
+    expect(compare).toThrow(/takes too long to compare .* fewer and simpler patterns/);
+    const ranges = ignoredBy(`*[${"x".repeat(30_000)}]b`, 1_000_000);
+    expect(() => ranges("a".repeat(200), () => false)).toThrow(/takes too long/);
+  });
+
+  it("that people write is far from that, in a large repository", () => {
+    const rules =
+      "node_modules\n**/node_modules\n*.md\n**/*.log\n.git\ndist\n!README.md\n.env*\ndocs/**/draft-*";
+    const isIgnored = ignoredBy(rules, 10_000_000);
+    for (let number = 0; number < 10_000; number++)
+      isIgnored(`packages/some-${number % 100}/source/components/file-${number}.ts`, () => false);
   });
 });

@@ -11,10 +11,15 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { buildFailure } from "../../agent/build/build-failure.ts";
 import { checkSource } from "../../agent/build/check-source.ts";
 import { packText, prepareBuild } from "../../agent/build/prepare.ts";
+import { moduleAddress } from "../../agent/build/source-address.ts";
+import { startLine } from "../../agent/build/start-line.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
+import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
+import { exitAdvice } from "../../agent/handlers/exit-advice.ts";
 import { JobError } from "../../agent/host.ts";
 import { computedMs } from "../support/computed.ts";
 
@@ -104,9 +109,55 @@ describe("what is read of a repository holds up the agent for no longer than it 
     expect(computedMs() - before).toBeLessThan(2000);
   });
 
-  it("a Dockerfile of directives, where certificates of the operator's are trusted", () => {
+  const long = 900_000;
+  const many = (text: string) => text.repeat(long / text.length);
+  it.each<[string, () => unknown]>([
+    [
+      "a Dockerfile of directives, where certificates of the operator's are trusted",
+      () => trustCa(many("#a=b\n")),
+    ],
+    ...["\n", " ", "\\\n", "RUN <<a\n", "RUN a <<a <<b", "# \n", "FROM a AS ", "#a=", "a "].map(
+      (filler): [string, () => unknown] => [
+        `a Dockerfile of ${JSON.stringify(filler)}`,
+        () => trustCa(`RUN a \\\n${many(filler)}`),
+      ],
+    ),
+    [
+      "a start command",
+      () => [" ", "a=b ", "a;", "a&&", "=", "exec "].map((filler) => startLine(many(filler))),
+    ],
+    [
+      "the address of a submodule",
+      () => {
+        const ofSlashes = `https://git.example/${many("/")}a`;
+        expect(() => moduleAddress("git.example/a/b", ofSlashes, [])).toThrow(/is no address/);
+      },
+    ],
+    [
+      "what a build that failed, or an app that ended, wrote last",
+      () => {
+        const signs = [
+          ": 1: ELF",
+          "exec a/",
+          "sh: ",
+          "env: '",
+          ": line 1: ",
+          "1: 0x0 ",
+          "at a:1:1:1",
+          "npm error ",
+        ];
+        for (const sign of signs) {
+          const lines = Array.from({ length: 15 }, () => sign.repeat(32_768 / sign.length));
+          exitAdvice(lines);
+          const lastLines = Array.from({ length: 200 }, () => sign.repeat(2000 / sign.length));
+          const message = `process "${'process "'.repeat(100)}`.slice(0, 1000);
+          buildFailure(new BuildFailed(message, lastLines), 2048);
+        }
+      },
+    ],
+  ])("%s", (_, read) => {
     const before = computedMs();
-    trustCa("#a=b\n".repeat(200_000));
+    read();
     expect(computedMs() - before).toBeLessThan(2000);
   });
 });

@@ -145,6 +145,31 @@ describe("a host's link", () => {
     newer.close();
   });
 
+  it("says what is revised before and amid a hello after the welcome", async () => {
+    const connected = await agent();
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(connected.hostId));
+    const lease = { jobId: `job_0${"0".repeat(26)}` as const, attempt: 1 } as Parameters<
+      HostLink["revise"]
+    >[0];
+    await link.revise(lease, "cancel");
+    await runInDurableObject(link, (instance: HostLink) => {
+      const held = instance as unknown as { env: Env };
+      const { env } = held;
+      // Asked once the jobs of the hello were read.
+      const fetch = async (request: Request) => {
+        held.env = env;
+        await instance.revise({ ...lease, attempt: 2 }, "drop");
+        return env.ASSETS.fetch(request);
+      };
+      held.env = { ...env, ASSETS: { fetch } as unknown as Fetcher };
+    });
+    connected.send(hello());
+    await expect
+      .poll(() => connected.waiting().map(({ type }) => type))
+      .toEqual(["welcome", "cancel", "drop"]);
+    connected.close();
+  });
+
   it("closes on anything that is not the protocol", async () => {
     for (const frame of [{ type: "nonsense" }, { type: "ready", free: 1 }, { ...hello(), protocol: 2 }]) {
       const connected = await agent();

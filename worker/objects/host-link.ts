@@ -55,6 +55,8 @@ export class HostLink extends DurableObject<Env> {
   /** Of any number of hints, the turn that has not begun serves all. */
   private nextOffer: Promise<void> | undefined;
   private readonly inboxes = new WeakMap<WebSocket, HostInbox>();
+  /** Said after the welcome, which comes first. */
+  private readonly revised = new WeakMap<WebSocket, (Lease & { type: "drop" | "cancel" })[]>();
   private readonly questions = new HostQuestions(
     (socket, message) => this.send(socket, message),
     () => this.isAlive(this.current()),
@@ -136,7 +138,11 @@ export class HostLink extends DurableObject<Env> {
   /** A lease was ended or is to be cancelled: the agent hears of it now, or at its next hello. */
   async revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void> {
     const socket = this.current();
-    if (socket) this.send(socket, { type: verdict, ...lease });
+    if (!socket) return;
+    const revision = { type: verdict, ...lease };
+    if (this.attached(socket).greeted) return this.send(socket, revision);
+    // The hello that is on its way may have been answered from what was true before.
+    this.revised.set(socket, [...(this.revised.get(socket) ?? []), revision]);
   }
 
   /** The site has moved away, or it or the database is deleted. */
@@ -211,6 +217,7 @@ export class HostLink extends DurableObject<Env> {
         for (const lease of drop) this.send(socket, { type: "drop", ...lease });
         for (const lease of cancel) this.send(socket, { type: "cancel", ...lease });
         for (const offer of offers) this.sendOffer(socket, offer);
+        for (const revision of this.revised.get(socket) ?? []) this.send(socket, revision);
         return;
       }
       case "phase":

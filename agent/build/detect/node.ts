@@ -292,7 +292,7 @@ const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
 const leastNpmPkg = 16;
 
 const leavesScriptsOut = (sources: Sources): boolean =>
-  /^\s*ignore-scripts\s*=\s*"?true/m.test(textOf(sources, ".npmrc"));
+  /^[ \t]*ignore-scripts[ \t]*=[ \t]*"?true/m.test(textOf(sources, ".npmrc"));
 
 const scriptsOf = (manifest: PackageJson, names: string[]): string[] =>
   names.filter((name) => scriptOf(manifest, name) !== null);

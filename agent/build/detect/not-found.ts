@@ -60,7 +60,9 @@ export function notFound({ files }: Sources): JobError {
 /** The folders that look like apps, for a sentence; null where there are none. */
 export function appsBelow(paths: readonly string[]): string | null {
   const folders = [...new Set(paths.flatMap((path) => app.exec(path)?.[1]?.replace(/\/$/, "") ?? []))];
-  const outer = folders.filter((one) => !folders.some((other) => one.startsWith(`${other}/`)));
+  const all = new Set(folders);
+  // They lie two levels deep at most.
+  const outer = folders.filter((one) => !one.includes("/") || !all.has(one.slice(0, one.indexOf("/"))));
   return outer.length === 0 ? null : named(outer);
 }
 

@@ -68,10 +68,10 @@ function scriptsBehind(manifest: PackageJson, command: string): string[] {
   const names = new Set<string>();
   for (const text of found)
     for (const [, name = ""] of text.matchAll(/\b(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)/g)) {
-      const script = scriptOf(manifest, name);
-      if (script === null || names.has(name) || names.size > mostScripts) continue;
+      if (names.has(name) || names.size > mostScripts) continue;
       names.add(name);
-      found.push(script);
+      const script = scriptOf(manifest, name);
+      if (script !== null) found.push(script);
     }
   return found;
 }

@@ -196,7 +196,7 @@ function startDjango(sources: Sources, manage: string): string {
   const isHere = (project: string | undefined): project is string =>
     project !== undefined && sources.files.has(`${folder}${project}/wsgi.py`);
   const settings = /DJANGO_SETTINGS_MODULE["']\s*,\s*["'](\w+)/.exec(textOf(sources, manage))?.[1];
-  const others = [...sources.files].map((file) => /(\w+)\/wsgi\.py$/.exec(file)?.[1]);
+  const others = [...sources.files].map((file) => /(?:^|\/)(\w+)\/wsgi\.py$/.exec(file)?.[1]);
   const project = [settings, ...others].find(isHere);
   const below = folder === "" ? "" : `--chdir ${folder.replace("/", "")} `;
   return project !== undefined && dependsOn(sources, "gunicorn")

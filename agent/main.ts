@@ -1,0 +1,5 @@
+import { isMainThread } from "node:worker_threads";
+
+// What hosts are served is one file, with which the agent's threads begin too.
+if (isMainThread) await import("./index.ts");
+else await import("./build/prepare-thread.ts");

@@ -1,0 +1,129 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { setInterval as every } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { prepareApart, threadLimits } from "../../agent/build/prepare-apart.ts";
+import { prepareBuild, type Input } from "../../agent/build/prepare.ts";
+import { readEntries } from "../../agent/docker/files-in.ts";
+import { JobError } from "../../agent/host.ts";
+import { bundleNode } from "../../scripts/lib/bundle.ts";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "prepare-apart-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+function write(name: string, content: string): void {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), content);
+}
+
+const input: Input = {
+  siteId: "site",
+  rootDir: null,
+  dockerfilePath: null,
+  buildCommand: null,
+  startCommand: null,
+  env: [
+    { key: "TOKEN", value: "a\n", scope: "both", secret: true },
+    { key: "API", value: "b", scope: "build", secret: false },
+  ],
+};
+const apart = (
+  limits: Partial<typeof threadLimits> = {},
+  canHave = (_image: string) => Promise.resolve(false),
+  signal = new AbortController().signal,
+) => prepareApart({ folder, input, buildCaFile: null }, canHave, signal, { ...threadLimits, ...limits });
+
+async function filesIn(context: Readable): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  await readEntries(context, async ({ name }, content) => Boolean(files.set(name, await text(content))));
+  return files;
+}
+
+/** For each path, every rule of it is compared to the path's end. */
+const slowToCompare = "*?b\n".repeat(8000);
+
+describe("a repository read in a thread of its own", () => {
+  it("is the build that it is otherwise, of any size", async () => {
+    write("package.json", JSON.stringify({ scripts: { start: "node server.js" }, engines: { node: "20" } }));
+    for (let number = 0; number < 300; number++) write(`files/${number}`, String(number).repeat(5000));
+    const asked: string[] = [];
+    const has = (image: string) => Promise.resolve(asked.push(image) > 0);
+    const { context, ...prepared } = await apart({}, has);
+    const { context: expected, ...other } = await prepareBuild(folder, input, null, has);
+    expect(prepared).toEqual({
+      ...other,
+      secrets: new Map([...other.secrets].map(([id, bytes]) => [id, new Uint8Array(bytes)])),
+    });
+    expect(asked).toEqual(["node:20-bookworm-slim", "node:20-bookworm-slim"]);
+    expect(await filesIn(context)).toEqual(await filesIn(expected));
+  });
+
+  it("says what is wrong with it to its owner", async () => {
+    write("package.json", "{");
+    await expect(apart()).rejects.toThrow(
+      new JobError("package.json is not valid JSON: mend it and deploy again."),
+    );
+  });
+
+  it("leaves the agent free while it computes, and is ended with a reason when that takes too long", async () => {
+    write("Dockerfile", "FROM scratch\n");
+    write(".dockerignore", slowToCompare);
+    for (let number = 0; number < 200; number++) write(`${"a".repeat(240)}${number}`, "");
+    const { context } = await apart({ busyMs: 1500 });
+    const failed = text(context).catch((error: unknown) => error);
+    let answered = 0;
+    const over = new AbortController();
+    void failed.finally(() => over.abort());
+    try {
+      for await (const _ of every(20, undefined, { signal: over.signal })) answered++;
+    } catch {
+      // It is over.
+    }
+    const error = await failed;
+    expect(error).toBeInstanceOf(JobError);
+    expect((error as JobError).message).toMatch(
+      /took more than 1\.5 seconds of computing .*\.dockerignore simpler/,
+    );
+    expect(answered).toBeGreaterThan(3);
+  });
+
+  it("is ended with a reason when it takes too much memory", async () => {
+    write("package.json", `{"a":[${"[],".repeat(290_000)}[]]}`);
+    await expect(apart({ memoryMb: 8 })).rejects.toThrow(/took more than 8 MB of memory/);
+  });
+
+  it("ends with the job, while it waits and while it is handed over", async () => {
+    write("package.json", JSON.stringify({ scripts: { start: "node server.js" }, engines: { node: "20" } }));
+    const cancel = new AbortController();
+    const waiting = apart({}, () => new Promise(() => cancel.abort(new Error("Cancelled"))), cancel.signal);
+    await expect(waiting).rejects.toThrow("Cancelled");
+
+    write("large", "a".repeat(5_000_000));
+    const again = new AbortController();
+    const { context } = await apart({}, undefined, again.signal);
+    again.abort(new Error("Cancelled"));
+    await expect(text(context)).rejects.toThrow("Cancelled");
+  });
+});
+
+it("the one file that hosts are served begins as such a thread, too", async () => {
+  const program = join(folder, "agent.mjs");
+  await bundleNode("agent/main.ts", program);
+  write("source/Dockerfile", "FROM scratch\n");
+  const thread = new Worker(program, {
+    workerData: { folder: join(folder, "source"), input, buildCaFile: null },
+    env: {},
+    execArgv: [],
+  });
+  try {
+    const [message] = (await once(thread, "message")) as [unknown];
+    expect(message).toMatchObject({ type: "prepared", prepared: { dockerfile: "Dockerfile" } });
+  } finally {
+    await thread.terminate();
+  }
+});
