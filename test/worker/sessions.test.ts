@@ -129,7 +129,7 @@ describe("a session", () => {
           headers: { Cookie: `${name}=${encodeURIComponent(made)}` },
           redirect: "manual",
         }),
-        closed as unknown as Env,
+        closed as Env,
         {
           waitUntil: () => undefined,
           passThroughOnException: () => undefined,

@@ -38,12 +38,13 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   return response.status >= 400 ? inOurShape(response) : withoutTokens(response);
 }
 
+const hideToken = (name: string, value: unknown) => (name === "token" ? undefined : value);
+
 /** A session's token is in its cookie only, which no page's script can read. */
 async function withoutTokens(response: Response): Promise<Response> {
   // A redirect calls itself JSON, and has no body.
   if (!response.ok || !response.headers.get("Content-Type")?.startsWith("application/json")) return response;
-  const hide = (name: string, value: unknown) => (name === "token" ? undefined : value);
-  const shown = new Response(JSON.stringify(await response.json(), hide), response);
+  const shown = new Response(JSON.stringify(await response.json(), hideToken), response);
   shown.headers.delete("Content-Length");
   return shown;
 }
