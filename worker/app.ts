@@ -12,6 +12,7 @@ import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { limitAddress } from "./middleware/limit.ts";
 import { tellRequestId } from "./middleware/request-id.ts";
+import { accounts } from "./routes/accounts.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
 import { backupFiles, backups } from "./routes/backups.ts";
@@ -86,6 +87,7 @@ const api = new Hono<AppEnv>()
   .route("/hosts", hosts)
   .route("/invoices", invoices)
   .route("/keys", keys)
+  .route("/accounts", accounts)
   .route("/secrets", secrets)
   .route("/ledger", ledger)
   .route("/packs", packs)

@@ -125,7 +125,11 @@ export type HostQuestions = {
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };
 
-export type KeyGuards = { revoke(keyHash: string): Promise<void> };
+export type KeyGuards = {
+  revoke(keyHash: string): Promise<void>;
+  /** The key's account has changed. */
+  forget(keyHash: string): Promise<void>;
+};
 
 /** Of deployments and of commands. */
 export type DeploymentLogs = {
@@ -142,6 +146,7 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
   const config = configOf(env);
   const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
+  const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
   const db = drizzle(env.DB);
   let box: SecretBox | undefined;
   return {
@@ -180,7 +185,7 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
       ask: (hostId, question) => link(hostId).ask(question),
       follow: (hostId, question, reader) => link(hostId).follow(question, reader),
     },
-    guards: { revoke: (keyHash) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash)).revoke() },
+    guards: { revoke: (keyHash) => guard(keyHash).revoke(), forget: (keyHash) => guard(keyHash).forget() },
     logs: { finish: (id, line) => defer(log(id).finish(line)), remove: (id) => defer(log(id).remove()) },
     defer,
   };

@@ -4,6 +4,7 @@ import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
 import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
 import { forgetOldCommands } from "./services/commands/forget-old.ts";
+import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { tendBackups } from "./services/backups/tend.ts";
 import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
@@ -60,6 +61,7 @@ const tasks = {
   money: tendMoney,
   jobs: forgetOldJobs,
   keys: finishRevocations,
+  accounts: finishAccountChanges,
 };
 
 /** The platform logs what a timer ends with as it is, so that says where to look, and our own line says what happened. */

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
+import { Account, AccountListQuery, AccountPatch } from "./accounts.ts";
 import { ChatReply, ChatRequest } from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
 import { listOf, listQuery } from "./common.ts";
@@ -773,6 +774,26 @@ export const operations = {
     summary: "Works on no request that comes after the answer",
     access: "session",
     answers: [{ status: 200, schema: z.object({ id: z.string(), revoked: z.literal(true) }) }],
+  },
+  listAccounts: {
+    method: "get",
+    path: "/accounts",
+    tag: "Accounts",
+    summary: "All accounts, newest first",
+    access: "operator",
+    query: AccountListQuery,
+    answers: [{ status: 200, schema: listOf(Account) }],
+  },
+  patchAccount: {
+    method: "patch",
+    path: "/accounts/{id}",
+    tag: "Accounts",
+    summary: "Change an account's role or plan; its sessions and keys go by it on their very next request",
+    access: "operator",
+    body: AccountPatch,
+    answers: [{ status: 200, schema: Account }],
+    refusals: ["conflict"],
+    examples: { body: { plan: "pro" } },
   },
   listPacks: {
     method: "get",

@@ -96,6 +96,7 @@ beforeAll(async () => {
     commands: await commandOfOperator(),
     databases: database.body.databaseId,
     backups: backup.body.id,
+    accounts: "acc_001m80000000000000000000000",
     hosts: "host_001m80000000000000000000000",
     packs: "pack_001k0000000000000000000001",
     credits: "cpk_001k0000000000000000000001",

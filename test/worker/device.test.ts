@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/context.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
-import { api, bindings, call, operator, siteUrl } from "./service.ts";
+import { api, bindings, call, operator, signedCookie, siteUrl } from "./service.ts";
 
 type Started = {
   device_code: string;
@@ -214,7 +214,7 @@ describe("guesses of device codes", () => {
         expiresAt: new Date(now.getTime() + 86_400_000 * 30),
       }),
     ]);
-    return `berth_session=${token}.`;
+    return signedCookie(token);
   }
 
   /** Uses up a budget, as many wrong codes would. */

@@ -332,6 +332,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   chatStream: "answers 501 after its checks",
   listInvoices: plain,
   getInvoice: () => ({ path: { id: invoiceId } }),
+  listAccounts: plain,
+  patchAccount: "tells the guard of each of the account's keys, and writes each one down",
   listAllPacks: plain,
   createPack: () => ({ body: pack }),
   patchPack: async () => ({

@@ -3,7 +3,10 @@ import { describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/context.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
+import { changeAccount } from "../../worker/services/accounts/change.ts";
+import { finishAccountChanges } from "../../worker/services/accounts/tell-guards.ts";
 import { createKey } from "../../worker/services/keys/create.ts";
+import { findKeyActor } from "../../worker/services/keys/find.ts";
 import { finishRevocations } from "../../worker/services/keys/finish-revocations.ts";
 import { revokeKey } from "../../worker/services/keys/revoke.ts";
 import { account, api, bindings, call, createSite, operator, siteUrl } from "./service.ts";
@@ -29,6 +32,152 @@ async function signedIn() {
     });
     return { status: answer.status, body: (await answer.json()) as Body };
   };
+}
+
+const guardOf = (key: string) => bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFromName(sha256Hex(key)));
+const storedUses = (key: string) =>
+  runInDurableObject(
+    guardOf(key),
+    (_object, { storage }) => storage.kv.get<{ hits: number[] }>("uses")?.hits.length ?? 0,
+  );
+/** Until the guard has written down so many uses. */
+const persisted = (key: string, uses: number) =>
+  vi.waitFor(async () => expect(await storedUses(key)).toBe(uses), 10_000);
+
+describe("the limit of a key", () => {
+  const ask = async (key: string) => (await api(key, "GET", "/sites?limit=1")).status;
+  const askAtOnce = async (key: string, times: number) =>
+    (await Promise.all(Array.from({ length: times }, () => ask(key)))).filter((status) => status === 200)
+      .length;
+
+  it("is exact for many requests at once, before and after its guard slept", async () => {
+    const key = await account();
+    expect(await askAtOnce(key, 25)).toBe(25);
+    await persisted(key, 25);
+    await evictDurableObject(guardOf(key));
+    expect(await askAtOnce(key, 100)).toBe(35);
+    await persisted(key, 60);
+    await evictDurableObject(guardOf(key));
+    expect(await askAtOnce(key, 20)).toBe(0);
+  });
+
+  it("forgives no more than the last second when its guard is killed", async () => {
+    const key = await account();
+    expect(await askAtOnce(key, 40)).toBe(40);
+    await persisted(key, 40);
+    expect(await askAtOnce(key, 10)).toBe(10);
+    await runInDurableObject(guardOf(key), (_object, state) => state.abort("killed")).catch(() => undefined);
+    const admitted = await askAtOnce(key, 60);
+    expect(admitted).toBeGreaterThanOrEqual(10);
+    expect(admitted).toBeLessThanOrEqual(20);
+  });
+
+  it("costs its guard one write a second at most, and no answer waits for one", async () => {
+    const key = await account();
+    expect(await ask(key)).toBe(200);
+    await persisted(key, 1);
+    const begun = Date.now();
+    let writes = 0;
+    await runInDurableObject(guardOf(key), (_object, { storage }) => {
+      const put = storage.put.bind(storage) as (...args: unknown[]) => Promise<void>;
+      const kvPut = storage.kv.put.bind(storage.kv);
+      const count = (name: unknown) => void (name === "uses" && writes++);
+      Object.assign(storage, { put: (...args: unknown[]) => (count(args[0]), put(...args)) });
+      Object.assign(storage.kv, { put: (name: string, value: unknown) => (count(name), kvPut(name, value)) });
+    });
+    for (let times = 0; times < 20; times++) expect(await ask(key)).toBe(200);
+    await persisted(key, 21);
+    expect(writes).toBeGreaterThan(0);
+    expect(writes).toBeLessThanOrEqual(1 + Math.ceil((Date.now() - begun) / 1000));
+  });
+});
+
+describe("an account's role and plan", () => {
+  const rolesOf = async (id: string) =>
+    bindings.DB.prepare("SELECT role, plan FROM accounts WHERE id = ?").bind(id).first();
+  /** An account with a key in use and what an operator makes of it. */
+  async function somebody() {
+    const [key, operators] = [await account(), await operator()];
+    const row = await bindings.DB.prepare("SELECT account_id AS id FROM api_keys WHERE hash = ?")
+      .bind(sha256Hex(key))
+      .first<{ id: string }>();
+    const id = row?.id ?? "";
+    expect((await api(key, "GET", "/hosts")).status).toBe(403);
+    const change = (patch: object) => api(operators, "PATCH", `/accounts/${id}`, patch);
+    return { key, id, change };
+  }
+
+  it("changed by an operator hold for the very next request of every key, also of one whose guard sleeps", async () => {
+    const { key, id, change } = await somebody();
+    expect(await change({ role: "operator" })).toMatchObject({
+      status: 200,
+      body: { id, role: "operator", plan: "free" },
+    });
+    expect((await api(key, "GET", "/hosts")).status).toBe(200);
+    await evictDurableObject(guardOf(key));
+    expect((await change({ role: "user", plan: "pro" })).body).toMatchObject({ role: "user", plan: "pro" });
+    expect((await api(key, "GET", "/hosts")).status).toBe(403);
+    // The plan's own limit: more than ten messages a minute.
+    const said = await Promise.all(
+      Array.from({ length: 15 }, () => api(key, "POST", "/chat", { message: "Hello" })),
+    );
+    expect(said.map(({ status }) => status)).not.toContain(429);
+  });
+
+  it("are not put back by a request that read them before the change", async () => {
+    const { key, change } = await somebody();
+    await change({ role: "operator" });
+    const uses = Array.from({ length: 30 }, () => api(key, "GET", "/hosts"));
+    await change({ role: "user" });
+    await Promise.all(uses);
+    expect((await api(key, "GET", "/hosts")).status).toBe(403);
+  });
+
+  it("whose change was cut short before the guards heard of it are finished by the timer, once", async () => {
+    const { key, id } = await somebody();
+    const ctx = contextOf(bindings, { ...(await operatorActor()) }, () => undefined);
+    const forget = () => Promise.reject(new Error("overloaded"));
+    await expect(
+      changeAccount({ ...ctx, guards: { ...ctx.guards, forget } }, id, { role: "operator" }),
+    ).rejects.toThrow("overloaded");
+    expect(await rolesOf(id)).toMatchObject({ role: "operator" });
+    const told: string[] = [];
+    const counting = { ...ctx.guards, forget: (hash: string) => (told.push(hash), ctx.guards.forget(hash)) };
+    await finishAccountChanges({ ...ctx, guards: counting });
+    await finishAccountChanges({ ...ctx, guards: counting });
+    expect(told).toEqual([sha256Hex(key)]);
+    expect((await api(key, "GET", "/hosts")).status).toBe(200);
+    await changeAccount(ctx, id, { role: "user" });
+  });
+
+  it("are an operator's to change, found by the address; the last operator stays one", async () => {
+    const { key, id } = await somebody();
+    expect((await api(key, "GET", "/accounts")).status).toBe(403);
+    expect((await api(key, "PATCH", `/accounts/${id}`, { role: "operator" })).status).toBe(403);
+    const operators = await operator();
+    const found = await api<{ data: { id: string }[] }>(
+      operators,
+      "GET",
+      `/accounts?email=${id}@example.com`,
+    );
+    expect(found.body.data.map((one) => one.id)).toEqual([id]);
+    expect(
+      (await api(operators, "PATCH", "/accounts/acc_001m80000000000000000000000", { plan: "pro" })).status,
+    ).toBe(404);
+    expect((await api(operators, "PATCH", `/accounts/${id}`, {})).status).toBe(400);
+    expect((await api(operators, "PATCH", `/accounts/${id}`, { email: "x@example.com" })).status).toBe(400);
+    const { accountId } = await operatorActor();
+    const last = await api(operators, "PATCH", `/accounts/${accountId}`, { role: "user" });
+    expect([last.status, last.body["reason"]]).toEqual([409, expect.stringContaining("only operator")]);
+    expect((await api(operators, "GET", "/hosts")).status).toBe(200);
+  });
+});
+
+async function operatorActor() {
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  const actor = await findKeyActor(ctx.db, sha256Hex(await operator()));
+  if (!actor) throw new Error("The operator's key is not known");
+  return actor;
 }
 
 describe("API keys", () => {
@@ -86,8 +235,8 @@ describe("a revocation that was cut short before the key's guard heard of it", (
     const ctx = contextOf(bindings, actor, () => undefined);
     const { id, key } = await createKey(ctx, { name: "used" });
     expect((await api(key, "GET", "/sites")).status).toBe(200);
-    const unreachable = { revoke: () => Promise.reject(new Error("overloaded")) };
-    await expect(revokeKey({ ...ctx, guards: unreachable }, id)).rejects.toThrow("overloaded");
+    const revoke = () => Promise.reject(new Error("overloaded"));
+    await expect(revokeKey({ ...ctx, guards: { ...ctx.guards, revoke } }, id)).rejects.toThrow("overloaded");
     return { ctx, id, key };
   }
 
@@ -102,7 +251,8 @@ describe("a revocation that was cut short before the key's guard heard of it", (
     await finishRevocations(ctx);
     expect((await api(key, "GET", "/sites")).status).toBe(401);
     const told: string[] = [];
-    const counting = { revoke: (hash: string) => Promise.resolve(void told.push(hash)) };
+    const revoke = (hash: string) => Promise.resolve(void told.push(hash));
+    const counting = { ...ctx.guards, revoke };
     await finishRevocations({ ...ctx, guards: counting });
     await expect(revokeKey({ ...ctx, guards: counting }, id)).rejects.toThrow("Not found");
     expect(told).toEqual([]);
@@ -124,10 +274,11 @@ describe("a key's last use", () => {
     await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(0), 10_000);
     await bindings.DB.prepare("UPDATE api_keys SET last_used_at = 1 WHERE hash = ?").bind(hash).run();
     for (let sleep = 0; sleep < 3; sleep++) {
+      await persisted(key, sleep + 1);
       await evictDurableObject(guard);
       expect((await api(key, "GET", "/sites")).headers.get("RateLimit")).toMatch(`r=${58 - sleep};`);
     }
-    // Eviction waits for what the guard still does.
+    await persisted(key, 4);
     await evictDurableObject(guard);
     expect(await lastUsedAt()).toBe(1);
     await runInDurableObject(guard, (_object, state) => {

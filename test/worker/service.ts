@@ -1,4 +1,5 @@
 import { env, exports } from "cloudflare:workers";
+import { createHmac } from "node:crypto";
 import { ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Site } from "../../protocol/api/sites.ts";
@@ -52,6 +53,14 @@ export async function operatorCookie(): Promise<string> {
     body: new URLSearchParams(operatorLogin),
   });
   return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+}
+
+/** A session's cookie as better-auth signs it. */
+export async function signedCookie(token: string): Promise<string> {
+  const { configOf, tokenKeys } = await import("../../worker/env.ts");
+  const secret = Buffer.from(tokenKeys(configOf(bindings), "sessions")[0]).toString("base64url");
+  const signature = createHmac("sha256", secret).update(token).digest("base64");
+  return `berth_session=${encodeURIComponent(`${token}.${signature}`)}`;
 }
 
 async function setUp(): Promise<Id<"account">> {

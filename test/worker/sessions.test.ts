@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../worker/app.ts";
+import type { Env } from "../../worker/env.ts";
 import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";
@@ -113,6 +115,84 @@ describe("a session", () => {
     expect(rows).not.toContain(token);
     expect(rows).not.toContain(password);
     expect(rows).toContain("scrypt$16384$16$1$");
+  });
+
+  it("is looked for only with our signature: an invented cookie, or a stolen token with another, reads nothing", async () => {
+    const own = await cookie();
+    const [name, value = ""] = own.split("=");
+    const [token = "", signature = ""] = decodeURIComponent(value).split(".");
+    const untouched = new Proxy({}, { get: () => () => expect.fail("something was looked for") });
+    const closed = { ...bindings, DB: untouched, RATE_LIMIT: untouched, KEY_GUARD: untouched };
+    const ask = (made: string, path: string) =>
+      app.fetch(
+        new Request(siteUrl + path, {
+          headers: { Cookie: `${name}=${encodeURIComponent(made)}` },
+          redirect: "manual",
+        }),
+        closed as Env,
+        {
+          waitUntil: () => undefined,
+          passThroughOnException: () => undefined,
+        } as unknown as ExecutionContext,
+      );
+    const other = `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`;
+    for (const made of [
+      "A".repeat(32),
+      token,
+      `${token}.`,
+      `.${signature}`,
+      `${token}.${other}`,
+      `${token}x.${signature}`,
+    ])
+      expect([made, (await ask(made, "/api/v1/sites")).status, (await ask(made, "/")).status]).toEqual([
+        made,
+        401,
+        303,
+      ]);
+    expect((await call("/api/v1/sites", { headers: { Cookie: own } })).status).toBe(200);
+  });
+
+  it("that has ended is looked for once, however often its cookie comes", async () => {
+    const own = await cookie();
+    await post("/sign-out", {}, own);
+    let reads = 0;
+    const DB = new Proxy(bindings.DB, {
+      get: (db, name: keyof D1Database) =>
+        name === "prepare" ? (sql: string) => (reads++, db.prepare(sql)) : db[name],
+    });
+    for (let count = 0; count < 5; count++) {
+      const request = new Request(`${siteUrl}/api/v1/sites`, { headers: { Cookie: own } });
+      const answer = await app.fetch(request, { ...bindings, DB }, {
+        waitUntil: () => undefined,
+        passThroughOnException: () => undefined,
+      } as unknown as ExecutionContext);
+      expect(answer.status).toBe(401);
+    }
+    expect(reads).toBe(1);
+  });
+
+  it("has its token in the cookie only: no answer tells it to a page's script", async () => {
+    await operator();
+    const asJson = (method: string, path: string, own: string, body?: object) =>
+      call(`/api/auth${path}`, {
+        method,
+        headers: { "Content-Type": "application/json", Origin: siteUrl, Cookie: own },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+    const answers = [await asJson("POST", "/sign-in/email", "", { email, password })];
+    const own = cookieOf(answers[0] as Response);
+    for (const path of ["/get-session", "/list-sessions"]) answers.push(await asJson("GET", path, own));
+    const again = { currentPassword: password, newPassword: password, revokeOtherSessions: true };
+    const changed = await asJson("POST", "/change-password", own, again);
+    answers.push(changed);
+    for (const answer of answers) {
+      expect(answer.status).toBe(200);
+      const text = await answer.text();
+      expect(text).toMatch(/"(?:userId|id)":"acc_/);
+      for (const set of [own, cookieOf(changed)])
+        expect(text).not.toContain(decodeURIComponent(set).split("=")[1]?.split(".")[0]);
+      expect(text).not.toContain('"token"');
+    }
   });
 
   it("past its end is worth nothing", async () => {

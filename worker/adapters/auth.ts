@@ -20,6 +20,32 @@ export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith(
 const cookiePrefix = (config: Config): string => `${isSecure(config) ? "__Host-" : ""}berth`;
 export const sessionCookie = (config: Config): string => `${cookiePrefix(config)}_session`;
 
+const signingKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>();
+
+/** better-auth signs with the text of its secret. */
+const secretOf = (key: Uint8Array): string => Buffer.from(key).toString("base64url");
+
+function signingKeyOf(key: Uint8Array): Promise<CryptoKey> {
+  let imported = signingKeys.get(key);
+  if (!imported) {
+    const algorithm = { name: "HMAC", hash: "SHA-256" };
+    imported = crypto.subtle.importKey("raw", Buffer.from(secretOf(key)), algorithm, false, ["verify"]);
+    signingKeys.set(key, imported);
+  }
+  return imported;
+}
+
+/** The token of a session's cookie (`token.signature`), or null: signed by none of our keys. Reads nothing. */
+export async function signedSessionToken(config: Config, cookie: string): Promise<string | null> {
+  const dot = cookie.lastIndexOf(".");
+  const token = cookie.slice(0, Math.max(0, dot));
+  const signature = Buffer.from(cookie.slice(dot + 1), "base64");
+  for (const key of tokenKeys(config, "sessions"))
+    if (await crypto.subtle.verify("HMAC", await signingKeyOf(key), signature, Buffer.from(token)))
+      return token;
+  return null;
+}
+
 export const signsInWithGitHub = (config: Config): boolean =>
   config.GITHUB_CLIENT_ID !== undefined && config.GITHUB_CLIENT_SECRET !== undefined;
 
@@ -45,7 +71,7 @@ async function create(env: Env): Promise<Auth> {
     appName: "Berth",
     baseURL: config.SITE_URL,
     basePath: "/api/auth",
-    secret: Buffer.from(tokenKeys(config, "sessions")[0]).toString("base64url"),
+    secret: secretOf(tokenKeys(config, "sessions")[0]),
     telemetry: { enabled: false },
     database: withHashedTokens(
       drizzleAdapter(ctx.db, {

@@ -114,9 +114,15 @@ export const apiKeys = sqliteTable(
     revokedAt: time("revoked_at"),
     /** Since when the key's guard, which keeps a copy of this row, knows of the revocation. */
     guardToldAt: time("guard_told_at"),
+    /** The mark of a change of the account's role or plan that the guard has not heard of yet. */
+    untoldChange: text("untold_change"),
   },
   (t) => [
     index("api_keys_account").on(t.accountId, t.createdAt), // GET /keys
+    // The timer finishes what was cut short.
+    index("api_keys_untold_change")
+      .on(t.untoldChange)
+      .where(sql`untold_change IS NOT NULL`),
     // The timer finishes revocations that were cut short.
     index("api_keys_untold")
       .on(t.revokedAt)

@@ -35,7 +35,18 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const response = await (await authOf(c.env)).handler(request);
   // Whoever knows the password may sign in as often as they like.
   if (limit === "signIn" && response.ok) await giveBack(c, limit, who);
-  return response.status >= 400 ? inOurShape(response) : response;
+  return response.status >= 400 ? inOurShape(response) : withoutTokens(response);
+}
+
+const hideToken = (name: string, value: unknown) => (name === "token" ? undefined : value);
+
+/** A session's token is in its cookie only, which no page's script can read. */
+async function withoutTokens(response: Response): Promise<Response> {
+  // A redirect calls itself JSON, and has no body.
+  if (!response.ok || !response.headers.get("Content-Type")?.startsWith("application/json")) return response;
+  const shown = new Response(JSON.stringify(await response.json(), hideToken), response);
+  shown.headers.delete("Content-Length");
+  return shown;
 }
 
 /** A form's request, as better-auth's own client would send it. */

@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { contextOf, type Actor, type Db } from "../context.ts";
 import { admit, keyWindow } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
+import { logError } from "../log-error.ts";
 import { findKeyActor } from "../services/keys/find.ts";
 import { touchKey } from "../services/keys/touch.ts";
 
@@ -20,14 +21,20 @@ type Uses = { hits: number[]; touchedAtMs: number };
 
 /** At most once a minute was asked for; D1 hears of a key that is used all the time twelve times an hour. */
 const touchEveryMs = 5 * 60_000;
+/** What a crash forgives. */
+const persistEveryMs = 1000;
 
 /**
- * One per API key: is it valid and within its limit, in one hop. Storage holds the actor (a copy of D1's row, read at
- * first use, removed at revocation) and its last uses; memory only spares reading them.
+ * One per API key: is it valid and within its limit, in one hop. The window is counted in memory; storage holds what memory
+ * has after a sleep: the actor (a copy of D1's rows, read at first use and after every change that it is told of) and the
+ * last uses.
  */
 export class KeyGuard extends DurableObject<Env> {
   private actor: KeyActor | undefined;
   private uses: Uses | undefined;
+  private isPersisting = false;
+  /** Changes that this guard was told of: a reading of D1 that began before one of them is not believed. */
+  private changes = 0;
 
   async check(keyHash: string): Promise<Verdict> {
     const actor = await this.known(keyHash);
@@ -37,7 +44,7 @@ export class KeyGuard extends DurableObject<Env> {
     const { admitted, hits, left, resetMs } = admit(this.uses.hits, now, keyWindow);
     const touches = admitted && now - this.uses.touchedAtMs >= touchEveryMs;
     this.uses = { hits, touchedAtMs: touches ? now : this.uses.touchedAtMs };
-    if (admitted) this.ctx.storage.kv.put("uses", this.uses);
+    if (admitted) this.persistSoon();
     if (touches) this.ctx.waitUntil(touchKey(this.db(), keyHash, new Date(now)));
     return {
       actor,
@@ -54,10 +61,17 @@ export class KeyGuard extends DurableObject<Env> {
    * bring the key back.
    */
   async revoke(): Promise<void> {
-    this.actor = undefined;
     this.ctx.storage.kv.put("revoked", true);
-    this.ctx.storage.kv.delete("actor");
     this.ctx.storage.kv.delete("uses");
+    this.uses = undefined;
+    await this.forget();
+  }
+
+  /** The account's role or plan has changed: the very next request goes by what D1 holds now. */
+  async forget(): Promise<void> {
+    this.changes++;
+    this.actor = undefined;
+    this.ctx.storage.kv.delete("actor");
   }
 
   private db(): Db {
@@ -67,10 +81,29 @@ export class KeyGuard extends DurableObject<Env> {
   private async known(keyHash: string): Promise<KeyActor | undefined> {
     this.actor ??= this.ctx.storage.kv.get<KeyActor>("actor");
     if (this.actor) return this.actor;
-    if (this.ctx.storage.kv.get("revoked")) return undefined;
-    const found = await findKeyActor(this.db(), keyHash);
-    if (!found || this.ctx.storage.kv.get("revoked")) return undefined;
-    this.ctx.storage.kv.put("actor", found);
-    return (this.actor = found);
+    for (;;) {
+      if (this.ctx.storage.kv.get("revoked")) return undefined;
+      const { changes } = this;
+      const found = await findKeyActor(this.db(), keyHash);
+      if (changes !== this.changes) continue;
+      if (!found) return undefined;
+      this.ctx.storage.kv.put("actor", found);
+      return (this.actor = found);
+    }
+  }
+
+  /** Once a second at most, and no answer waits for it. */
+  private persistSoon(): void {
+    if (this.isPersisting) return;
+    this.isPersisting = true;
+    this.ctx.waitUntil(
+      scheduler
+        .wait(persistEveryMs)
+        .then(() => {
+          this.isPersisting = false;
+          return this.uses && this.ctx.storage.put("uses", this.uses, { allowUnconfirmed: true });
+        })
+        .catch((error: unknown) => logError({ guard: "persist" }, error)),
+    );
   }
 }

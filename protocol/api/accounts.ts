@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { accountPlans, accountRoles } from "../states.ts";
+import { listQuery, Timestamp } from "./common.ts";
+
+export const Account = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    email: z.string(),
+    role: z.enum(accountRoles),
+    plan: z.enum(accountPlans),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "Account" });
+export type Account = z.infer<typeof Account>;
+
+export const AccountListQuery = listQuery("account").extend({
+  email: z.string().max(254).optional().describe("Only the account with this address."),
+});
+export type AccountListQuery = z.infer<typeof AccountListQuery>;
+
+export const AccountPatch = z
+  .strictObject({ role: z.enum(accountRoles).optional(), plan: z.enum(accountPlans).optional() })
+  .refine((patch) => Object.keys(patch).length > 0, "nothing to change")
+  .meta({ id: "AccountPatch" });
+export type AccountPatch = z.infer<typeof AccountPatch>;

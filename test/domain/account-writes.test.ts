@@ -1,0 +1,19 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** Files of the Worker whose text matches. */
+const filesWith = (pattern: RegExp): string[] =>
+  globSync("worker/**/*.{ts,tsx}").filter((file) => pattern.test(readFileSync(file, "utf8")));
+
+it("an account's role and plan are written by the verb that tells the guards of its keys, and by nothing else", () => {
+  expect(filesWith(/\.update\(accounts\)|UPDATE (?:accounts|\$\{accounts\})/i)).toEqual([
+    "worker/services/accounts/change.ts",
+  ]);
+  // The first operator, who has no key yet.
+  expect(filesWith(/\.insert\(accounts\)|INTO (?:accounts|\$\{accounts\})/i)).toEqual([
+    "worker/services/setup/run.ts",
+  ]);
+  // better-auth writes accounts too, and takes neither column from a request.
+  const auth = readFileSync("worker/adapters/auth.ts", "utf8");
+  for (const name of ["role", "plan"]) expect(auth).toMatch(new RegExp(`${name}: \\{[^}]*input: false`));
+});

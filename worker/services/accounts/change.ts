@@ -1,0 +1,37 @@
+import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
+import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
+import { isId } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { accounts, apiKeys } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { requireOperator } from "../hosts/require-operator.ts";
+import { tellOfChange } from "./tell-guards.ts";
+import { accountView } from "./view.ts";
+
+/**
+ * The one way in which a role or a plan changes: guards of keys hold a copy of both, and hear of it before this answers.
+ * What is cut short in between, the timer finishes.
+ */
+export async function changeAccount(ctx: Ctx, accountId: string, patch: AccountPatch): Promise<Account> {
+  requireOperator(ctx);
+  if (!isId("account", accountId)) throw new AppError("not_found");
+  const others = sql`(SELECT 1 FROM ${accounts} o WHERE o.role = 'operator' AND o.id <> ${accountId})`;
+  const stays = patch.role === "user" ? or(ne(accounts.role, "operator"), sql`EXISTS ${others}`) : undefined;
+  const [[changed], keys] = await ctx.db.batch([
+    ctx.db
+      .update(accounts)
+      .set({ ...patch, updatedAt: ctx.now() })
+      .where(and(eq(accounts.id, accountId), stays))
+      .returning(),
+    ctx.db
+      .update(apiKeys)
+      .set({ untoldChange: ctx.newMark() })
+      .where(and(eq(apiKeys.accountId, accountId), isNull(apiKeys.revokedAt)))
+      .returning({ id: apiKeys.id, hash: apiKeys.hash, untoldChange: apiKeys.untoldChange }),
+  ]);
+  await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
+  if (changed) return accountView(changed);
+  const [row] = await ctx.db.select().from(accounts).where(eq(accounts.id, accountId));
+  if (!row) throw new AppError("not_found");
+  throw conflict("This is the only operator: make another account an operator first.");
+}

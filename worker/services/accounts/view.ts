@@ -1,0 +1,11 @@
+import type { Account } from "../../../protocol/api/accounts.ts";
+import type { accounts } from "../../db/schema.ts";
+
+export const accountView = (row: typeof accounts.$inferSelect): Account => ({
+  id: row.id,
+  name: row.name,
+  email: row.email,
+  role: row.role,
+  plan: row.plan,
+  createdAt: row.createdAt.toISOString(),
+});
