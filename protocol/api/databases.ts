@@ -63,6 +63,12 @@ export const Database = z
     port: z.number(),
     databaseName: z.string().nullable().describe("null: the engine only numbers them."),
     username: z.string(),
+    restoring: z
+      .object({ backupId: z.string(), since: Timestamp })
+      .nullable()
+      .describe(
+        "The restore that is under way, or waits; how it ended is an event, and a failure the error.",
+      ),
     rotating: z
       .boolean()
       .describe("A new password takes the place of another, which some site may still run with."),

@@ -7,7 +7,8 @@ import { randomOf } from "../support/random.ts";
 
 /** One run again: `BERTH_SEED=123 vitest run --project unit test/domain/billing-simulation.test.ts`. */
 const seedAgain = Number(process.env["BERTH_SEED"] ?? 0);
-const seeds = seedAgain > 0 ? [seedAgain] : Array.from({ length: 10_000 }, (_, index) => index + 1);
+const runs = Number(process.env["BERTH_SIMULATION_RUNS"] ?? 10_000);
+const seeds = seedAgain > 0 ? [seedAgain] : Array.from({ length: runs }, (_, index) => index + 1);
 const steps = 80;
 
 /** What the processor knows, whoever hears of it. */

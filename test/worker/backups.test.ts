@@ -4,6 +4,7 @@ import { leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/ba
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { SiteEvents } from "../../protocol/api/running.ts";
 import { contextOf } from "../../worker/context.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
 import { tendBackups } from "../../worker/services/backups/tend.ts";
@@ -750,6 +751,51 @@ describe("a restore", () => {
       status: "RUNNING",
       hostId: on.hostId,
     });
+  });
+});
+
+describe("whether a restore is over", () => {
+  const shown = async (key: string, databaseId: string) =>
+    (await api<Database>(key, "GET", `/databases/${databaseId}`)).body;
+  async function events(key: string, on: Connected, databaseId: string) {
+    const reading = api<SiteEvents>(key, "GET", `/databases/${databaseId}/events`);
+    const { requestId } = await on.next("ask");
+    const stop = { at: "2026-01-02T03:04:05.000Z", kind: "stop", detail: "The server was stopped." };
+    on.send({ type: "answer", requestId, answer: { kind: "events", events: [stop] }, last: true });
+    return (await reading).body.data;
+  }
+
+  it("says the record, which names the backup until then, and an event afterwards", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    expect((await shown(key, databaseId)).restoring).toBeNull();
+    const { job, attempt } = await askedToRestore(key, on, databaseId, id);
+    expect((await shown(key, databaseId)).restoring).toEqual({ backupId: id, since: expect.any(String) });
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    expect((await shown(key, databaseId)).restoring).toBeNull();
+    expect(await events(key, on, databaseId)).toEqual([
+      expect.objectContaining({ kind: "stop" }),
+      { at: expect.any(String), kind: "restored", detail: expect.stringContaining(id) },
+    ]);
+    on.close();
+  });
+
+  it.each([
+    ["its host reports", "The disk is full: make room."],
+    ["the backup is damaged", "Its SHA-256 differs."],
+  ])("says the event of one that failed, with the reason that %s", async (who, reason) => {
+    const { key, on, databaseId, job, attempt } = await restoring();
+    if (who === "its host reports") await fail(on, job, attempt, reason);
+    else await finish(on, job, attempt, { damage: reason });
+    expect((await shown(key, databaseId)).restoring).toBeNull();
+    expect(await events(key, on, databaseId)).toContainEqual({
+      at: expect.any(String),
+      kind: "restore_failed",
+      detail: expect.stringContaining(reason),
+    });
+    on.close();
   });
 });
 

@@ -3,7 +3,7 @@ import type { BatchItem } from "drizzle-orm/batch";
 import { jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { backups, databases, type jobs } from "../../db/schema.ts";
+import { backups, databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { dataKeyOf } from "./keys.ts";
@@ -88,6 +88,11 @@ export async function finishBackupJob(
         const error = `The backup was not restored, and the data is what it was: ${done.damage}`;
         await ctx.db.batch([
           end,
+          // The job did what it could; what it was asked for did not happen.
+          ctx.db
+            .update(jobs)
+            .set({ error: done.damage })
+            .where(and(eq(jobs.id, job.id), ended)),
           notRestored(ctx, job, error.slice(0, 2000), ended),
           damaged(ctx, id, done.damage, ended),
         ]);

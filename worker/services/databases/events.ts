@@ -1,11 +1,16 @@
+import { keepEvents } from "../../../protocol/agent/running.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
+import { endedRestores, restoreEvent } from "../backups/restores.ts";
+import { requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
-import { databaseOwnedBy } from "./owned.ts";
+import { databaseById, databaseIdOf } from "./owned.ts";
 
-/** What happened to the database's container, which its host keeps. */
+/** What happened to the database's container, which its host keeps, and how restores ended. */
 export async function databaseEventsOf(ctx: Ctx, databaseId: string): Promise<SiteEvents> {
-  const database = await databaseOwnedBy(ctx, databaseId);
-  const answer = await askHostOf<"events">(ctx, database, { kind: "events", siteId: database.id });
-  return { data: answer?.events ?? [] };
+  const id = databaseIdOf(databaseId);
+  const [[found], restores] = await ctx.db.batch([databaseById(ctx, id), endedRestores(ctx, id)]);
+  const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
+  const events = [...(answer?.events ?? []), ...restores.map(restoreEvent)];
+  return { data: events.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-keepEvents) };
 }

@@ -14,6 +14,12 @@ export const selectDatabases = (db: Db) =>
         sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = databases.host_id AND offline_since IS NOT NULL)`.as(
           "host_offline",
         ),
+      // By the lane, which has an index of what is open.
+      restoring: sql<{ backupId: string; since: number } | null>`
+        (SELECT json_object('backupId', backup_id, 'since', created_at) FROM jobs
+        WHERE lane = databases.id AND status IN ('QUEUED', 'LEASED') AND kind = 'database.restore' LIMIT 1)`
+        .mapWith((text: string) => JSON.parse(text) as { backupId: string; since: number })
+        .as("restoring"),
       diskGb: sql<number>`(SELECT disk_gb FROM packs WHERE id = databases.pack_id)`.as("disk_gb"),
       links: sql<{ siteId: string; variable: string }[]>`
         (SELECT json_group_array(json_object('siteId', site_id, 'variable', variable))
@@ -39,6 +45,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   port: databaseEngines[row.type].port,
   databaseName: row.type === "redis" ? null : row.databaseName,
   username: usernameOf(row.databaseName, row.generation),
+  restoring: row.restoring && { ...row.restoring, since: new Date(row.restoring.since).toISOString() },
   rotating: row.nextPasswordSealed !== null || row.previousPasswordSealed !== null,
   links: row.links,
   backups: {
