@@ -21,11 +21,13 @@ CREATE TABLE `api_keys` (
 	`created_at` integer NOT NULL,
 	`last_used_at` integer,
 	`revoked_at` integer,
-	`guard_told_at` integer
+	`guard_told_at` integer,
+	`untold_change` text
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_hash_unique` ON `api_keys` (`hash`);--> statement-breakpoint
 CREATE INDEX `api_keys_account` ON `api_keys` (`account_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `api_keys_untold_change` ON `api_keys` (`untold_change`) WHERE untold_change IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `api_keys_untold` ON `api_keys` (`revoked_at`) WHERE revoked_at IS NOT NULL AND guard_told_at IS NULL;--> statement-breakpoint
 CREATE TABLE `backups` (
 	`id` text PRIMARY KEY NOT NULL,
