@@ -7,13 +7,14 @@ import { ignoredBy } from "./ignored.ts";
 import { readOwn } from "./read-own.ts";
 
 /**
- * The build context as a tar stream: the folder without `.git` and what .dockerignore names, symbolic links as links.
+ * The build context as a tar stream: the folder without `.git`, what is left out and what .dockerignore names, symbolic links as links.
  * The Dockerfile comes from memory and takes the place of one of that name.
  */
 export async function packContext(
   folder: string,
   dockerfile: { name: string; text: string },
   below: string | null,
+  isLeftOut: (name: string) => boolean = () => false,
 ): Promise<Readable> {
   const isIgnored = ignoredBy((await readOwn(folder, ".dockerignore")) ?? "");
   return tar.pack(folder, {
@@ -27,7 +28,7 @@ export async function packContext(
       if (name === "") return false;
       if (name === ".git" || name.startsWith(".git/") || (below === null && name === dockerfile.name))
         return true;
-      return isIgnored(name, () => lstatSync(path).isDirectory());
+      return isLeftOut(name) || isIgnored(name, () => lstatSync(path).isDirectory());
     },
     map: (header) => ({
       ...header,

@@ -11,6 +11,7 @@ import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/so
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
+import { isHidden } from "./dockerfile/static.ts";
 import { demandKnownFrontend } from "./frontend.ts";
 import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
@@ -93,7 +94,12 @@ export async function prepareBuild(
   const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
   return {
     ...variables,
-    context: await packContext(isBuiltWithRepository(plan) ? folder : root, dockerfile, sourceFolder),
+    context: await packContext(
+      isBuiltWithRepository(plan) ? folder : root,
+      dockerfile,
+      sourceFolder,
+      plan.kind === "static" ? isHidden : undefined,
+    ),
     dockerfile: "Dockerfile",
     generated: text,
     release,

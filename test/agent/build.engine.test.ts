@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
 import { prepareBuild } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
@@ -20,7 +20,10 @@ afterAll(async () => {
 function repository(files: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
   folders.push(folder);
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
   return folder;
 }
 
@@ -152,4 +155,69 @@ it("a link that leads out of the repository is not followed", async () => {
   await expect(prepareBuild(folder, { ...input, rootDir: null }, null)).rejects.toThrow(
     "does not exist in the repository",
   );
+});
+
+describe.each<[string, Record<string, string>]>([
+  ["plain files", {}],
+  [
+    "files that a build makes",
+    { "package.json": JSON.stringify({ scripts: { build: "mkdir dist && cp -R site/. dist" } }) },
+  ],
+])("a site of %s", (_, sources) => {
+  const below = Object.keys(sources).length > 0 ? "site/" : "";
+  it("has no dot files in its image and answers them with 404, but what is well known", async () => {
+    const pages = {
+      "index.html": "home",
+      "about.html": "about",
+      ".env": "SECRET=1",
+      ".git-credentials": "https://user:secret@git.example",
+      "sub/.htpasswd": "user:secret",
+      ".hidden/page.html": "hidden",
+      ".well-known/security.txt": "Contact",
+      ".well-known/.env": "SECRET=2",
+    };
+    const { tag } = await build(
+      repository({
+        ...sources,
+        ...Object.fromEntries(Object.entries(pages).map(([name, text]) => [below + name, text])),
+      }),
+      [],
+    );
+    expect(docker("run", "--rm", tag, "find", "/srv", "-name", ".*").trim()).toBe("/srv/.well-known");
+    const id = docker("run", "--detach", tag).trim();
+    try {
+      // What a site's own Dockerfile or a volume puts there is not served either.
+      docker(
+        "exec",
+        "--user",
+        "0",
+        id,
+        "sh",
+        "-c",
+        "echo SECRET=3 > /srv/.env; mkdir /srv/.well-known/.git; echo 4 > /srv/.well-known/.git/config",
+      );
+      const address = docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id).trim();
+      const get = (path: string) =>
+        fetch(`http://${address}:3000${path}`).then(async (answer) => [answer.status, await answer.text()]);
+      await expect.poll(() => get("/").catch(() => null)).toEqual([200, "home"]);
+      expect(await get("/about")).toEqual([200, "about"]);
+      expect(await get("/.well-known/security.txt")).toEqual([200, "Contact"]);
+      for (const path of [
+        "/.env",
+        "/%2eenv",
+        "//.env",
+        "/sub/../.env",
+        "/.git-credentials",
+        "/sub/.htpasswd",
+        "/.hidden/page",
+        "/.well-known/.env",
+        "/.well-known/.git/config",
+        "/.well-known/../.env",
+        "/.well-known/%2e%2e/.env",
+      ])
+        expect([path, ...(await get(path))]).toEqual([path, 404, ""]);
+    } finally {
+      docker("rm", "--force", id);
+    }
+  });
 });

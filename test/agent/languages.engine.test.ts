@@ -130,6 +130,15 @@ it("a PHP app answers for what is no file, also where that has a dot in its name
   for (const path of ["/", "/about", "/sitemap.xml", "/livewire/livewire.js?id=1", "/%2e%2e/x.y"])
     expect(await get(`${address}${path}`, container)).toEqual(page);
   expect((await get(`${address}/robots.txt`, container)).text).toBe("User-agent: *\n");
+  docker(
+    "exec",
+    container,
+    "sh",
+    "-c",
+    "cd public && mkdir .well-known && echo 1 | tee .env > .well-known/known",
+  );
+  expect(await get(`${address}/.env`, container)).toEqual({ status: 404, text: "" });
+  expect(await get(`${address}/.well-known/known`, container)).toEqual({ status: 200, text: "1\n" });
 });
 
 it("an app below the root of a workspace is installed with the packages that it shares", async () => {

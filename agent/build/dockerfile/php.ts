@@ -27,6 +27,8 @@ const router = [
   "<?php",
   "if ((function () {",
   '$path = urldecode(parse_url($_SERVER["REQUEST_URI"], PHP_URL_PATH) ?: "/");',
+  // Hidden files are nobody's to read, as where plain files are served.
+  'if (preg_match("#/[.](?!well-known(/|$)|[.](/|$))#", $path)) { http_response_code(404); exit; }',
   '$root = $_SERVER["DOCUMENT_ROOT"];',
   'return strpos(basename($path), ".") === false || file_exists($root . $path) || !is_file("$root/index.php");',
   "})()) return false;",

@@ -15,6 +15,12 @@ const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
 export const staticDockerfile = (images: BaseImages): string[] =>
   servedFrom(`COPY ${sourceFolder}/ /srv/`, false, images);
 
+/** Files such as .env and .git-credentials are nobody's to read; what browsers and authorities look for is in .well-known. */
+export const isHidden = (path: string): boolean =>
+  /(?:^|\/)\./.test(path.replace(/^\.well-known(?=\/|$)/, ""));
+const removeHidden =
+  'find /output -mindepth 1 -name ".*" ! -path /output/.well-known -prune -exec rm -rf {} +';
+
 /**
  * /about is about.html where that is there; frameworks write their own page for what is not found, and call one that routes itself
  * 200.html.
@@ -26,8 +32,15 @@ const caddyfile = (singlePage: boolean): string[] => [
   ":{$PORT}",
   "root * /srv",
   "encode gzip",
+  "route {",
+  "@hidden {",
+  "path_regexp /[.]",
+  "not path_regexp ^/[.]well-known(/|/[^.][^/]*)*$",
+  "}",
+  "error @hidden 404",
   `try_files {path} {path}.html ${singlePage ? "/index.html" : "{path}/ /200.html"}`,
   "file_server",
+  "}",
   "handle_errors {",
   "@missing expression {http.error.status_code} == 404",
   "rewrite @missing /404.html",
@@ -48,6 +61,7 @@ type Made = Pick<SitePlan, "outputs" | "singlePage"> & {
 /** The files that a stage `build` has made, served. */
 export const servedFiles = (plan: Made, images: BaseImages): string[] => [
   runs(takeOutput(plan)),
+  runs(removeHidden),
   ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images),
 ];
 
