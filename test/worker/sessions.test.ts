@@ -314,6 +314,40 @@ describe("an account", () => {
     expect((await post("/sign-in", { email, password: "a new long password" })).status).toBe(303);
   });
 
+  it("that gets a new password loses its keys with it, unless its owner keeps them", async () => {
+    const mails = mailbox();
+    const reset = async (path: string, fields: (token: string) => object) => {
+      const { email, own } = await person();
+      const made = await (await post("/account/keys", { name: "Laptop" }, own)).text();
+      const key = /sk_[0-9A-Za-z]{50}/.exec(made)?.[0] ?? "";
+      const asKey = async () =>
+        (await call("/api/v1/sites", { headers: { Authorization: `Bearer ${key}` } })).status;
+      expect(await asKey()).toBe(200);
+      mails.length = 0;
+      await post("/forgot-password", { email });
+      await vi.waitFor(() => expect(mails).toHaveLength(1), 10_000);
+      const token = /reset-password\?token=(\S+)/.exec(mails[0]?.text ?? "")?.[1] ?? "";
+      const isForm = path === "/reset-password";
+      const fieldsOfForm = fields(token) as Record<string, string>;
+      const done = await call(path, {
+        method: "POST",
+        redirect: "manual",
+        headers: { Origin: siteUrl, ...(!isForm && { "Content-Type": "application/json" }) },
+        body: isForm ? new URLSearchParams(fieldsOfForm) : JSON.stringify(fieldsOfForm),
+      });
+      expect(done.status).toBe(isForm ? 303 : 200);
+      return asKey();
+    };
+    const password = "a new long password";
+    const page = await (await call("/reset-password?token=x")).text();
+    expect.soft(page).toMatch(/name="revokeKeys" value="yes" checked(?:="")?/);
+    expect(await reset("/reset-password", (token) => ({ token, password, revokeKeys: "yes" }))).toBe(401);
+    expect(await reset("/reset-password", (token) => ({ token, password }))).toBe(200);
+    const body = (token: string) => ({ token, newPassword: password });
+    expect(await reset("/api/auth/reset-password", body)).toBe(401);
+    expect(await reset("/api/auth/reset-password?keepKeys=1", body)).toBe(200);
+  });
+
   it("has its keys on a page: made, shown once, revoked", async () => {
     mailbox();
     const { own } = await person();

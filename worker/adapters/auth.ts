@@ -1,11 +1,13 @@
 import type { BetterAuthOptions, DBAdapter } from "better-auth";
 import { waitUntil } from "cloudflare:workers";
+import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../context.ts";
 import { accounts, identities, sessions, verifications } from "../db/schema.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config, type Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { hashPassword, isPassword } from "../services/accounts/password.ts";
+import { revokeAllKeys } from "../services/keys/revoke-all.ts";
 import { canMail, sendMail } from "./mail.ts";
 
 /** better-auth as the rest of the Worker sees it: requests below {site_url}/api/auth. */
@@ -97,6 +99,11 @@ async function create(env: Env): Promise<Auth> {
       minPasswordLength: passwordLength.min,
       maxPasswordLength: passwordLength.max,
       revokeSessionsOnPasswordReset: true,
+      // Whoever knew the old password may have made keys with it.
+      onPasswordReset: async ({ user }, request) => {
+        const keepsKeys = request && new URL(request.url).searchParams.get("keepKeys") === "1";
+        if (!keepsKeys) await revokeAllKeys(ctx, user.id as Id<"account">);
+      },
       password: {
         hash: (password) => hashPassword(password, ctx.random(16)),
         verify: ({ password, hash }) => isPassword(password, hash),

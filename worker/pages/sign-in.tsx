@@ -119,6 +119,13 @@ export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: 
     <form method="post" action="/reset-password">
       <input type="hidden" name="token" value={token} />
       <NewPassword label="New password" />
+      <label class="check">
+        <input type="checkbox" name="revokeKeys" value="yes" checked />
+        Revoke all API keys as well
+      </label>
+      <p class="soft">
+        Every browser is signed out. Keep the keys only if nobody else knew the old password.
+      </p>
       <button type="submit">Save and sign in</button>
     </form>
   </Layout>

@@ -25,6 +25,7 @@ const Form = z.object({
   password: z.string().max(1000).default(""),
   token: z.string().max(200).default(""),
   device: z.string().max(50).default(""),
+  revokeKeys: z.literal("yes").optional(),
 });
 
 /** The fields of a posted form; what does not fit is as good as empty. */
@@ -122,8 +123,9 @@ export const signInPages = new Hono<AppEnv>()
     return show(c, <ResetPasswordPage token={c.req.query("token") ?? ""} refusal={null} />);
   })
   .post("/reset-password", limitAddress, limitBody, async (c) => {
-    const { token, password } = await formOf(c);
-    const answer = await formToAuth(c, "/reset-password", { token, newPassword: password });
+    const { token, password, revokeKeys } = await formOf(c);
+    const path = revokeKeys === "yes" ? "/reset-password" : "/reset-password?keepKeys=1";
+    const answer = await formToAuth(c, path, { token, newPassword: password });
     if (answer.ok) return c.redirect("/sign-in", 303);
     return show(c, <ResetPasswordPage token={token} refusal={await refusalOf(answer)} />, 400);
   })
