@@ -1,0 +1,3 @@
+CREATE INDEX `jobs_account` ON `jobs` (`status`,`host_id`,`account_id`,`seq`);--> statement-breakpoint
+CREATE INDEX `jobs_taken` ON `jobs` (`host_id`,`leased_at`) WHERE kind IN ('site.deploy', 'database.provision', 'database.backup', 'database.verify', 'database.restore') AND leased_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `jobs_taken_commands` ON `jobs` (`host_id`,`leased_at`) WHERE kind = 'site.command' AND leased_at IS NOT NULL;
