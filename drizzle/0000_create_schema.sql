@@ -338,6 +338,9 @@ CREATE TABLE `jobs` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `jobs_id_unique` ON `jobs` (`id`);--> statement-breakpoint
 CREATE INDEX `jobs_host` ON `jobs` (`status`,`host_id`,`seq`);--> statement-breakpoint
+CREATE INDEX `jobs_account` ON `jobs` (`status`,`host_id`,`account_id`,`seq`);--> statement-breakpoint
+CREATE INDEX `jobs_taken` ON `jobs` (`host_id`,`leased_at`) WHERE kind IN ('site.deploy', 'database.provision', 'database.backup', 'database.verify', 'database.restore') AND leased_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `jobs_taken_commands` ON `jobs` (`host_id`,`leased_at`) WHERE kind = 'site.command' AND leased_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `jobs_deadline` ON `jobs` (`status`,`deadline_at`);--> statement-breakpoint
 CREATE INDEX `jobs_lane` ON `jobs` (`lane`,`status`,`seq`);--> statement-breakpoint
 CREATE INDEX `jobs_site` ON `jobs` (`site_id`,`status`);--> statement-breakpoint

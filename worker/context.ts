@@ -30,6 +30,8 @@ export type Actor =
 
 /** What an account is opened with. */
 export type Credential = Id<"key" | "session">;
+/** Who follows a log, and what they came with. */
+export type Reader = { accountId: Id<"account">; credential: Credential };
 
 export type Db = DrizzleD1Database;
 
@@ -121,7 +123,7 @@ export type HostQuestions = {
   follow(
     hostId: Id<"host">,
     question: LogQuestion,
-    reader: Credential,
+    reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };
 
@@ -196,6 +198,9 @@ export function accountOf(ctx: Ctx): Id<"account"> {
   if (ctx.actor.type === "key" || ctx.actor.type === "session") return ctx.actor.accountId;
   throw new Error(`A ${ctx.actor.type} has no account`);
 }
+
+/** @throws Error for a link, a host or a timer */
+export const readerOf = (ctx: Ctx): Reader => ({ accountId: accountOf(ctx), credential: credentialOf(ctx) });
 
 /** The key or the session that acts. */
 export function credentialOf({ actor }: Ctx): Credential {

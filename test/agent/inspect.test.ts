@@ -1,9 +1,12 @@
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { networkName } from "../../agent/docker/specs.ts";
+import { openInspection } from "../../agent/databases/inspect/index.ts";
 import { boundedSocket } from "../../agent/databases/inspect/place.ts";
 import { RedisClient, RedisError } from "../../agent/databases/inspect/redis-client.ts";
 import { wordsOf } from "../../agent/databases/inspect/redis-words.ts";
 import { exactNumber, Rows } from "../../agent/databases/inspect/rows.ts";
+import type { ServerQuestion } from "../../protocol/agent/running.ts";
 import { maxResultBytes } from "../../protocol/api/insight.ts";
 
 describe("the words of a command", () => {
@@ -28,6 +31,62 @@ describe("the words of a command", () => {
     "are none where a quote does not end: %s",
     (line) => expect(wordsOf(line)).toBeNull(),
   );
+});
+
+describe("questions", () => {
+  const question = (database: string): ServerQuestion => ({
+    kind: "insight",
+    databaseId: `db_${database}`,
+    type: "redis",
+    databaseName: "0",
+    login: { username: "u", password: "p" },
+  });
+  /** Servers that take a connection and say nothing, until the end. */
+  async function silentServers() {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket));
+    await new Promise<void>((resolve) => server.listen(6379, "127.7.7.7", resolve));
+    return {
+      end: () => {
+        for (const socket of sockets) socket.destroy();
+        server.close();
+      },
+    };
+  }
+
+  it("of one account are eight at a time on a host, of whichever of its databases; another's have room", async () => {
+    const servers = await silentServers();
+    const inspect = openInspection({
+      agentId: "agent",
+      useOnce: () => true,
+      engine: {
+        inspectContainer: (name: string) => {
+          const account = name.includes("other") ? "acc_other" : "acc_many";
+          const labels = { "berth.agent": "agent", "berth.account": account };
+          return Promise.resolve({
+            running: true,
+            labels,
+            addresses: { [networkName(account)]: "127.7.7.7" },
+          } as never);
+        },
+      },
+    });
+    const end = new AbortController();
+    const refusedAtOnce: string[] = [];
+    const ask = async (database: string) => {
+      const answer = await inspect(question(database), end.signal);
+      if (!end.signal.aborted && answer.kind === "refused") refusedAtOnce.push(answer.error);
+    };
+    const asked = Array.from({ length: 12 }, (_, index) => ask(`many${index % 4}`));
+    asked.push(ask("other"));
+    await expect.poll(() => refusedAtOnce.length).toBe(4);
+    expect(new Set(refusedAtOnce)).toEqual(
+      new Set(["Too much is asked of your databases at once: wait until one answer is there."]),
+    );
+    end.abort();
+    await Promise.all(asked);
+    servers.end();
+  });
 });
 
 describe("rows", () => {

@@ -609,9 +609,9 @@ describe("a restore", () => {
     expect(job.args).toMatchObject({ serving: true, backup: { backupId: id, sha256: sha256("a dump") } });
     expect(job.args.database.volume).toBeUndefined();
     await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    const after = await take(on, "database.start");
     // Of the safety copy; it had to wait for the restore.
     await take(on, "database.verify");
-    const after = await take(on, "database.start");
     expect(after.job.args.database.volume).toBe(job.id);
     expect((await list(key, databaseId)).map(({ trigger, status }) => [trigger, status])).toEqual([
       ["before-restore", "STORED"],

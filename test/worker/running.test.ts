@@ -186,12 +186,40 @@ describe("a running site's log", () => {
     }
   });
 
+  it("has at most sixty followers an account on one host, and room for others beside them", async () => {
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
+    const refusals = await runInDurableObject(link, async (instance: HostLink) => {
+      const idOf = (site: number): Id<"site"> => `site_${String(site).padStart(27, "0")}`;
+      const follow = async (site: number, accountId: Id<"account">) => {
+        const question = { kind: "logs", siteId: idOf(site), tail: 1, after: null, follow: true } as const;
+        const reader = { accountId, credential: "key_1" } as const;
+        const followed = await instance.follow({ ...question, masks: [] }, reader);
+        return "kind" in followed ? followed.error : null;
+      };
+      const answers = [];
+      for (let site = 0; site < 80; site++) answers.push(await follow(site % 8, "acc_many"));
+      answers.push(await follow(9, "acc_other"));
+      for (let site = 0; site < 10; site++) await instance.letGo(idOf(site));
+      return answers;
+    });
+    expect(refusals.map((refusal) => refusal === null)).toEqual([
+      ...Array<boolean>(60).fill(true),
+      ...Array<boolean>(20).fill(false),
+      true,
+    ]);
+    expect(refusals[60]).toMatch(/^60 readers follow logs of your account/);
+    for (let count = 0; count < 61; count++) {
+      await host.next("ask");
+      await host.next("endAsk");
+    }
+  });
+
   it("is no longer sent to a reader who takes nothing, before half a mebibyte and a frame wait for them", async () => {
     const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.hostId));
     const id = siteId as Id<"site">;
     await runInDurableObject(link, async (instance: HostLink) => {
       const question = { kind: "logs", siteId: id, tail: 1, after: null, follow: true } as const;
-      await instance.follow({ ...question, masks: [] }, "key_1");
+      await instance.follow({ ...question, masks: [] }, { accountId: "acc_1", credential: "key_1" });
     });
     const { answer, requestId } = await asked(host);
     const frame = Array.from({ length: 8 }, (_, index) => line(index, "x".repeat(8000)));

@@ -587,6 +587,16 @@ export const jobs = sqliteTable(
   (t) => [
     // Whole, not for open jobs only: the planner cannot tell from a bound status that a partial index would do.
     index("jobs_host").on(t.status, t.hostId, t.seq), // a host asks for work
+    index("jobs_account").on(t.status, t.hostId, t.accountId, t.seq), // an account's turn there
+    // Who had the last turns there; services/jobs/turns.ts asks by the same terms.
+    index("jobs_taken")
+      .on(t.hostId, t.leasedAt)
+      .where(
+        sql`kind IN ('site.deploy', 'database.provision', 'database.backup', 'database.verify', 'database.restore') AND leased_at IS NOT NULL`,
+      ),
+    index("jobs_taken_commands")
+      .on(t.hostId, t.leasedAt)
+      .where(sql`kind = 'site.command' AND leased_at IS NOT NULL`),
     index("jobs_deadline").on(t.status, t.deadlineAt), // the reaper
     index("jobs_lane").on(t.lane, t.status, t.seq), // order within a lane
     index("jobs_site").on(t.siteId, t.status), // what a site waits for

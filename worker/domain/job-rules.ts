@@ -43,6 +43,9 @@ export function timeoutMsOf(
 /** A job no host took within this time ends with an honest reason. */
 export const queueTimeoutMs = 60 * minute;
 
+/** What waits only because other accounts' work holds the slots waits for so long. */
+export const waitsForOthersMs = 24 * 60 * minute;
+
 /** Whether a restore has changed over only its host knows, which says so again and again once it is connected. */
 export const restoreToldWithinMs = 2 * minute;
 

@@ -12,7 +12,7 @@ import { HostInbox } from "../domain/host-inbox.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
-import { contextOf, type Credential, type Ctx, type LogQuestion } from "../context.ts";
+import { contextOf, type Ctx, type LogQuestion, type Reader } from "../context.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -168,7 +168,7 @@ export class HostLink extends DurableObject<Env> {
 
   async follow(
     question: LogQuestion,
-    reader: Credential,
+    reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
     const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId") ?? "";
     return this.questions.follow(this.greeted(), hostId, question, reader);

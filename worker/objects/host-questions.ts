@@ -1,6 +1,6 @@
 import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
-import type { Credential, LogQuestion } from "../context.ts";
+import type { Credential, LogQuestion, Reader } from "../context.ts";
 import { siteLogLine } from "../domain/site-log-line.ts";
 import { logError } from "../log-error.ts";
 
@@ -11,7 +11,7 @@ type Asking = { socket: WebSocket; take(part: Part): void; end(): void };
 type WorkingOf = (credentials: Credential[]) => Promise<Set<Credential>>;
 type Following = {
   siteId: string;
-  reader: Credential;
+  reader: Reader;
   requestId: string;
   writer: WritableStreamDefaultWriter<Uint8Array>;
 };
@@ -22,6 +22,8 @@ const statementGraceMs = 5000;
 const heartbeatMs = 15_000;
 export const accessEnded = ": the key or session has ended\n\n";
 const followersPerSite = 20;
+/** So that one account's never are all that a host has room for. */
+const followersPerAccount = 60;
 const followersPerHost = 200;
 /** Of one answer, held until the last has come: more is never asked for at once. */
 const maxLines = 1000;
@@ -84,13 +86,12 @@ export class HostQuestions {
     socket: WebSocket | undefined,
     hostId: string,
     question: LogQuestion,
-    reader: Credential,
+    reader: Reader,
   ): ReadableStream<Uint8Array> | Refused {
     if (!socket || !this.isAlive()) return refused(offline);
     const { siteId } = question;
-    const watching = [...this.following].filter((one) => one.siteId === siteId).length;
-    if (watching >= followersPerSite || this.following.size >= followersPerHost)
-      return refused(`${watching} readers follow this log already: close one of them first.`);
+    const full = this.whyFull(siteId, reader);
+    if (full) return refused(full);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, {
       highWaterMark: bytesAhead,
       size: (chunk) => chunk.byteLength,
@@ -117,6 +118,20 @@ export class HostQuestions {
     this.write(follower, ": following\n\n");
     this.heartbeat ??= setInterval(() => this.beat(), heartbeatMs);
     return readable;
+  }
+
+  /** Why nobody else may follow, if so. */
+  private whyFull(siteId: string, { accountId }: Reader): string | null {
+    const all = [...this.following];
+    const ofSite = all.filter((one) => one.siteId === siteId).length;
+    const ofAccount = all.filter(({ reader }) => reader.accountId === accountId).length;
+    if (ofSite >= followersPerSite)
+      return `${ofSite} readers follow this log already: close one of them first.`;
+    if (ofAccount >= followersPerAccount)
+      return `${ofAccount} readers follow logs of your account on this host already: close one of them first.`;
+    if (all.length >= followersPerHost)
+      return "As many readers follow logs of this host as it has room for: try again in a minute.";
+    return null;
   }
 
   isOpen(socket: WebSocket, requestId: string): boolean {
@@ -162,9 +177,9 @@ export class HostQuestions {
   /** One query for all who follow; those whose key or session has ended are told no more. */
   private async leaveEnded(): Promise<void> {
     const followers = [...this.following];
-    const working = await this.workingOf(followers.map(({ reader }) => reader));
+    const working = await this.workingOf(followers.map(({ reader }) => reader.credential));
     for (const follower of followers) {
-      if (working.has(follower.reader)) continue;
+      if (working.has(follower.reader.credential)) continue;
       this.write(follower, accessEnded);
       this.leave(follower);
     }

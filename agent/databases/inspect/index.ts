@@ -17,6 +17,8 @@ const inspectors: Record<ServerQuestion["type"], () => Promise<Inspector>> = {
 const graceMs = 2000;
 const ownQuestionsMs = 9000;
 const askedOfOneAtOnce = 4;
+/** By one account, of all its databases: others find room. */
+const askedByAccountAtOnce = 8;
 const askedAtOnce = 24;
 const maxErrorCharacters = 1900;
 
@@ -36,33 +38,44 @@ const statementRefused = (error: string): Answer => ({
 
 /** Asks database servers, as their owners' logins, over the accounts' own networks. */
 export function openInspection({ engine, agentId, useOnce }: Means): Inspection {
+  /** Questions under way, by database and by account. */
   const asking = new Map<string, number>();
   let all = 0;
-  const count = (databaseId: string, by: 1 | -1) => {
-    all += by;
-    const left = (asking.get(databaseId) ?? 0) + by;
-    if (left > 0) asking.set(databaseId, left);
-    else asking.delete(databaseId);
+  const askingOf = (id: string) => asking.get(id) ?? 0;
+  const count = (id: string, by: 1 | -1) => {
+    const left = askingOf(id) + by;
+    if (left > 0) asking.set(id, left);
+    else asking.delete(id);
   };
 
-  const placeOf = async (question: ServerQuestion, signal: AbortSignal): Promise<Place | null> => {
+  const placeOf = async (
+    question: ServerQuestion,
+    signal: AbortSignal,
+  ): Promise<(Place & { accountId: string }) | null> => {
     const found = await engine.inspectContainer(containerName(question.databaseId));
     if (!found?.running || found.labels["berth.agent"] !== agentId) return null;
-    const address = found.addresses[networkName(found.labels["berth.account"] ?? "")];
+    const accountId = found.labels["berth.account"] ?? "";
+    const address = found.addresses[networkName(accountId)];
     const { databaseName, login } = question;
-    return address ? { address, databaseName, login, signal } : null;
+    return address ? { accountId, address, databaseName, login, signal } : null;
   };
 
   return async (question, asked) => {
     const { databaseId } = question;
-    if (all >= askedAtOnce || (asking.get(databaseId) ?? 0) >= askedOfOneAtOnce)
+    if (all >= askedAtOnce || askingOf(databaseId) >= askedOfOneAtOnce)
       return refused("Too much is asked of this database at once: wait until one answer is there.");
     const limitMs = question.kind === "query" ? question.timeoutMs + graceMs : ownQuestionsMs;
     const late = AbortSignal.timeout(limitMs);
+    const counted = [databaseId as string];
+    all++;
     count(databaseId, 1);
     try {
       const place = await placeOf(question, AbortSignal.any([asked, late]));
       if (!place) return refused("The database's server does not run at the moment: try again in a minute.");
+      if (askingOf(place.accountId) >= askedByAccountAtOnce)
+        return refused("Too much is asked of your databases at once: wait until one answer is there.");
+      counted.push(place.accountId);
+      count(place.accountId, 1);
       return await answer(question, place);
     } catch (error) {
       if (error instanceof StatementError) return statementRefused(error.message);
@@ -76,7 +89,8 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
         `The database's server did not answer (${reason}): try again. If it ran out of memory, it has started anew.`,
       );
     } finally {
-      count(databaseId, -1);
+      all--;
+      for (const id of counted) count(id, -1);
     }
   };
 

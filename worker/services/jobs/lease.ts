@@ -1,12 +1,5 @@
 import { and, desc, eq, getTableColumns, isNull, sql, type SQL, type SQLWrapper } from "drizzle-orm";
-import {
-  isDatabaseJob,
-  isLongJob,
-  isShortJob,
-  jobKinds,
-  type Job,
-  type JobKind,
-} from "../../../protocol/agent/jobs.ts";
+import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../../protocol/agent/messages.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx, Db } from "../../context.ts";
@@ -31,6 +24,7 @@ import { param } from "../../db/param.ts";
 import { logError } from "../../log-error.ts";
 import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
+import { hadNoTurn, kindsThat, othersWait, servedOn, shortKinds, slotOf } from "./turns.ts";
 
 export type Offer = { job: Job; attempt: number; timeoutMs: number; logId: LogId | null };
 
@@ -47,15 +41,7 @@ export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
 /** What a host has room for: commands and short jobs have slots of their own, so that none waits for the others. */
 export type Room = { jobs: boolean; commands: boolean; short: boolean };
 
-const kindsThat = (are: (kind: JobKind) => boolean) =>
-  sql.raw(
-    `(${jobKinds
-      .filter(are)
-      .map((kind) => `'${kind}'`)
-      .join(", ")})`,
-  );
-const longKinds = kindsThat(isLongJob);
-const shortKinds = kindsThat(isShortJob);
+const longKinds = sql.raw(kindsThat(isLongJob));
 
 /** How long a leased job has on its host. */
 export const leaseMs = ({ leasedAt, deadlineAt }: { leasedAt: Date | null; deadlineAt: Date }): number =>
@@ -99,35 +85,55 @@ const take =
 
 /** The oldest waiting job `j` of those `whose`, by the index that has them in their order: others' queues are not read through. */
 const oldest = (whose: SQL) => sql`
-  SELECT * FROM (SELECT j.id, j.seq FROM jobs j
+  SELECT j.id, j.seq FROM jobs j
   WHERE j.status = 'QUEUED' AND ${whose}
     -- A restore is waited for; of what nobody waits for, one at a time.
     AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
     AND CASE WHEN j.kind = 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
-      WHEN j.kind IN ${shortKinds} THEN ${param("short")} ELSE ${param("jobs")} END
+      WHEN j.kind IN ${sql.raw(shortKinds)} THEN ${param("short")} ELSE ${param("jobs")} END
     -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED')
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
         AND j.kind IN ('database.start', 'database.stop', 'database.restart', 'database.rotate', 'database.expose'))))
-  ORDER BY j.seq LIMIT 1)`;
+  ORDER BY j.seq LIMIT 1`;
 
-const takeOldest = take(sql`id = (SELECT id FROM (
-  ${oldest(sql`j.host_id = ${hostId} AND NOT ${waitsForRoom}`)}
-  UNION ALL
-  ${oldest(sql`j.host_id IS NULL AND (${mayPlace(hostId, now)} OR j.kind IN ('site.delete', 'database.delete', 'database.verify')
-      AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED'))`)}
-  ) ORDER BY seq LIMIT 1)`);
+/** What this host may take of those `whose`: its own, and what has no host yet. */
+const ofHost = (whose: SQL) => [
+  oldest(sql`j.host_id = ${hostId} AND ${whose} AND NOT ${waitsForRoom}`),
+  oldest(sql`j.host_id IS NULL AND ${whose} AND (${mayPlace(hostId, now)} OR j.kind IN ('site.delete', 'database.delete', 'database.verify')
+      AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED'))`),
+];
+const [ownOfOthers, newOfOthers] = ofHost(hadNoTurn) as [SQL, SQL];
+const [ownOfServed, newOfServed] = ofHost(sql`j.account_id = v.account_id AND ${slotOf("j")} = v.slot`) as [
+  SQL,
+  SQL,
+];
+/** Of each account that had a turn. */
+const eachServed = (found: SQL) => sql`
+  SELECT w.id, w.seq, v.leased, v.turn_at FROM served v CROSS JOIN jobs w
+  WHERE w.id = (SELECT id FROM (${found}))`;
 
-/** For its own host, if that has a slot for it and nothing comes before it. */
+/**
+ * Accounts take turns: the oldest job of one that had none of late; otherwise of the one with the least work under way, and of
+ * those the one whose turn was longest ago.
+ */
+const takeOldest = take(sql`id = (
+  WITH ${servedOn(hostId)}
+  SELECT coalesce(
+    (SELECT id FROM (SELECT * FROM (${ownOfOthers}) UNION ALL SELECT * FROM (${newOfOthers})) ORDER BY seq LIMIT 1),
+    (SELECT id FROM (${eachServed(ownOfServed)} UNION ALL ${eachServed(newOfServed)}) ORDER BY leased, turn_at, seq LIMIT 1)))`);
+
+/** For its own host, if that has a slot for it and nothing comes before it, of its site's or of other accounts'. */
 const takeAtOnce = take(
   sql`id = (
   SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
   WHERE j.id = ${jobId} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
     AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
     AND h.slots > (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
-    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.id <> j.id))`,
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.id <> j.id)
+    AND NOT (${othersWait}))`,
   sql`host_id`,
 );
 
@@ -266,7 +272,7 @@ const reads = {
 /**
  * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
  * in the batch that places it, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
- * Jobs of one lane run one at a time and in the order of acceptance. null: nothing to do.
+ * Jobs of one lane run one at a time and in the order of acceptance, accounts take turns. null: nothing to do.
  */
 export async function leaseJob(
   ctx: Ctx,

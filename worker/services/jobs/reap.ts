@@ -11,6 +11,7 @@ import { isUnplaced, leaseMs } from "./lease.ts";
 import { leasedAtOnce } from "./offer-anew.ts";
 import { noRoomFor } from "./no-room-for.ts";
 import { idleLane } from "./idle.ts";
+import { waitsForOthers } from "./turns.ts";
 
 const hasNoRoom = sql<number>`EXISTS (
   SELECT 1 FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED' AND (j.host_id IS NULL OR ${waitsForRoom}))`.as(
@@ -81,6 +82,7 @@ async function endExpired(ctx: Ctx): Promise<void> {
           inArray(jobs.status, ["QUEUED", "LEASED"]),
           lt(jobs.deadlineAt, ctx.now()),
           sql`NOT ${mayYetBeTold(ctx.now().getTime())}`,
+          sql`NOT ${waitsForOthers(ctx.now().getTime())}`,
           sql`+${jobs.seq} > ${after}`,
         ),
       )

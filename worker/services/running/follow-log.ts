@@ -1,7 +1,7 @@
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import { LogPlace } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { credentialOf, type Ctx } from "../../context.ts";
+import { readerOf, type Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
 import { siteAndMasks } from "./masks.ts";
@@ -26,7 +26,7 @@ export async function followLogOf(
   if (hostId === null) throw conflict(`This ${noun} has not run yet: there is nothing to follow.`);
   const after = placeOn(hostId, lastEventId) ?? since ?? null;
   const question = { kind: "logs", siteId: id, tail, after, follow: true, masks } as const;
-  const followed = await ctx.questions.follow(hostId, question, credentialOf(ctx));
+  const followed = await ctx.questions.follow(hostId, question, readerOf(ctx));
   if ("kind" in followed) throw conflict(followed.error);
   return followed;
 }
