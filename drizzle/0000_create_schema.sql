@@ -49,6 +49,7 @@ CREATE TABLE `backups` (
 	`fingerprint_sha256` text,
 	`tables` integer,
 	`rows` integer,
+	`shrunk_from` text,
 	`error` text,
 	`verifications` integer DEFAULT 0 NOT NULL,
 	`mark` text,
@@ -155,6 +156,9 @@ CREATE TABLE `databases` (
 	`backup_hour_utc` integer DEFAULT 3 NOT NULL,
 	`backup_keep` integer DEFAULT 7 NOT NULL,
 	`next_backup_at` integer,
+	`backup_failures` integer DEFAULT 0 NOT NULL,
+	`backups_failing_since` integer,
+	`backup_failure_reason` text,
 	`public_enabled` integer DEFAULT false NOT NULL,
 	`public_allow` text DEFAULT '[]' NOT NULL,
 	`public_generation` integer DEFAULT 0 NOT NULL,
@@ -186,6 +190,7 @@ CREATE INDEX `databases_status` ON `databases` (`status`);--> statement-breakpoi
 CREATE INDEX `databases_rotating` ON `databases` (`id`) WHERE previous_password_sealed IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `databases_host` ON `databases` (`host_id`);--> statement-breakpoint
 CREATE INDEX `databases_next_backup` ON `databases` (`next_backup_at`);--> statement-breakpoint
+CREATE INDEX `databases_backups_failing` ON `databases` (`id`) WHERE backup_failures > 0;--> statement-breakpoint
 CREATE TABLE `deployments` (
 	`id` text PRIMARY KEY NOT NULL,
 	`site_id` text NOT NULL,

@@ -20,11 +20,25 @@ export const Backup = z
     error: z.string().nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
-    verifiedAt: Timestamp.nullable(),
+    verifiedAt: Timestamp.nullable().describe("When it was last found to be whole."),
     expiresAt: Timestamp.nullable().describe("When it goes, once its database is deleted."),
   })
   .meta({ id: "Backup" });
 export type Backup = z.infer<typeof Backup>;
+
+/** A database whose planned backups failed, were damaged or could not be verified, and none was proven since. */
+export const FailingBackups = z
+  .object({
+    id: z.string().describe("The database's."),
+    accountId: z.string(),
+    hostId: z.string().nullable(),
+    type: z.enum(databaseTypes),
+    since: Timestamp,
+    times: z.number().int(),
+    reason: z.string().describe("Why the last one failed, without values of rows."),
+  })
+  .meta({ id: "FailingBackups" });
+export type FailingBackups = z.infer<typeof FailingBackups>;
 
 /** It is not shown any more; its file goes within minutes, once no host works on it. */
 export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELETING") });
@@ -48,7 +62,15 @@ export const BackupSettings = z
   })
   .meta({ id: "BackupSettings" });
 export type BackupSettings = z.infer<typeof BackupSettings>;
-export const BackupSettingsPatch = z.strictObject(BackupSettings.partial().shape);
+export const BackupSettingsPatch = z.strictObject({
+  ...BackupSettings.partial().shape,
+  acceptSmaller: z
+    .literal(true)
+    .optional()
+    .describe(
+      "Backups that hold far less than one before are meant so: that one is not kept for them any more.",
+    ),
+});
 export type BackupSettingsPatch = z.infer<typeof BackupSettingsPatch>;
 
 /** Digits and `signature` as a link was given them. */

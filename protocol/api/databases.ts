@@ -73,7 +73,13 @@ export const Database = z
       .boolean()
       .describe("A new password takes the place of another, which some site may still run with."),
     links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
-    backups: BackupSettings.extend({ nextAt: Timestamp.nullable() }),
+    backups: BackupSettings.extend({
+      nextAt: Timestamp.nullable(),
+      failing: z
+        .object({ since: Timestamp, times: z.number().int(), reason: z.string() })
+        .nullable()
+        .describe("Planned ones that failed or could not be verified, since the last one that was proven."),
+    }),
     publicAccess: PublicAccess,
     paidUntil: Timestamp.nullable(),
     region: z.string().nullable(),

@@ -15,7 +15,7 @@ import {
   Credits,
   Transaction,
 } from "./credits.ts";
-import { Backup, BackupDeleted, BackupLink, BackupListQuery } from "./backups.ts";
+import { Backup, BackupDeleted, BackupLink, BackupListQuery, FailingBackups } from "./backups.ts";
 import {
   Database,
   DatabaseActionAccepted,
@@ -591,6 +591,15 @@ export const operations = {
     query: BackupListQuery,
     answers: [{ status: 200, schema: listOf(Backup) }],
   },
+  listFailingBackups: {
+    method: "get",
+    path: "/backups/failing",
+    tag: "Databases",
+    summary: "Databases whose planned backups fail, and why",
+    access: "operator",
+    query: listQuery("database"),
+    answers: [{ status: 200, schema: listOf(FailingBackups) }],
+  },
   getBackup: {
     method: "get",
     path: "/backups/{id}",
@@ -606,6 +615,15 @@ export const operations = {
     summary: "Delete a backup, or cancel one that is under way; refused while it is being restored",
     access: "key",
     answers: [{ status: 202, schema: BackupDeleted }],
+    refusals: ["conflict"],
+  },
+  verifyBackup: {
+    method: "post",
+    path: "/backups/{id}/verify",
+    tag: "Databases",
+    summary: "Restore it into a throw-away server once more; also one that was found damaged",
+    access: "key",
+    answers: [{ status: 202, schema: Backup }],
     refusals: ["conflict"],
   },
   linkBackup: {

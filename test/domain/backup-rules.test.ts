@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { difference } from "../../agent/backups/compare.ts";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
 import { backupStatuses } from "../../protocol/states.ts";
-import { nextBackupAt, surplusBackups } from "../../worker/domain/backup-rules.ts";
+import { isShrunken, nextBackupAt, surplusBackups } from "../../worker/domain/backup-rules.ts";
 
 const day = 24 * 60 * 60_000;
 const now = new Date("2026-11-21T12:00:00Z");
@@ -21,6 +21,7 @@ const history = fc
         id: `bak_${String(9000 - index)}`,
         status,
         createdAt: new Date(now.getTime() - ageDays * day),
+        shrunkFrom: null as string | null,
       })),
   );
 
@@ -33,6 +34,51 @@ describe("what retention takes", () => {
         const left = verified.filter(({ id }) => !gone.has(id));
         expect(left).toEqual(verified.slice(0, keep));
       }),
+    );
+  });
+
+  it("is never the newest that has not shrunk, and beside it no more than otherwise", () => {
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 20 }), fc.nat(40), (all, keep, shrunken) => {
+        const verified = all.filter(({ status }) => status === "VERIFIED");
+        const whole = verified[Math.min(shrunken, verified.length - 1)];
+        if (!whole) return;
+        const newer = new Set(verified.slice(0, verified.indexOf(whole)).map(({ id }) => id));
+        const shrunk = all.map((row) => (newer.has(row.id) ? { ...row, shrunkFrom: whole.id } : row));
+        const kept = new Set(surplusBackups(all, keep, now));
+        kept.delete(whole.id);
+        expect(new Set(surplusBackups(shrunk, keep, now))).toEqual(kept);
+      }),
+    );
+  });
+
+  it("is also the last large one, once what shrank from it is all that there is to compare with", () => {
+    const at = (id: string, shrunkFrom: string | null) => ({
+      id,
+      status: "VERIFIED" as const,
+      createdAt: now,
+      shrunkFrom,
+    });
+    expect(surplusBackups([at("4", "1"), at("3", "1"), at("2", null), at("1", null)], 1, now)).toEqual([
+      "3",
+      "1",
+    ]);
+    expect(surplusBackups([at("4", "1"), at("3", "1")], 1, now)).toEqual(["3"]);
+  });
+
+  it.each([
+    [{ rows: 9 }, true],
+    [{ rows: 10 }, false],
+    [{ rows: 0 }, true],
+    [{ tables: 0 }, true],
+    [{ sizeBytes: 99 }, true],
+    [{ sizeBytes: 100 }, false],
+    [{ rows: null }, false],
+  ])("takes a backup of %o for shrunken: %s", (now, expected) => {
+    const before = { tables: 1, rows: 100, sizeBytes: 1000 };
+    expect(isShrunken({ ...before, ...now }, before)).toBe(expected);
+    expect(isShrunken({ ...before, ...now }, { ...before, rows: null, tables: null, sizeBytes: null })).toBe(
+      false,
     );
   });
 

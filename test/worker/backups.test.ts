@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it, vi } from "vitest";
-import { leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { type Fingerprint, leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
-import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
+import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SiteEvents } from "../../protocol/api/running.ts";
 import { contextOf } from "../../worker/context.ts";
@@ -78,10 +78,15 @@ const complete = (on: Connected, taken: Taken<"database.backup">, done: object) 
     body: JSON.stringify(done),
   });
 
-async function upload(on: Connected, taken: Taken<"database.backup">, text: string): Promise<void> {
+async function upload(
+  on: Connected,
+  taken: Taken<"database.backup">,
+  text: string,
+  held: Fingerprint = fingerprint,
+): Promise<void> {
   const { uploadId } = await (await begin(on, taken)).json<{ uploadId: string }>();
   const { etag } = await (await putPart(on, taken, text)).json<{ etag: string }>();
-  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint };
+  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint: held };
   expect((await complete(on, taken, done)).status).toBe(200);
   // An answer that was lost is asked for again.
   expect((await complete(on, taken, done)).status).toBe(200);
@@ -98,11 +103,12 @@ async function backedUp(
   databaseId: string,
   text = "a dump",
   damage: string | null = null,
+  held: Fingerprint = fingerprint,
 ) {
   const asked = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
   expect([asked.status, asked.body.status]).toEqual([202, "RUNNING"]);
   const taken = await take(on, "database.backup");
-  await upload(on, taken, text);
+  await upload(on, taken, text, held);
   await finish(on, taken.job, taken.attempt);
   expect(await backup(key, asked.body.id)).toMatchObject({ status: "STORED", sizeBytes: text.length });
   const verification = await take(on, "database.verify");
@@ -448,7 +454,7 @@ describe("planned backups", () => {
     ]);
     expect(new Date(weekly.body.backups.nextAt ?? "").getUTCHours()).toBe(22);
     const none = await api<Database>(key, "PATCH", path, { backups: { schedule: null } });
-    expect(none.body.backups).toEqual({ schedule: null, hourUtc: 22, keep: 2, nextAt: null });
+    expect(none.body.backups).toEqual({ schedule: null, hourUtc: 22, keep: 2, nextAt: null, failing: null });
     await tendBackups(ctx());
     expect(await list(key, databaseId)).toEqual([]);
     for (const backups of [{ keep: 0 }, { hourUtc: 24 }, { schedule: "hourly" }, { other: 1 }])
@@ -473,6 +479,196 @@ describe("planned backups", () => {
     await run("UPDATE backups SET status = 'FAILED', created_at = 0 WHERE id = ?", ids[2]);
     await tendBackups(ctx());
     expect((await list(key, databaseId)).map(({ id }) => id)).toEqual([bad, ids[1]]);
+  });
+});
+
+describe("planned backups that fail", () => {
+  afterAll(() => run("DELETE FROM mails"));
+  const week = 7 * 86_400_000;
+  const reason = 'The database could not be copied: ERROR: relation "items" does not exist';
+  const mailsOf = async (databaseId: string) =>
+    (await run("SELECT subject, text FROM mails WHERE id LIKE ? ORDER BY created_at, id", `%${databaseId}%`))
+      .results as { subject: string; text: string }[];
+  const shown = async (key: string, databaseId: string) =>
+    (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.backups.failing;
+  async function failingOf(databaseId: string) {
+    const { body } = await api<{ data: FailingBackups[] }>(
+      await operator(),
+      "GET",
+      "/backups/failing?limit=100",
+    );
+    return body.data.find(({ id }) => id === databaseId);
+  }
+  async function planned(on: Connected, databaseId: string) {
+    await run("UPDATE databases SET next_backup_at = 1000 WHERE id = ?", databaseId);
+    await tendBackups(ctx());
+    return take(on, "database.backup");
+  }
+  async function database() {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    await tendBackups(ctx());
+    return { key, on, databaseId };
+  }
+
+  it("are mailed at the second in a row, with the reason and without data, once until a week has passed, and when they work again", async () => {
+    const { key, on, databaseId } = await database();
+    const failOnce = async (error = reason) => {
+      const { job, attempt } = await planned(on, databaseId);
+      await fail(on, job, attempt, error);
+    };
+    await failOnce();
+    expect(await shown(key, databaseId)).toEqual({ since: expect.any(String), times: 1, reason });
+    expect(await mailsOf(databaseId)).toEqual([]);
+    await failOnce(`${reason} DETAIL: Failing row contains (1, secret).`);
+    await failOnce();
+    expect(await mailsOf(databaseId)).toEqual([
+      { subject: expect.stringMatching(/^Backups of .* fail$/), text: expect.stringContaining(reason) },
+    ]);
+    expect((await mailsOf(databaseId))[0]?.text).not.toContain("secret");
+    await run(
+      "UPDATE databases SET backups_failing_since = backups_failing_since - ? WHERE id = ?",
+      week,
+      databaseId,
+    );
+    await failOnce();
+    expect(await mailsOf(databaseId)).toHaveLength(2);
+    expect(await failingOf(databaseId)).toMatchObject({ times: 4, reason, hostId: on.hostId });
+    await backedUp(key, on, databaseId);
+    expect(await shown(key, databaseId)).toBeNull();
+    expect(await failingOf(databaseId)).toBeUndefined();
+    expect((await mailsOf(databaseId)).at(-1)?.subject).toMatch(/^Backups of .* work again$/);
+    expect(await mailsOf(databaseId)).toHaveLength(3);
+    on.close();
+  });
+
+  it("count also where the copy is damaged, or cannot be verified", async () => {
+    const { key, on, databaseId } = await database();
+    const stored = await planned(on, databaseId);
+    await upload(on, stored, "a dump");
+    await finish(on, stored.job, stored.attempt);
+    const first = await take(on, "database.verify");
+    await fail(on, first.job, first.attempt, "The host's disk is full: make room.");
+    expect(await shown(key, databaseId)).toMatchObject({ times: 1 });
+    const spoilt = await planned(on, databaseId);
+    await upload(on, spoilt, "spoilt");
+    await finish(on, spoilt.job, spoilt.attempt);
+    const second = await take(on, "database.verify");
+    await finish(on, second.job, second.attempt, { damage: "The table items has 2 rows instead of 3." });
+    expect(await shown(key, databaseId)).toMatchObject({
+      times: 2,
+      reason: expect.stringContaining("2 rows"),
+    });
+    expect(await mailsOf(databaseId)).toHaveLength(1);
+    on.close();
+  });
+
+  it("do not count where the owner asked for them, or took them back", async () => {
+    const { key, on, databaseId } = await database();
+    await api(key, "POST", `/databases/${databaseId}/backups`);
+    const asked = await take(on, "database.backup");
+    await fail(on, asked.job, asked.attempt, reason);
+    const deleted = await planned(on, databaseId);
+    await api(key, "DELETE", `/backups/${deleted.job.args.backupId}`);
+    await fail(on, deleted.job, deleted.attempt, "Cancelled.", true);
+    expect(await shown(key, databaseId)).toBeNull();
+    on.close();
+  });
+
+  it("are listed for operators only", async () => {
+    expect((await api(await account(), "GET", "/backups/failing")).status).toBe(403);
+  });
+});
+
+describe("a backup of a database that has shrunk to nothing", () => {
+  const sized = (rows: number) => ({
+    ...fingerprint,
+    tables: [{ name: "items", rows: String(rows), checksum: "1" }],
+  });
+  const shown = async (key: string, databaseId: string) =>
+    (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.notice;
+  const statuses = async (key: string, databaseId: string) =>
+    (await list(key, databaseId)).map(({ rows }) => rows);
+
+  async function shrunk() {
+    const key = await account();
+    const on = await readyAgent(30);
+    const databaseId = await running(key, on);
+    await api(key, "PATCH", `/databases/${databaseId}`, { backups: { keep: 2, schedule: null } });
+    const good = await backedUp(key, on, databaseId, "a dump", null, sized(1000));
+    for (let count = 0; count < 3; count++) await backedUp(key, on, databaseId, "a dump", null, sized(99));
+    await tendBackups(ctx());
+    return { key, on, databaseId, good };
+  }
+
+  it("pushes the last good one not out, and the record says so", async () => {
+    const { key, on, databaseId, good } = await shrunk();
+    expect(await statuses(key, databaseId)).toEqual([99, 99, 1000]);
+    expect(await shown(key, databaseId)).toContain(good);
+    // What is whole again takes its place.
+    await backedUp(key, on, databaseId, "a dump", null, sized(100));
+    expect(await shown(key, databaseId)).toBeNull();
+    await backedUp(key, on, databaseId, "a dump", null, sized(900));
+    await tendBackups(ctx());
+    expect(await statuses(key, databaseId)).toEqual([900, 100]);
+    on.close();
+  });
+
+  it.each(["says so", "deletes the larger one"])("is as good as any once its owner %s", async (how) => {
+    const { key, on, databaseId, good } = await shrunk();
+    if (how === "says so") {
+      const { status } = await api(key, "PATCH", `/databases/${databaseId}`, {
+        backups: { acceptSmaller: true },
+      });
+      expect(status).toBe(200);
+    } else await api(key, "DELETE", `/backups/${good}`);
+    expect(await shown(key, databaseId)).toBeNull();
+    await tendBackups(ctx());
+    expect(await statuses(key, databaseId)).toEqual([99, 99]);
+    await backedUp(key, on, databaseId, "a dump", null, sized(98));
+    expect(await shown(key, databaseId)).toBeNull();
+    on.close();
+  });
+});
+
+describe("a backup that is to be verified again", () => {
+  const verify = (key: string, id: string) =>
+    api<Backup & { reason?: string }>(key, "POST", `/backups/${id}/verify`);
+
+  it("is VERIFIED though it was FAILED, when it is whole by now; asked for twice it is verified once", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId, "a dump", "Its file is 3 bytes, but 6 were stored.");
+    const [first, second] = [await verify(key, id), await verify(key, id)];
+    expect([first.status, first.body.status, second.status]).toEqual([202, "STORED", 202]);
+    const { job, attempt } = await take(on, "database.verify");
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    await finish(on, job, attempt, { damage: null });
+    const whole = await backup(key, id);
+    expect(whole).toMatchObject({ status: "VERIFIED", error: null, verifiedAt: expect.any(String) });
+    // It stays what it is while it is looked at once more, and says when it was good last.
+    expect((await verify(key, id)).body.status).toBe("VERIFIED");
+    const again = await take(on, "database.verify");
+    await finish(on, again.job, again.attempt, { damage: "Its SHA-256 differs." });
+    expect(await backup(key, id)).toMatchObject({ status: "FAILED", verifiedAt: whole.verifiedAt });
+    on.close();
+  });
+
+  it("is one whose file is there: not one that failed before it was stored, or runs", async () => {
+    const [key, stranger] = [await account(), await account()];
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const { body } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
+    expect([(await verify(key, body.id)).status, (await verify(stranger, body.id)).status]).toEqual([
+      409, 403,
+    ]);
+    const { job, attempt } = await take(on, "database.backup");
+    await fail(on, job, attempt);
+    expect((await verify(key, body.id)).body.reason).toMatch(/has no file/);
+    expect((await verify(key, "bak_unknown")).status).toBe(404);
+    on.close();
   });
 });
 

@@ -315,6 +315,11 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listAllBackups: plain,
   getBackup: ofBackup,
   linkBackup: ofBackup,
+  verifyBackup: async () => {
+    await run("UPDATE backups SET sha256 = 'a' WHERE id = ?", backupId);
+    return { path: { id: backupId } };
+  },
+  listFailingBackups: plain,
   deleteBackup: async () => {
     await run("UPDATE backups SET status = 'FAILED' WHERE status = 'RUNNING'");
     return { path: { id: await made(`/databases/${databaseId}/backups`, {}, key) } };

@@ -309,6 +309,10 @@ export const databases = sqliteTable(
     backupKeep: integer("backup_keep").notNull().default(7),
     /** null: not planned yet, or no schedule. */
     nextBackupAt: time("next_backup_at"),
+    /** Of planned ones, since the last backup that was proven. */
+    backupFailures: integer("backup_failures").notNull().default(0),
+    backupsFailingSince: time("backups_failing_since"),
+    backupFailureReason: text("backup_failure_reason"),
     /** Who reaches it from outside, as last asked for; the host has done so once both generations are the same. */
     publicEnabled: integer("public_enabled", { mode: "boolean" }).notNull().default(false),
     publicAllow: text("public_allow", { mode: "json" }).$type<string[]>().notNull().default([]),
@@ -349,6 +353,9 @@ export const databases = sqliteTable(
       .where(sql`previous_password_sealed IS NOT NULL`),
     index("databases_host").on(t.hostId), // placement
     index("databases_next_backup").on(t.nextBackupAt), // the cron
+    index("databases_backups_failing") // GET /backups/failing
+      .on(t.id)
+      .where(sql`backup_failures > 0`),
   ],
 );
 
@@ -378,6 +385,8 @@ export const backups = sqliteTable(
     fingerprintSha256: text("fingerprint_sha256"),
     tables: integer(),
     rows: integer(),
+    /** The one before, of which it holds less than a tenth; null: it is no such, or is meant to be. */
+    shrunkFrom: text("shrunk_from").$type<Id<"backup">>(),
     error: text(),
     /** How often a host tried to verify it. */
     verifications: integer().notNull().default(0),

@@ -31,20 +31,41 @@ export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: D
   return behindMs < 0 ? next : new Date(next.getTime() + (Math.floor(behindMs / periodMs) + 1) * periodMs);
 }
 
-type Kept = { id: string; status: BackupStatus; createdAt: Date };
+type Sized = { tables: number | null; rows: number | null; sizeBytes: number | null };
+
+/** Whether a backup holds so much less than the one before that the data may have been lost in between. */
+export const isShrunken = (now: Sized, before: Sized): boolean =>
+  (["tables", "rows", "sizeBytes"] as const).some((what) => {
+    const [has, had] = [now[what], before[what]];
+    return has !== null && had !== null && has * 10 < had;
+  });
+
+type Proven = { id: string; shrunkFrom: string | null };
+
+/** The newest verified backup that has not shrunk, given all verified ones, newest first; once it is gone, what shrank is what there is. */
+export function newestWhole<Backup extends Proven>(verified: readonly Backup[]): Backup | undefined {
+  const ids = new Set(verified.map(({ id }) => id));
+  return verified.find(({ shrunkFrom }) => shrunkFrom === null || !ids.has(shrunkFrom));
+}
+
+export const shrunkNotice = ({ from, at }: { from: string; at: number }): string =>
+  `Its newest backup holds less than a tenth of what ${from} of ${new Date(at).toISOString().slice(0, 10)} does, which is kept beside the newest ones. If data was lost, restore that one; if it is meant, say so: PATCH {"backups":{"acceptSmaller":true}}.`;
+
+type Kept = Proven & { status: BackupStatus; createdAt: Date };
 
 /**
- * Which backups of one database may go, given all of them, newest first. The newest verified ones stay, `keep` of them;
- * until there are so many, nothing that may be good goes, but what could not be proven for a month.
+ * Which backups of one database may go, given all of them, newest first. The newest verified ones stay, `keep` of them, and
+ * beside them the newest that has not shrunk; until there are so many, nothing that may be good goes, but what could not be proven for a month.
  */
 export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: Date): string[] {
   const verified = newestFirst.filter(({ status }) => status === "VERIFIED");
   const oldestKept = verified[Math.max(1, keep) - 1];
+  const whole = newestWhole(verified);
   const complete = newestFirst.filter(({ status }) => status === "VERIFIED" || status === "STORED");
   const oldestComplete = complete[Math.max(1, keep) - 1];
   return newestFirst
     .filter(({ id, status, createdAt }) => {
-      if (status === "RUNNING") return false;
+      if (status === "RUNNING" || id === whole?.id) return false;
       if (status === "FAILED") return now.getTime() - createdAt.getTime() > failureShownMs;
       if (oldestKept !== undefined && id < oldestKept.id) return true;
       const isOld = now.getTime() - createdAt.getTime() > unprovenMs;

@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from "drizzle-orm";
+import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -6,7 +6,9 @@ import type { Ctx } from "../../context.ts";
 import { backups, databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
+import { countFailure } from "./failing.ts";
 import { dataKeyOf } from "./keys.ts";
+import { proven } from "./proven.ts";
 import { queueVerification } from "./queue.ts";
 import { idleLane } from "../jobs/idle.ts";
 
@@ -34,7 +36,7 @@ const notRestored = (ctx: Ctx, { databaseId }: BackupJob, error: string, ended: 
 const damaged = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =>
   ctx.db
     .update(backups)
-    .set({ status: "FAILED", error, finishedAt: ctx.now(), verifiedAt: null })
+    .set({ status: "FAILED", error, finishedAt: ctx.now() })
     .where(and(eq(backups.id, id), sql`${backups.status} IN ('STORED', 'VERIFIED')`, ended));
 
 /** The host reports success. @throws ZodError when the result is not of the job's kind */
@@ -71,15 +73,11 @@ export async function finishBackupJob(
     }
     case "database.verify": {
       const { damage } = jobResults[job.kind].parse(result);
-      await ctx.db.batch([
-        end,
+      await ctx.db.batch(
         damage === null
-          ? ctx.db
-              .update(backups)
-              .set({ status: "VERIFIED", verifiedAt: now, error: null })
-              .where(and(eq(backups.id, id), eq(backups.status, "STORED"), ended))
-          : damaged(ctx, id, damage, ended),
-      ]);
+          ? [end, ...(await proven(ctx, id, ended))]
+          : [end, damaged(ctx, id, damage, ended), ...(await countFailure(ctx, id, damage, ended))],
+      );
       return;
     }
     case "database.restore": {
@@ -118,10 +116,7 @@ export async function finishBackupJob(
           sql`${ended} AND d.wanted = 'RUNNING' AND ${idleLane(sql`d.id`)}`,
         ),
         // It was restored and compared on the way.
-        ctx.db
-          .update(backups)
-          .set({ status: "VERIFIED", verifiedAt: now, error: null })
-          .where(and(eq(backups.id, id), eq(backups.status, "STORED"), ended)),
+        ...(await proven(ctx, id, ended)),
       ]);
     }
   }
@@ -144,23 +139,24 @@ export async function failBackupJob(
           .set({ status: "FAILED", error, finishedAt: ctx.now() })
           .where(and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended))
           .returning(),
+        ...(await countFailure(ctx, id, error, ended)),
       ]);
       if (failed?.uploadId) ctx.defer(ctx.backups.abort(dataKeyOf(failed), failed.uploadId));
       return;
     }
-    case "database.verify":
+    case "database.verify": {
       // The backup is as good as it was: the cron asks again, ever more seldom.
+      const unverified = `It could not be verified: ${error}`.slice(0, 2000);
       await ctx.db.batch([
         end,
         ctx.db
           .update(backups)
-          .set({
-            verifications: sql`verifications + 1`,
-            error: sql`${`It could not be verified: ${error}`.slice(0, 2000)}`,
-          })
-          .where(and(eq(backups.id, id), eq(backups.status, "STORED"), ended)),
+          .set({ verifications: sql`verifications + 1`, error: unverified })
+          .where(and(eq(backups.id, id), inArray(backups.status, ["STORED", "VERIFIED"]), ended)),
+        ...(await countFailure(ctx, id, unverified, ended)),
       ]);
       return;
+    }
     case "database.restore":
       await ctx.db.batch([
         end,

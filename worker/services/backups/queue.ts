@@ -34,6 +34,6 @@ export function queueVerification(ctx: Ctx, guard: SQL) {
     SELECT ${ctx.newId("job")}, 'database.verify', 'QUEUED',
       (SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED' AND offline_since IS NULL),
       b.id, b.id, b.account_id, ${now + backupQueueMs}, ${now}
-    FROM backups b WHERE b.status = 'STORED' AND b.removed_at IS NULL AND ${guard}
+    FROM backups b WHERE b.status IN ('STORED', 'VERIFIED') AND b.removed_at IS NULL AND ${guard}
       AND ${idleLane(sql`b.id`)}`);
 }

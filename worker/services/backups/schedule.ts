@@ -1,8 +1,8 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { BackupSettingsPatch } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
-import { databases } from "../../db/schema.ts";
+import { backups, databases } from "../../db/schema.ts";
 import { nextBackupAt } from "../../domain/backup-rules.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
 import { databaseView, selectDatabases } from "../databases/view.ts";
@@ -17,7 +17,7 @@ export async function scheduleBackups(
   const { id, backupSchedule, backupHourUtc } = await databaseOwnedBy(ctx, databaseId);
   const schedule = change.schedule === undefined ? backupSchedule : change.schedule;
   const hourUtc = change.hourUtc ?? backupHourUtc;
-  const [, [changed]] = await ctx.db.batch([
+  const [, , [changed]] = await ctx.db.batch([
     ctx.db
       .update(databases)
       .set({
@@ -28,6 +28,10 @@ export async function scheduleBackups(
         updatedAt: ctx.now(),
       })
       .where(eq(databases.id, id)),
+    ctx.db
+      .update(backups)
+      .set({ shrunkFrom: null })
+      .where(change.acceptSmaller ? eq(backups.databaseId, id) : sql`0`),
     selectDatabases(ctx.db).where(eq(databases.id, id)),
   ]);
   return databaseView(requireOwned(ctx, changed));

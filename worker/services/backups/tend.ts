@@ -103,7 +103,12 @@ async function retire(ctx: Ctx): Promise<void> {
       OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status <> 'FAILED') > d.backup_keep)`);
   for (const { id, keep } of crowded) {
     const all = await ctx.db
-      .select({ id: backups.id, status: backups.status, createdAt: backups.createdAt })
+      .select({
+        id: backups.id,
+        status: backups.status,
+        createdAt: backups.createdAt,
+        shrunkFrom: backups.shrunkFrom,
+      })
       .from(backups)
       .where(and(eq(backups.databaseId, id), isNull(backups.removedAt)))
       .orderBy(desc(backups.id));

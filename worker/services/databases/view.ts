@@ -2,6 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { Db } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
+import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
 import { diskNotice } from "../../domain/disk-notice.ts";
 
@@ -20,6 +21,13 @@ export const selectDatabases = (db: Db) =>
         WHERE lane = databases.id AND status IN ('QUEUED', 'LEASED') AND kind = 'database.restore' LIMIT 1)`
         .mapWith((text: string) => JSON.parse(text) as { backupId: string; since: number })
         .as("restoring"),
+      shrunk: sql<{ from: string; at: number } | null>`
+        (SELECT json_object('from', o.id, 'at', o.created_at)
+        FROM (SELECT shrunk_from FROM backups WHERE database_id = databases.id AND status = 'VERIFIED' AND removed_at IS NULL
+          ORDER BY id DESC LIMIT 1) b
+        JOIN backups o ON o.id = b.shrunk_from AND o.status = 'VERIFIED' AND o.removed_at IS NULL)`
+        .mapWith((text: string) => JSON.parse(text) as { from: string; at: number })
+        .as("shrunk"),
       diskGb: sql<number>`(SELECT disk_gb FROM packs WHERE id = databases.pack_id)`.as("disk_gb"),
       links: sql<{ siteId: string; variable: string }[]>`
         (SELECT json_group_array(json_object('siteId', site_id, 'variable', variable))
@@ -37,7 +45,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   version: row.version,
   status: row.status,
   error: row.error,
-  notice: diskNotice(row),
+  notice: [diskNotice(row), row.shrunk && shrunkNotice(row.shrunk)].filter(Boolean).join(" ") || null,
   packId: row.packId,
   nextPackId: row.nextPackId,
   billingTerm: row.billingTerm,
@@ -53,6 +61,11 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
     hourUtc: row.backupHourUtc,
     keep: row.backupKeep,
     nextAt: row.nextBackupAt?.toISOString() ?? null,
+    failing: row.backupsFailingSince && {
+      since: row.backupsFailingSince.toISOString(),
+      times: row.backupFailures,
+      reason: row.backupFailureReason ?? "",
+    },
   },
   publicAccess: {
     enabled: row.publicEnabled,
