@@ -27,9 +27,16 @@ export const HostRemoveQuery = z.strictObject({
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
 export type HostRemoved = z.infer<typeof HostRemoved>;
 
-/** `token` enrols one agent; it is shown once. `installCommand`, run as root on a machine, makes it this host. */
+/** `token` enrols one agent. `installCommand`, run as root on a machine, makes it this host. */
 export const HostCreated = z
-  .object({ id: z.string(), token: z.string(), installCommand: z.string() })
+  .object({
+    id: z.string(),
+    token: z
+      .string()
+      .optional()
+      .describe("Shown once: the answer that is replayed under an Idempotency-Key has neither."),
+    installCommand: z.string().optional(),
+  })
   .meta({ id: "HostCreated" });
 export type HostCreated = z.infer<typeof HostCreated>;
 

@@ -16,6 +16,10 @@ export const Key = z
   .meta({ id: "Key" });
 export type Key = z.infer<typeof Key>;
 
-/** `key` is shown once. */
-export const KeyCreated = Key.extend({ key: z.string() }).meta({ id: "KeyCreated" });
+export const KeyCreated = Key.extend({
+  key: z
+    .string()
+    .optional()
+    .describe("Shown once: the answer that is replayed under an Idempotency-Key has none."),
+}).meta({ id: "KeyCreated" });
 export type KeyCreated = z.infer<typeof KeyCreated>;

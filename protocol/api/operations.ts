@@ -779,10 +779,11 @@ export const operations = {
     method: "post",
     path: "/keys",
     tag: "API keys",
-    summary: "A new key, shown this once",
+    summary: "A new key, shown this once; an account has 50 at most",
     access: "session",
     body: KeyCreate,
     answers: [{ status: 201, schema: KeyCreated }],
+    refusals: ["conflict"],
     examples: { body: { name: "Laptop" } },
   },
   revokeKey: {

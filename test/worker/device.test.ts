@@ -1,7 +1,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/context.ts";
 import * as schema from "../../worker/db/schema.ts";
+import { newApiKey } from "../../worker/services/keys/create.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { api, bindings, call, operator, signedCookie, siteUrl } from "./service.ts";
 
@@ -40,6 +42,26 @@ async function cookie(): Promise<string> {
     body: new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" }),
   });
   return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+}
+
+/** A session's cookie of a new account. */
+async function sessionOf(accountId: Id<"account">, token: string): Promise<string> {
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  const now = ctx.now();
+  const times = { createdAt: now, updatedAt: now };
+  await ctx.db.batch([
+    ctx.db
+      .insert(schema.accounts)
+      .values({ id: accountId, name: "Somebody", email: `${accountId}@example.com`, ...times }),
+    ctx.db.insert(schema.sessions).values({
+      id: ctx.newId("session"),
+      token: sha256Hex(token),
+      accountId,
+      ...times,
+      expiresAt: new Date(now.getTime() + 86_400_000 * 30),
+    }),
+  ]);
+  return signedCookie(token);
 }
 
 const decide = (own: string, code: string, decision: string, origin = siteUrl) =>
@@ -113,10 +135,48 @@ describe("the device flow", () => {
     expect((await call("/api/v1/auth/device-poll")).status).toBe(400);
   });
 
+  it("grants nothing once the session that approved it has ended, as all do with a new password", async () => {
+    const [own, started] = [await cookie(), await start()];
+    await decide(own, started.user_code, "approve");
+    await call("/sign-out", {
+      method: "POST",
+      redirect: "manual",
+      headers: { Cookie: own, Origin: siteUrl, ...fromNewAddress() },
+    });
+    expect(await poll(started.device_code)).toEqual({ status: 404, body: { error: "Not found" } });
+  });
+
   it("is still pending a moment before ten minutes are over", async () => {
     const started = await start();
     await age(started.user_code, 595_000);
     expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
+  });
+
+  it("is not approved for an account with as many keys as it may have, and waits until one is revoked", async () => {
+    const started = await start();
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+    const [accountId, token] = [ctx.newId("account"), ctx.newMark()];
+    const own = await sessionOf(accountId, token);
+    for (let page = 0; page < 5; page++)
+      await ctx.db
+        .insert(schema.apiKeys)
+        .values(
+          await Promise.all(
+            Array.from(
+              { length: 10 },
+              async () => (await newApiKey(ctx, accountId, "full", "dashboard")).row,
+            ),
+          ),
+        );
+    expect((await decide(own, started.user_code, "approve")).status).toBe(409);
+    expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
+    await bindings.DB.prepare(
+      "DELETE FROM api_keys WHERE id = (SELECT id FROM api_keys WHERE account_id = ? LIMIT 1)",
+    )
+      .bind(accountId)
+      .run();
+    expect((await decide(own, started.user_code, "approve")).status).toBe(200);
+    expect((await poll(started.device_code)).body["status"]).toBe("approved");
   });
 
   it("is approved by nobody who is not signed in, nor by another site's page", async () => {
@@ -198,24 +258,10 @@ describe("guesses of device codes", () => {
     (await call(`/device?code=${code}`, { headers: { Cookie: own, ...headers } })).status;
 
   /** Somebody of their own: nobody else's guesses count for them. */
-  async function somebody(): Promise<string> {
+  const somebody = () => {
     const ctx = contextOf(bindings, { type: "system" }, () => undefined);
-    const [accountId, now, token] = [ctx.newId("account"), ctx.now(), ctx.newMark()];
-    const times = { createdAt: now, updatedAt: now };
-    await ctx.db.batch([
-      ctx.db
-        .insert(schema.accounts)
-        .values({ id: accountId, name: "Guesser", email: `${accountId}@example.com`, ...times }),
-      ctx.db.insert(schema.sessions).values({
-        id: ctx.newId("session"),
-        token: sha256Hex(token),
-        accountId,
-        ...times,
-        expiresAt: new Date(now.getTime() + 86_400_000 * 30),
-      }),
-    ]);
-    return signedCookie(token);
-  }
+    return sessionOf(ctx.newId("account"), ctx.newMark());
+  };
 
   /** Uses up a budget, as many wrong codes would. */
   const spend = (name: string, limit: number) =>

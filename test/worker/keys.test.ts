@@ -2,14 +2,27 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/context.ts";
 import * as schema from "../../worker/db/schema.ts";
+import type { AppError } from "../../worker/domain/app-error.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { changeAccount } from "../../worker/services/accounts/change.ts";
 import { finishAccountChanges } from "../../worker/services/accounts/tell-guards.ts";
 import { createKey } from "../../worker/services/keys/create.ts";
+import { deliverDeviceKey } from "../../worker/services/device/deliver.ts";
 import { findKeyActor } from "../../worker/services/keys/find.ts";
 import { finishRevocations } from "../../worker/services/keys/finish-revocations.ts";
+import { requireRoomForKey } from "../../worker/services/keys/insert.ts";
 import { revokeKey } from "../../worker/services/keys/revoke.ts";
-import { account, api, bindings, call, createSite, operator, siteUrl } from "./service.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  operator,
+  operatorCookie,
+  siteUrl,
+  uniqueName,
+} from "./service.ts";
 
 async function signedIn() {
   await operator();
@@ -173,6 +186,25 @@ describe("an account's role and plan", () => {
   });
 });
 
+async function personWithoutKeys() {
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  const [accountId, sessionId, now] = [ctx.newId("account"), ctx.newId("session"), ctx.now()];
+  const times = { createdAt: now, updatedAt: now };
+  await ctx.db.batch([
+    ctx.db
+      .insert(schema.accounts)
+      .values({ id: accountId, name: "Test", email: `${accountId}@example.com`, ...times }),
+    ctx.db.insert(schema.sessions).values({
+      id: sessionId,
+      token: sessionId,
+      accountId,
+      ...times,
+      expiresAt: new Date(now.getTime() + 60_000),
+    }),
+  ]);
+  return { type: "session", accountId, role: "user", plan: "free", sessionId } as const;
+}
+
 async function operatorActor() {
   const ctx = contextOf(bindings, { type: "system" }, () => undefined);
   const actor = await findKeyActor(ctx.db, sha256Hex(await operator()));
@@ -200,6 +232,62 @@ describe("API keys", () => {
     expect((await person("DELETE", `/keys/${made.body.id}`)).status).toBe(200);
     expect((await api(made.body.key, "GET", "/sites")).status).toBe(401);
     expect((await person("DELETE", `/keys/${made.body.id}`)).status).toBe(404);
+  });
+
+  it("are shown once also under an Idempotency-Key, whose replay is the record without the key", async () => {
+    const own = await operatorCookie();
+    const create = (path: string, name: string) =>
+      call(`/api/v1${path}`, {
+        method: "POST",
+        headers: {
+          Cookie: own,
+          Origin: siteUrl,
+          "Content-Type": "application/json",
+          "Idempotency-Key": name,
+        },
+        body: JSON.stringify({ name }),
+      });
+    for (const [path, name, secrets] of [
+      ["/keys", uniqueName("key"), ["key"]],
+      ["/hosts", uniqueName("host"), ["token", "installCommand"]],
+    ] as const) {
+      const [first, again] = [await create(path, name), await create(path, name)];
+      expect([first.status, again.status, again.headers.get("Idempotency-Replayed")]).toEqual([
+        201,
+        201,
+        "true",
+      ]);
+      const shown = await first.json<Record<string, unknown>>();
+      for (const secret of secrets) {
+        expect(shown[secret]).toEqual(expect.any(String));
+        delete shown[secret];
+      }
+      expect(await again.json()).toEqual(shown);
+    }
+  });
+
+  it("are fifty of an account at most, however many are made at once, and one that is revoked makes room", async () => {
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+    const person = await personWithoutKeys();
+    const as = contextOf(bindings, person, () => undefined);
+    const made = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, at) => createKey(as, { name: `key ${at}` })),
+    );
+    const keys = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    expect(keys).toHaveLength(50);
+    const refused = made.find((one) => one.status === "rejected")?.reason as AppError;
+    expect([refused.code, refused.extra["reason"]]).toEqual(["conflict", expect.stringContaining("50 keys")]);
+    // An approved device is one more.
+    const deliver = (keyId = ctx.newId("key")) => deliverDeviceKey(ctx, person, "device", keyId);
+    expect(await deliver()).toBeNull();
+    await expect(requireRoomForKey(ctx, person.accountId)).rejects.toThrow("conflict");
+    await revokeKey(as, keys[0]?.id ?? "");
+    await requireRoomForKey(ctx, person.accountId);
+    const keyId = ctx.newId("key");
+    expect(await deliver(keyId)).toMatch(/^sk_/);
+    // The one that nobody got is replaced.
+    expect(await deliver(keyId)).toMatch(/^sk_/);
+    expect(await deliver()).toBeNull();
   });
 
   it("cannot manage keys", async () => {

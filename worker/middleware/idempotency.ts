@@ -5,7 +5,7 @@ import { claimRequest } from "../services/idempotency/claim.ts";
 
 /**
  * Idempotency-Key on POST (draft-ietf-httpapi-idempotency-key-header): the same key and body within a day replays the
- * first answer byte for byte. A refusal changed nothing, so it is not kept: the request may be mended and sent again. What
+ * first answer byte for byte, but for what is shown once. A refusal changed nothing, so it is not kept: the request may be mended and sent again. What
  * failed may have acted before it failed: it is kept.
  */
 export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
@@ -31,7 +31,7 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
       await claim.keep({
         status: c.res.status,
         location: c.res.headers.get("Location"),
-        body: await c.res.clone().text(),
+        body: keptBody(await c.res.clone().text(), c.get("shownOnce")),
       });
     else await claim.release();
   })();
@@ -39,3 +39,10 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   c.executionCtx.waitUntil(answered.catch(() => undefined));
   await answered;
 });
+
+function keptBody(body: string, shownOnce: string[] | undefined): string {
+  if (shownOnce === undefined) return body;
+  const shown = JSON.parse(body) as Record<string, unknown>;
+  for (const name of shownOnce) delete shown[name];
+  return JSON.stringify(shown);
+}

@@ -16,6 +16,8 @@ export const limits = {
   address: { limit: 600, windowMs: minute },
   /** Per deploy webhook: Git hosts send for all their customers from a few addresses. */
   webhook: { limit: 120, windowMs: minute },
+  /** Keys made per account, approved devices' too: each has a limit and a guard of its own, and may be revoked at once. */
+  keyMade: { limit: 300, windowMs: day },
   /** Wrong passwords, per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
   /** Per address. */

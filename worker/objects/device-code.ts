@@ -6,7 +6,7 @@ import { lifetimeSeconds } from "../domain/device-codes.ts";
 import { admit } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
-import { deliverDeviceKey } from "../services/device/deliver.ts";
+import { deliverDeviceKey, type Approval } from "../services/device/deliver.ts";
 import { withdrawDeviceKey } from "../services/device/withdraw.ts";
 
 type Code = {
@@ -15,7 +15,7 @@ type Code = {
   address: string;
   startedAtMs: number;
   state: "pending" | "approved";
-  accountId: Id<"account"> | null;
+  approval: Approval | null;
   /** Of a delivery that has begun. Its answer leaves after this record is gone: where it is still here, nobody has the key. */
   keyId: Id<"key"> | null;
 };
@@ -42,7 +42,7 @@ export class DeviceCode extends DurableObject<Env> {
       address,
       startedAtMs: Date.now(),
       state: "pending",
-      accountId: null,
+      approval: null,
       keyId: null,
     };
     this.ctx.storage.kv.put("code", code);
@@ -62,10 +62,10 @@ export class DeviceCode extends DurableObject<Env> {
   }
 
   /** false: nothing waits here (any more). */
-  async decide(accountId: Id<"account">, approved: boolean): Promise<boolean> {
+  async decide(approval: Approval, approved: boolean): Promise<boolean> {
     const code = this.live();
     if (code?.state !== "pending") return false;
-    if (approved) this.ctx.storage.kv.put("code", { ...code, state: "approved", accountId } satisfies Code);
+    if (approved) this.ctx.storage.kv.put("code", { ...code, state: "approved", approval } satisfies Code);
     else await this.ctx.storage.deleteAll();
     return true;
   }
@@ -82,16 +82,16 @@ export class DeviceCode extends DurableObject<Env> {
     if (!admitted) return Math.max(1, Math.ceil(resetMs / 1000));
     this.ctx.storage.kv.put("polls", hits);
     if (code.state === "pending") return { status: "pending" };
-    if (this.isDelivering || !code.accountId) return null;
+    if (this.isDelivering || !code.approval) return null;
     // Before the first await: of two polls, one delivers.
     this.isDelivering = true;
     try {
       const ctx = this.context();
       const keyId = code.keyId ?? ctx.newId("key");
       this.ctx.storage.kv.put("code", { ...code, keyId } satisfies Code);
-      const token = await deliverDeviceKey(ctx, code.accountId, code.clientName, keyId);
+      const token = await deliverDeviceKey(ctx, code.approval, code.clientName, keyId);
       await this.ctx.storage.deleteAll();
-      return { status: "approved", token };
+      return token === null ? null : { status: "approved", token };
     } finally {
       this.isDelivering = false;
     }

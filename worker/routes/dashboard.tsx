@@ -3,9 +3,10 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { KeyCreate } from "../../protocol/api/keys.ts";
 import type { AppEnv } from "../app-env.ts";
-import type { Ctx } from "../context.ts";
+import { accountOf, type Ctx } from "../context.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
+import { takeFrom } from "../middleware/limit.ts";
 import { personOf } from "../middleware/signed-in.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { SitesPage } from "../pages/sites.tsx";
@@ -41,6 +42,7 @@ export const dashboard = new Hono<AppEnv>()
       return accountPage(c, ctx, {
         notice: { tone: "warn", text: "A key needs a name of up to 100 characters." },
       });
+    await takeFrom(c, "keyMade", accountOf(ctx));
     return accountPage(c, ctx, { made: await createKey(ctx, input.data) });
   })
   .post("/account/keys/revoke", limitBody, async (c) => {

@@ -4,9 +4,11 @@ import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
 import { limitBody } from "../middleware/body.ts";
+import { contextFor } from "../middleware/context.ts";
 import { keptNowhere } from "../middleware/kept-nowhere.ts";
-import { countedAddress, guessWithin, limitAddress } from "../middleware/limit.ts";
+import { countedAddress, guessWithin, limitAddress, takeFrom } from "../middleware/limit.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
+import { requireRoomForKey } from "../services/keys/insert.ts";
 import { DeviceCodePage, DeviceDecidedPage, DevicePage } from "../pages/device.tsx";
 
 const Decision = z.object({ code: z.string().max(50), decision: z.enum(["approve", "deny"]) });
@@ -54,8 +56,13 @@ export const devicePage = new Hono<AppEnv>()
     const form = Decision.safeParse(await c.req.parseBody());
     const userCode = form.success ? readUserCode(form.data.code) : null;
     const approved = form.data?.decision === "approve";
+    // Told while the code still waits, so that a key can be revoked and the device approved after all.
+    if (approved) {
+      await requireRoomForKey(contextFor(c, actor), actor.accountId);
+      await takeFrom(c, "keyMade", actor.accountId);
+    }
     const decided = await guess(c, actor.accountId, userCode, (code) =>
-      objectOf(c, code).decide(actor.accountId, approved),
+      objectOf(c, code).decide({ accountId: actor.accountId, sessionId: actor.sessionId }, approved),
     );
     if (!decided) return wrongCode(c);
     return c.html(html`<!doctype html>${<DeviceDecidedPage approved={approved} />}`);

@@ -12,9 +12,10 @@ export const hosts = new Hono<AppEnv>()
   .get("/", query(operations.listHosts.query), async (c) =>
     c.json(await listHosts(c.var.ctx, c.req.valid("query"))),
   )
-  .post("/", body(operations.createHost.body), async (c) =>
-    c.json(await createHost(c.var.ctx, c.req.valid("json")), 201),
-  )
+  .post("/", body(operations.createHost.body), async (c) => {
+    c.set("shownOnce", ["token", "installCommand"]);
+    return c.json(await createHost(c.var.ctx, c.req.valid("json")), 201);
+  })
   .patch("/:id", body(operations.patchHost.body), async (c) =>
     c.json(await changeHost(c.var.ctx, c.req.param("id"), c.req.valid("json"))),
   )

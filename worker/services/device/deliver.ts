@@ -1,20 +1,21 @@
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { apiKeys } from "../../db/schema.ts";
 import { newApiKey } from "../keys/create.ts";
+import { insertKey } from "../keys/insert.ts";
 
-/** The key of an approved device, made at the moment it is handed over, in place of one that could not be. */
+/** Who approved the device, and in which session. */
+export type Approval = { accountId: Id<"account">; sessionId: Id<"session"> };
+
+/**
+ * The key of an approved device, made at the moment it is handed over, in place of one that could not be. null: the session
+ * that approved it has ended meanwhile, as all do with a new password, or the account has as many keys as it may.
+ */
 export async function deliverDeviceKey(
   ctx: Ctx,
-  accountId: Id<"account">,
+  { accountId, sessionId }: Approval,
   clientName: string,
   keyId: Id<"key">,
-): Promise<string> {
+): Promise<string | null> {
   const { key, row } = await newApiKey(ctx, accountId, clientName, "device");
-  const { hash, start, createdAt } = row;
-  await ctx.db
-    .insert(apiKeys)
-    .values({ ...row, id: keyId })
-    .onConflictDoUpdate({ target: apiKeys.id, set: { hash, start, createdAt } });
-  return key;
+  return (await insertKey(ctx, { ...row, id: keyId }, sessionId)) ? key : null;
 }

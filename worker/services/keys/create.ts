@@ -1,9 +1,10 @@
 import type { KeyCreate, KeyCreated } from "../../../protocol/api/keys.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../context.ts";
-import { apiKeys } from "../../db/schema.ts";
+import type { apiKeys } from "../../db/schema.ts";
 import { mintApiKey, sha256Hex } from "../../domain/tokens.ts";
 import { tokenKeys } from "../../env.ts";
+import { insertKey, tooManyKeys } from "./insert.ts";
 import { requireSession } from "./require-session.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
@@ -24,10 +25,10 @@ export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string
 }
 
 /** A key of the signed-in account; the answer is the only place where it is ever shown. */
-export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated> {
+export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated & { key: string }> {
   requireSession(ctx);
   const { key, row } = await newApiKey(ctx, accountOf(ctx), name, "dashboard");
-  await ctx.db.insert(apiKeys).values(row);
+  if (!(await insertKey(ctx, row))) throw tooManyKeys();
   const { id, start, origin } = row;
   return { id, name, start, origin, createdAt: row.createdAt.toISOString(), lastUsedAt: null, key };
 }
