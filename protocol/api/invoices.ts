@@ -23,7 +23,7 @@ export type Invoice = z.infer<typeof Invoice>;
 export const InvoiceRefund = z.strictObject({ force: z.boolean().default(false) });
 export type InvoiceRefund = z.infer<typeof InvoiceRefund>;
 
-/** pending: the processor has not answered yet, and is asked again. */
+/** pending: the processor has not answered yet, or its bank has not; it is asked again. */
 export const InvoiceRefunded = z.object({
   id: z.string(),
   invoiceId: z.string(),

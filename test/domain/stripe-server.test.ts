@@ -88,7 +88,16 @@ describe("the local Stripe", () => {
           { quantity: 1, price_data: { currency: "usd", unit_amount: 49, product_data: { name: "a" } } },
         ],
       },
-      "parameter_invalid_integer",
+      "amount_too_small",
+    ],
+    [
+      "less than can be charged in another currency",
+      {
+        line_items: [
+          { quantity: 1, price_data: { currency: "nok", unit_amount: 299, product_data: { name: "a" } } },
+        ],
+      },
+      "amount_too_small",
     ],
     ["a wrong type", { metadata: "text" }, undefined],
     ["a mode it does not have", { mode: "gift" }, undefined],

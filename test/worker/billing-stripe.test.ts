@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { reconcilePayments } from "../../worker/services/payments/reconcile.ts";
 import { tendBilling } from "../../worker/services/payments/tend.ts";
+import type { Event } from "../support/stripe/server.ts";
 import { account, api, bindings, createSite, operator, site } from "./service.ts";
 import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
 
@@ -219,6 +220,41 @@ describe("a payment", () => {
     }
   });
 
+  it("is one invoice's only: told of another one as well, it pays nothing there and is no error", async () => {
+    const service = stripeService();
+    const [first, second] = [await bought(), await bought()];
+    const event = service.stripe.pay(await service.open(first.invoiceToken));
+    expect(await service.send(event)).toBe(200);
+    const { object } = event.data;
+    const other = {
+      ...object,
+      client_reference_id: second.invoiceId,
+      metadata: { ...(object["metadata"] as object), invoice: second.invoiceId },
+    };
+    expect(await service.send(service.stripe.tell("checkout.session.completed", other))).toBe(200);
+    expect((await service.invoice(second.invoiceToken)).status).toBe("unpaid");
+    expect((await credits(second.key)).balance).toBe(0);
+    expect(
+      await rows("SELECT invoice_id FROM payments WHERE reference = ?", object["payment_intent"]),
+    ).toEqual([{ invoice_id: first.invoiceId }]);
+  });
+
+  it("told while the record cannot be written is told again until it can be, and counts once", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const event = service.stripe.pay(await service.open(of.invoiceToken));
+    let tries = 0;
+    const send = async (told: Event) => {
+      if (tries++ === 0) await rows("ALTER TABLE payments RENAME TO payments_away");
+      else if (tries === 3) await rows("ALTER TABLE payments_away RENAME TO payments");
+      return service.send(told);
+    };
+    expect(await service.stripe.deliver(event, send)).toEqual([500, 500, 200]);
+    expect(await service.stripe.deliver(event, service.send)).toEqual([200]);
+    expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
+    expect((await credits(of.key)).balance).toBe(500);
+  });
+
   it("of a void invoice, and a second one of a paid invoice, is flagged and not lost", async () => {
     const service = stripeService();
     const late = await bought();
@@ -377,6 +413,35 @@ describe("a refund", () => {
       "refunded",
       0,
     ]);
+    // Each try was the same request to Stripe, whatever it had done before.
+    const [refund] = await rows<{ id: string }>("SELECT id FROM refunds WHERE invoice_id = ?", of.invoiceId);
+    const keys = service.stripe.keys.filter((key) => key.startsWith("POST /v1/refunds"));
+    expect([keys.length > 0, new Set(keys)]).toEqual([true, new Set([`POST /v1/refunds ${refund?.id}`])]);
+  });
+
+  it.each([
+    ["is paid out", true],
+    ["is returned", false],
+  ])("that is on its way to the bank is no refund before it %s", async (_, isPaid) => {
+    const service = stripeService();
+    const of = await paid(service);
+    service.stripe.refundsArePending = true;
+    expect((await of.refund()).body).toMatchObject({ status: "pending" });
+    for (let count = 0; count < 2; count++) await reconcilePayments(service.ctx());
+    expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
+    const [id = ""] = service.stripe.refunds.keys();
+    await service.send(service.stripe.endRefund(id, isPaid));
+    await reconcilePayments(service.ctx());
+    expect([(await service.invoice(of.invoiceToken)).status, (await credits(of.key)).balance]).toEqual(
+      isPaid ? ["refunded", 0] : ["paid", 500],
+    );
+    const held = await rows<{ id: string }>(
+      "SELECT h.id FROM ledger_holds h JOIN refunds r ON r.hold_id = h.id WHERE r.invoice_id = ? AND h.status = 'open'",
+      of.invoiceId,
+    );
+    expect(held).toEqual([]);
+    expect(service.stripe.refunds.size).toBe(1);
+    expect(await flagsOf(of.invoiceId)).toEqual(isPaid ? [] : ["refund_failed"]);
   });
 
   it("made by hand at Stripe is recorded and flagged, in part and in full, before or after the payment is heard of", async () => {

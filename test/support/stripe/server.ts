@@ -1,9 +1,29 @@
 import { createHmac } from "node:crypto";
-import type { Stripe } from "stripe";
+import { Stripe } from "stripe";
 import { check, readForm, Refusal, type Rule, type Tree } from "./form.ts";
+
+/** The one that the SDK is made for. */
+const ApiVersion: string = Stripe.API_VERSION;
 
 /** Parameters by the SDK's own names: a name the SDK does not have does not compile. */
 type RulesOf<Params> = { [Name in keyof Params]?: Rule };
+
+/** What Stripe charges at least (docs.stripe.com/currencies), in the currency's smallest unit; of others 50. */
+const minimumAmounts: Record<string, number> = {
+  aed: 200,
+  czk: 1500,
+  dkk: 250,
+  gbp: 30,
+  hkd: 400,
+  huf: 17_500,
+  mxn: 1000,
+  myr: 200,
+  nok: 300,
+  pln: 200,
+  ron: 200,
+  sek: 300,
+  thb: 1000,
+};
 
 const text = { kind: "string" } as const;
 const metadata = { kind: "metadata" } as const;
@@ -25,7 +45,7 @@ const sessionCreate: RulesOf<Stripe.Checkout.SessionCreateParams> = {
       quantity: { kind: "integer", required: true, min: 1 },
       price_data: requiredObject({
         currency: { kind: "string", required: true, pattern: /^[a-z]{3}$/ },
-        unit_amount: { kind: "integer", required: true, min: 50, max: 99_999_999 },
+        unit_amount: { kind: "integer", required: true, min: 0, max: 99_999_999 },
         product_data: requiredObject({
           name: { kind: "string", required: true, pattern: /^[^]{1,250}$/ },
         } satisfies RulesOf<Stripe.Checkout.SessionCreateParams.LineItem.PriceData.ProductData>),
@@ -114,6 +134,10 @@ export class StripeServer {
   /** All that has happened, in order. */
   readonly events: Event[] = [];
   readonly requests: string[] = [];
+  /** Idempotency keys as they came, `METHOD path key`. */
+  readonly keys: string[] = [];
+  /** Banks take their time: what is given back is on its way until `endRefund`. */
+  refundsArePending = false;
   private readonly answers = new Map<string, { request: string; answer?: [string, number] }>();
   private readonly faults: Fault[] = [];
 
@@ -160,7 +184,10 @@ export class StripeServer {
       if (type !== "application/x-www-form-urlencoded")
         return refused(new Refusal("", `Invalid content type ${type}`));
     }
+    if (request.headers.get("Stripe-Version") !== ApiVersion)
+      return refused(new Refusal("", `Invalid Stripe API version: ${request.headers.get("Stripe-Version")}`));
     const key = request.headers.get("Idempotency-Key");
+    this.keys.push(`${request.method} ${path} ${key}`);
     if (request.method !== "POST" || key === null) return this.act(request.method, path, body);
     const known = this.answers.get(key);
     const asked = `${request.method} ${path} ${body}`;
@@ -193,6 +220,11 @@ export class StripeServer {
         pathname.match(/^\/(v1)\/(checkout\/sessions|refunds)(?:\/(\w+))?(?:\/(\w+))?$/) ?? [];
       if (method === "POST" && pathname === "/v1/checkout/sessions") return this.create(readForm(body));
       if (method === "POST" && pathname === "/v1/refunds") return this.refund(readForm(body));
+      if (method === "GET" && pathname === `/v1/refunds/${id}`) {
+        const refund = this.refunds.get(id ?? "");
+        if (!refund) throw new Refusal("id", `No such refund: ${id}`, "resource_missing", 404);
+        return json(refund);
+      }
       const session = id === undefined ? undefined : this.sessions.get(id);
       if (pathname.startsWith("/v1/checkout/sessions/") && !session)
         throw new Refusal("session", `No such checkout.session: ${id}`, "resource_missing", 404);
@@ -236,6 +268,17 @@ export class StripeServer {
     const currencies = new Set(items.map((item) => item.price_data.currency));
     const [currency = ""] = currencies;
     if (currencies.size !== 1) throw new Refusal("line_items", "All prices must have the same currency.");
+    const total = items.reduce(
+      (sum, { quantity, price_data }) => sum + Number(quantity) * Number(price_data.unit_amount),
+      0,
+    );
+    const least = minimumAmounts[currency] ?? 50;
+    if (total < least)
+      throw new Refusal(
+        "line_items",
+        `The Checkout Session's total amount must be at least ${least} ${currency}.`,
+        "amount_too_small",
+      );
     const expiresAt = Number(form["expires_at"] ?? this.now + 86_400);
     if (expiresAt < this.now + 1800 || expiresAt > this.now + 86_400)
       throw new Refusal("expires_at", "The `expires_at` timestamp must be 30 minutes to 24 hours ahead.");
@@ -245,10 +288,7 @@ export class StripeServer {
       object: "checkout.session",
       status: "open",
       payment_status: "unpaid",
-      amount_total: items.reduce(
-        (sum, { quantity, price_data }) => sum + Number(quantity) * Number(price_data.unit_amount),
-        0,
-      ),
+      amount_total: total,
       currency,
       client_reference_id: (form["client_reference_id"] as string | undefined) ?? null,
       metadata: (form["metadata"] as Record<string, string> | undefined) ?? {},
@@ -289,7 +329,8 @@ export class StripeServer {
       currency: intent.currency,
       payment_intent: intent.id,
       charge: `ch_${intent.id}`,
-      status: "succeeded",
+      status: this.refundsArePending ? "pending" : "succeeded",
+      failure_reason: null as string | null,
       metadata,
     };
     intent.refunded += amount;
@@ -369,12 +410,33 @@ export class StripeServer {
     return this.events.at(-1) as Event;
   }
 
+  /** What came of a refund that was on its way. */
+  endRefund(id: string, isPaid: boolean): Event {
+    const refund = this.refunds.get(id);
+    const intent = this.intents.get(String(refund?.["payment_intent"]));
+    if (refund?.["status"] !== "pending" || !intent) throw new Error(`${id} waits for nothing`);
+    Object.assign(
+      refund,
+      isPaid ? { status: "succeeded" } : { status: "failed", failure_reason: "declined" },
+    );
+    if (!isPaid) intent.refunded -= Number(refund["amount"]);
+    return this.tell(isPaid ? "refund.updated" : "refund.failed", refund);
+  }
+
+  /** Sends an event until it is taken, as Stripe does for three days. @returns all answers */
+  async deliver(event: Event, send: (event: Event) => Promise<number>, triesMax = 5): Promise<number[]> {
+    const answers: number[] = [];
+    while (answers.length < triesMax && !answers.some((status) => status < 300))
+      answers.push(await send(event));
+    return answers;
+  }
+
   /** As it is sent to the webhook. */
   signed(
     event: Event,
     { secret = this.options.webhookSecret, ageSeconds = 0 } = {},
   ): { body: string; headers: Record<string, string> } {
-    const body = JSON.stringify({ ...event, api_version: "2026-10-28.endive", pending_webhooks: 1 });
+    const body = JSON.stringify({ ...event, api_version: ApiVersion, pending_webhooks: 1 });
     const at = this.now - ageSeconds;
     const signature = createHmac("sha256", secret).update(`${at}.${body}`).digest("hex");
     return {

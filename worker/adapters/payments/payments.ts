@@ -47,12 +47,16 @@ export type ProcessorEvent = {
   body: string;
 };
 
-export type Refund = { id: string; invoiceId: string; paymentReference: string; amountCents: number };
-export type Refunded = {
+export type Refund = {
+  id: string;
+  invoiceId: string;
+  paymentReference: string;
+  amountCents: number;
+  /** The processor's name for it, where it was asked before and has not ended it yet. */
   reference: string | null;
-  status: Exclude<RefundStatus, "pending">;
-  error: string | null;
 };
+/** pending: the money is on its way to the bank, which may still refuse it. */
+export type Refunded = { reference: string | null; status: RefundStatus; error: string | null };
 
 /** A processor. Whatever it throws that is not one of the errors below may or may not have been done. */
 export type Payments = {

@@ -166,25 +166,32 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
         throw error;
       }
     },
-    async refund({ id, invoiceId, paymentReference, amountCents }) {
+    async refund({ id, invoiceId, paymentReference, amountCents, reference }) {
       try {
-        const refund = await (
-          await stripe()
-        ).refunds.create(
-          {
-            payment_intent: paymentReference,
-            amount: amountCents,
-            metadata: { invoice: invoiceId, refund: id },
-          },
-          { idempotencyKey: id },
-        );
+        const { refunds } = await stripe();
+        // Under its key the first answer would come again and again.
+        const refund =
+          reference === null
+            ? await refunds.create(
+                {
+                  payment_intent: paymentReference,
+                  amount: amountCents,
+                  metadata: { invoice: invoiceId, refund: id },
+                },
+                { idempotencyKey: id },
+              )
+            : await refunds.retrieve(reference);
         if (refund.status === "failed" || refund.status === "canceled")
           return {
             reference: refund.id,
             status: "failed",
             error: refund.failure_reason ?? "Stripe could not refund it",
           };
-        return { reference: refund.id, status: "done", error: null };
+        return {
+          reference: refund.id,
+          status: refund.status === "succeeded" ? "done" : "pending",
+          error: null,
+        };
       } catch (error) {
         const { Stripe } = await load();
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;

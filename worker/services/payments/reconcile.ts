@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, lte } from "drizzle-orm";
+import { and, asc, eq, inArray, lte, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { checkouts, invoices, refunds } from "../../db/schema.ts";
 import { eachAlone } from "../each-alone.ts";
@@ -25,7 +25,13 @@ export async function reconcilePayments(ctx: Ctx): Promise<void> {
     await ctx.db.update(checkouts).set({ checkAt }).where(eq(checkouts.id, checkout.id));
     await reconcileCheckout(ctx, checkout);
   });
-  const pending = await ctx.db.select().from(refunds).where(eq(refunds.status, "pending")).limit(atOnce);
+  // A bank may take days for some: whatever their number, each has its turn.
+  const pending = await ctx.db
+    .select()
+    .from(refunds)
+    .where(eq(refunds.status, "pending"))
+    .orderBy(sql`random()`)
+    .limit(atOnce);
   await eachAlone("reconcile refunds", pending, (refund) => finishRefund(ctx, refund));
 }
 

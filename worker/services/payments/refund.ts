@@ -74,13 +74,18 @@ async function begin(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<
 /** Asks the processor, under the refund's own key, and applies the answer. Done twice it is done once. */
 export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
   const invoice = await invoiceNamed(ctx, refund.invoiceId);
-  const answer = await ctx.payments
-    .refund({ ...refund, paymentReference: refund.paymentReference })
-    .catch((error: unknown) => {
-      logError({ refund: refund.id }, error);
-      return null;
-    });
+  const answer = await ctx.payments.refund(refund).catch((error: unknown) => {
+    logError({ refund: refund.id }, error);
+    return null;
+  });
   if (!answer) return;
+  if (answer.status === "pending") {
+    await ctx.db
+      .update(refunds)
+      .set({ reference: answer.reference })
+      .where(and(eq(refunds.id, refund.id), eq(refunds.status, "pending")));
+    return;
+  }
   const mark = ctx.newMark();
   const now = ctx.now();
   const isDone = answer.status === "done";
