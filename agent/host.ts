@@ -90,8 +90,8 @@ export type Host = {
   retire(siteId: string, keepContainerIds: readonly string[]): void;
   /** It is to serve again, and is not removed; false: it was at that moment. */
   recall(containerId: string): Promise<boolean>;
-  /** So does this agent with one that the agent before it was about to; false where it was not, or its time is over. */
-  goOnRetiring(containerId: string): boolean;
+  /** So does this agent with one that the agent before it was about to remove; "over": its time is; null: it was not. */
+  goOnRetiring(containerId: string): "under way" | "over" | null;
   /** Resolves when nothing is being removed that way any more. */
   retired(): Promise<void>;
   /** Megabytes in a site's volumes now; null when the host cannot tell. */

@@ -18,6 +18,8 @@ import { openRetirement } from "./handlers/retire.ts";
 import { openReaddressing, reviveServing, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage } from "./ingress/container.ts";
+import { idsHeld, keptOf, removeKept } from "./inventory/kept.ts";
+import { InventoryReporter } from "./inventory/reporter.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
 import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
@@ -27,7 +29,7 @@ import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { Runner } from "./runner.ts";
 import { maxLostSites } from "../protocol/agent/messages.ts";
-import type { Id } from "../protocol/ids.ts";
+import { isId, type Id } from "../protocol/ids.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
@@ -135,6 +137,11 @@ const desk = new Desk({
   ingress,
   records,
   diskUse,
+  kept: {
+    ids: () => idsHeld(host),
+    of: (ids) => keptOf(host, ids),
+    remove: (id) => removeKept(host, id),
+  },
   inspect: openInspection({
     engine,
     agentId: config.agentId,
@@ -173,6 +180,7 @@ watchSites(
     },
     onEnd(siteId, containerId) {
       databases.changed();
+      if (isId("database", siteId)) inventory.doubt();
       // Requests go to the other replicas meanwhile.
       readdressNext(siteId, containerId);
       keeper.doubt(containerId);
@@ -190,6 +198,13 @@ watchSites(
   },
   stopping.signal,
 );
+const journal = openJournal(join(config.stateDirectory, "journal.db"));
+const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
+const inventory = new InventoryReporter({
+  host,
+  isWorkingOn: (id) => runner.isWorkingOn(id),
+  out: () => databasesStillOut({ engine, records }),
+});
 const diskLookMs = 2000;
 const keeperLookMs = 5000;
 const healthLookMs = 30_000;
@@ -204,14 +219,13 @@ diskGuard.watch(diskLookMs, stopping.signal);
 keeper.watch(keeperLookMs, stopping.signal);
 new HealthWatch({ engine, ingress, records, agentId: config.agentId }).watch(healthLookMs, stopping.signal);
 
-const journal = openJournal(join(config.stateDirectory, "journal.db"));
-const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
 await adoptCommands(host, journal, runner);
 const endLink = startLink({
   url: config.controlPlaneUrl,
   token: config.hostToken.reveal(),
   runner,
   desk,
+  inventory,
   agentVersion,
   lostSites: () => ingress.lost().slice(0, maxLostSites) as Id<"site">[],
   onWelcome:

@@ -1,4 +1,5 @@
 import { closeCodes, protocolVersion, ToAgent, type FromAgent } from "../protocol/agent/messages.ts";
+import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
 import type { Runner } from "./runner.ts";
 import { isAboutRunning, type Desk } from "./running/desk.ts";
@@ -11,6 +12,7 @@ export type LinkOptions = {
   token: string;
   runner: Runner;
   desk: Desk;
+  inventory: InventoryReporter;
   agentVersion: string;
   facts: () => Hello["facts"];
   /** Of which it is not known here what serves. */
@@ -40,6 +42,7 @@ export function startLink({
   token,
   runner,
   desk,
+  inventory,
   agentVersion,
   facts,
   lostSites,
@@ -66,6 +69,7 @@ export function startLink({
           agentVersion,
           facts: facts(),
           lostSites: lostSites(),
+          inventories: true,
           ...runner.leases(),
         });
       },
@@ -87,14 +91,17 @@ export function startLink({
           // First: what a crash ended must not end what a job then starts.
           desk.connected((outgoing) => send(opened, outgoing));
           runner.connected((outgoing) => send(opened, outgoing));
+          inventory.connected((outgoing) => send(opened, outgoing), message.now);
           onWelcome?.(message.agent);
         } else if (isAboutRunning(message)) desk.receive(message);
+        else if (message.type === "verdicts") inventory.receive(message);
         else runner.receive(message);
       },
       onEnd: (end) => {
         clearTimeout(welcome);
         runner.disconnected();
         desk.disconnected();
+        inventory.disconnected();
         if (over) return;
         failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;
         const delayMs = retryDelayMs(failures, end, random);

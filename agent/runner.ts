@@ -111,6 +111,11 @@ export class Runner {
     };
   }
 
+  /** Something of this site or database waits or is worked on here. */
+  isWorkingOn(id: string): boolean {
+    return this.lastOfLane.has(id);
+  }
+
   /** The link is up: reports and log lines that may be lost go out again, then the room there is. */
   connected(send: (message: FromAgent) => void): void {
     this.send = send;
@@ -129,7 +134,7 @@ export class Runner {
     clearInterval(this.resend);
   }
 
-  receive(message: Exclude<ToAgent, { type: "welcome" } | AboutRunning>): void {
+  receive(message: Exclude<ToAgent, { type: "welcome" | "verdicts" } | AboutRunning>): void {
     switch (message.type) {
       case "job":
         return this.take(message);

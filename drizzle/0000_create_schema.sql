@@ -259,7 +259,9 @@ CREATE TABLE `hosts` (
 	`created_at` integer NOT NULL,
 	`connected_at` integer,
 	`offline_since` integer,
-	`disk_free_mb` integer
+	`disk_free_mb` integer,
+	`compared_at` integer,
+	`unknown_mb` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `hosts_token_hash_unique` ON `hosts` (`token_hash`);--> statement-breakpoint
@@ -451,6 +453,12 @@ CREATE TABLE `processor_events` (
 	`body` text NOT NULL,
 	`outcome` text NOT NULL,
 	`received_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `processor_readings` (
+	`processor` text PRIMARY KEY NOT NULL,
+	`events_until` integer NOT NULL,
+	`read_at` integer NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `refunds` (

@@ -4,6 +4,7 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImage } from "../build/ensure-image.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import { JobError, type Host } from "../host.ts";
+import { isAside } from "../inventory/aside.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import {
@@ -78,8 +79,10 @@ export async function arrange(host: Host, spec: DatabaseSpec, signal: AbortSigna
   }
 }
 
-/** Everything written, connections cut. The container goes as well: one that is there is one that is to run. */
+/** Everything written, connections cut. The container goes as well: one that is there is one that is to run, or was set aside. */
 export async function takeDown(host: Host, databaseId: string): Promise<void> {
+  for (const one of await host.engine.listContainers({ ...volumeLabels(host.agentId, databaseId) }))
+    if (isAside(one)) await host.engine.removeContainer(one.id);
   const found = await host.engine.inspectContainer(containerName(databaseId));
   if (!found) return;
   await host.engine.stopContainer(found.id, stopGraceSeconds);

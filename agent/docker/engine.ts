@@ -100,6 +100,7 @@ export type Engine = {
   startContainer(id: string): Promise<void>;
   stopContainer(id: string, graceSeconds: number): Promise<void>;
   removeContainer(id: string): Promise<void>;
+  renameContainer(id: string, name: string): Promise<void>;
   inspectContainer(idOrName: string): Promise<ContainerState | null>;
   listContainers(labels: Labels): Promise<ContainerSummary[]>;
   /** Makes the volume unless it is there; it is never changed. */
@@ -444,6 +445,8 @@ export function createEngine({
         [304, 404],
         docker.getContainer(id).stop({ t: graceSeconds, ...within(graceSeconds * 1000) }),
       )),
+
+    renameContainer: async (id, name) => void (await docker.getContainer(id).rename({ name })),
 
     async listContainers(labels) {
       const found = await docker.listContainers({ all: true, filters: filters(labels) });

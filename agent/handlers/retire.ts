@@ -118,9 +118,10 @@ export function openRetirement(options: {
     },
     goOnRetiring(containerId) {
       const until = drains.drainsUntil(containerId);
-      if (until === null || until.getTime() <= Date.now()) return false;
+      if (until === null) return null;
+      if (until.getTime() <= Date.now()) return "over";
       begin(() => leave(containerId, until));
-      return true;
+      return "under way";
     },
     async retired() {
       const over = new AbortController();

@@ -4,8 +4,9 @@ import { endStrays } from "../backups/strays.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { holdToPack } from "../docker/start-speed.ts";
-import { isReleaseCommand, networkName, stopGraceSeconds } from "../docker/specs.ts";
+import { isReleaseCommand, networkName, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
 import { servingOf, type Host, type Target } from "../host.ts";
+import { isAside } from "../inventory/aside.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "./hand-over.ts";
 
@@ -13,8 +14,8 @@ import { isHandingOver } from "./hand-over.ts";
 const unclaimedMs = 10 * 60_000;
 
 /**
- * What a crash, a reboot or an engine restart left: work directories and unrouted containers go, routed containers run
- * again and are reached at the address they have now, and so do databases. Runs before the agent takes work, and whatever
+ * What a crash, a reboot or an engine restart left: work directories and containers that neither run nor are routed go, routed
+ * containers run again and are reached at the address they have now, and so do databases. Runs before the agent takes work, and whatever
  * one of them does: a tenant's container that cannot be started must not keep the agent from starting.
  * @param out databases that were stopped because they kept exiting: they wait for their owner
  */
@@ -39,6 +40,7 @@ async function sweepContainer(
   if (labels["berth.copy"]) return host.engine.removeContainer(id);
   if (labels["berth.database"] && running)
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
+  if (isAside(container)) return running ? host.engine.stopContainer(id, stopGraceSeconds) : undefined;
   await reviveDatabase(host, container, out);
   if (isReleaseCommand(labels)) return endReleaseCommand(host, container);
   const siteId = labels["berth.site"];
@@ -51,8 +53,26 @@ async function sweepContainer(
   }
   if (routed?.some(({ containerId }) => containerId === id)) return;
   // An old version still ends what it began.
-  if (routed && running && host.goOnRetiring(id)) return;
+  const retiring = routed && running ? host.goOnRetiring(id) : null;
+  if (retiring === "under way") return;
+  if (running && retiring === null) return keepUnrouted(host, container, routed ?? []);
   await host.engine.removeContainer(id);
+}
+
+/**
+ * It may be what was half made, or the table may be an older one, or wrong: what runs is kept until the control plane has said what
+ * it is. Two never write to one volume: where another is known to serve, this one ends.
+ */
+async function keepUnrouted(
+  { engine }: Host,
+  { id, labels }: ContainerSummary,
+  routed: readonly Target[],
+): Promise<void> {
+  log("warn", "A container runs that the ingress does not lead to", { id, siteId: labels["berth.site"] });
+  if (volumesOf(labels).length === 0) return;
+  for (const { containerId } of routed)
+    if ((await engine.inspectContainer(containerId))?.running)
+      return engine.stopContainer(id, stopGraceSeconds);
 }
 
 async function hold({ engine }: Host, id: string): Promise<void> {
@@ -86,9 +106,10 @@ async function reviveSites(host: Host): Promise<void> {
 /** A stopped database has no container. */
 async function reviveDatabase(
   host: Host,
-  { id, labels, running }: ContainerSummary,
+  { id, name, labels, running }: ContainerSummary,
   out: ReadonlySet<string>,
 ): Promise<void> {
+  if (isAside({ name })) return;
   const databaseId = labels["berth.database"];
   if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
   try {

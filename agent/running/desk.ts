@@ -1,4 +1,6 @@
 import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
+import type { Kept } from "../../protocol/agent/inventory.ts";
+import type { Id } from "../../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Ingress } from "../host.ts";
 import { log } from "../log.ts";
@@ -18,11 +20,18 @@ export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
   message.type === "crashAck" ||
   message.type === "databaseCrashAck";
 
+type Owned = Id<"site" | "database">;
 export type Means = SiteLogs & {
   ingress: Ingress;
   records: Records;
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
+  /** Of sites and databases, whether a record knows them or not. */
+  kept: {
+    ids(): Promise<Owned[]>;
+    of(ids: readonly Owned[]): Promise<Kept[]>;
+    remove(id: Owned): Promise<boolean>;
+  };
 };
 
 /** A crash that is not acknowledged by then is reported again. */
@@ -142,6 +151,13 @@ export class Desk {
         if (await this.means.engine.removeVolume(volumeName(question.siteId, question.name)))
           return say({ kind: "removeVolume" }, true);
         return say({ kind: "refused", error: volumeInUse }, true);
+      case "held":
+        return say({ kind: "held", ids: await this.means.kept.ids() }, true);
+      case "kept":
+        return say({ kind: "kept", kept: await this.means.kept.of(question.ids) }, true);
+      case "removeKept":
+        if (await this.means.kept.remove(question.id)) return say({ kind: "removeKept" }, true);
+        return say({ kind: "refused", error: stillRuns }, true);
       case "logs": {
         const { siteId } = question;
         if (question.follow)
@@ -162,6 +178,8 @@ export class Desk {
 
 const volumeInUse =
   "A container still uses this volume, such as a version that ends its last requests: try again in a few minutes.";
+
+const stillRuns = "Something of it runs on the host: it is set aside first, within ten minutes.";
 
 /** At least one, none larger than a frame should be. */
 function inParts(lines: SiteLogLine[]): SiteLogLine[][] {

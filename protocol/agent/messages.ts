@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
+import { Inventory, Verdicts } from "./inventory.ts";
 import { jobArgs, jobKinds, Durations, type Job, type JobKind } from "./jobs.ts";
 import { Answer, Question } from "./running.ts";
 
@@ -66,6 +67,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     slots: z.number().int().min(0).max(100).optional(),
     /** The host has containers of these sites, and lost which of them serve: each is to be told anew. */
     lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
+    /** It says what it has, and can be asked what it keeps aside. */
+    inventories: z.boolean().optional(),
   }),
   /**
    * The agent has room for `free` more jobs, and beside them for `freeCommands` commands and `freeShort` of `isShortJob`; left out
@@ -116,6 +119,8 @@ export const FromAgent = z.discriminatedUnion("type", [
       .array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() }))
       .max(5000),
   }),
+  /** Only to a control plane whose welcome says its time. */
+  Inventory,
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
 
@@ -130,6 +135,8 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
     epoch: z.number().int().positive(),
+    /** By the control plane's clock, which compares what hosts have; left out by one that does not. */
+    now: Timestamp.optional(),
     /** The programs that hosts are to run, served at /install/agent.mjs and responder.mjs; left out where none are. */
     agent: z
       .object({ version: z.string().max(50), sha256: Sha256, responderSha256: Sha256.optional() })
@@ -154,5 +161,6 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("endAsk"), requestId: RequestId }),
   z.object({ type: z.literal("crashAck"), ...Version }),
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
+  Verdicts,
 ]);
 export type ToAgent = z.infer<typeof ToAgent>;

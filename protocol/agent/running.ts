@@ -9,6 +9,7 @@ import {
 import { SiteEvent, SiteSample } from "../api/running.ts";
 import { VolumeName } from "../api/volumes.ts";
 import { databaseTypes } from "../states.ts";
+import { Kept, maxHeld } from "./inventory.ts";
 
 const SiteId = idOf("site");
 /** What has a log, metrics and events: a site, or a database by its own id. */
@@ -68,6 +69,11 @@ export const Question = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
   /** Its data goes, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
+  /** Which sites and databases it has anything of. Asked, as the next two, only of an agent whose hello says `inventories`. */
+  z.object({ kind: z.literal("held") }),
+  z.object({ kind: z.literal("kept"), ids: z.array(Watched).max(maxHeld) }),
+  /** For good, unless something of it runs. */
+  z.object({ kind: z.literal("removeKept"), id: Watched }),
   z.object({ kind: z.literal("insight"), ...Server }),
   z.object({ kind: z.literal("schema"), ...Server }),
   z.object({
@@ -92,6 +98,9 @@ export const Answer = z.discriminatedUnion("kind", [
     volumes: z.array(z.object({ name: z.string(), sizeMb: z.number().nonnegative().nullable() })).max(1000),
   }),
   z.object({ kind: z.literal("removeVolume") }),
+  z.object({ kind: z.literal("held"), ids: z.array(Watched).max(20_000) }),
+  z.object({ kind: z.literal("kept"), kept: z.array(Kept).max(maxHeld) }),
+  z.object({ kind: z.literal("removeKept") }),
   z.object({ kind: z.literal("insight"), insight: DatabaseInsight }),
   z.object({ kind: z.literal("schema"), schema: DatabaseSchema }),
   z.object({ kind: z.literal("query"), result: DatabaseQueryResult }),

@@ -70,3 +70,29 @@ export const Host = z
   })
   .meta({ id: "Host" });
 export type Host = z.infer<typeof Host>;
+
+export const SetAside = z
+  .object({
+    id: z.string().describe("Of a site or a database that no record puts on this host."),
+    accountId: z.string().nullable(),
+    setAsideAt: Timestamp.nullable().describe("null: nothing of it has a container."),
+    running: z.boolean().describe("It is stopped within ten minutes."),
+    containerCount: z.number().int(),
+    imageCount: z.number().int(),
+    volumes: z.array(
+      z.object({
+        name: z.string(),
+        sizeMb: z.number().nonnegative().nullable().describe("null: its host could not tell in time."),
+      }),
+    ),
+  })
+  .meta({ id: "SetAside" });
+export type SetAside = z.infer<typeof SetAside>;
+
+export const SetAsideList = z.object({ data: z.array(SetAside) }).meta({ id: "SetAsideList" });
+export type SetAsideList = z.infer<typeof SetAsideList>;
+
+export const SetAsideRemoved = z
+  .object({ id: z.string(), removed: z.literal(true) })
+  .meta({ id: "SetAsideRemoved" });
+export type SetAsideRemoved = z.infer<typeof SetAsideRemoved>;

@@ -31,7 +31,16 @@ import {
 } from "./databases.ts";
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
-import { Host, HostCreate, HostCreated, HostPatch, HostRemoved, HostRemoveQuery } from "./hosts.ts";
+import {
+  Host,
+  HostCreate,
+  HostCreated,
+  HostPatch,
+  HostRemoved,
+  HostRemoveQuery,
+  SetAsideList,
+  SetAsideRemoved,
+} from "./hosts.ts";
 import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
 import { DatabaseInsight, DatabaseQuery, DatabaseQueryResult, DatabaseSchema } from "./insight.ts";
 import { Key, KeyCreate, KeyCreated } from "./keys.ts";
@@ -977,6 +986,25 @@ export const operations = {
     access: "operator",
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],
+    refusals: ["conflict"],
+  },
+  listSetAside: {
+    method: "get",
+    path: "/hosts/{id}/set-aside",
+    tag: "Hosts",
+    summary:
+      "What the host has of sites and databases that no record puts there: stopped and kept, until it is removed or a record names it again",
+    access: "operator",
+    answers: [{ status: 200, schema: SetAsideList }],
+    refusals: ["conflict"],
+  },
+  removeSetAside: {
+    method: "delete",
+    path: "/hosts/{id}/set-aside/{keptId}",
+    tag: "Hosts",
+    summary: "Remove one of these for good, with its data",
+    access: "operator",
+    answers: [{ status: 200, schema: SetAsideRemoved }],
     refusals: ["conflict"],
   },
   rotateSecrets: {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { JobError, type Host, type JobRun } from "../../agent/host.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
+import type { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
 import type { Desk } from "../../agent/running/desk.ts";
 import { Runner } from "../../agent/runner.ts";
@@ -61,6 +62,12 @@ const idleDesk = {
   receive: () => undefined,
 } as unknown as Desk;
 
+const noInventory = {
+  connected: () => undefined,
+  disconnected: () => undefined,
+  receive: () => undefined,
+} as unknown as InventoryReporter;
+
 function start(slots = 2): void {
   const runner = startRunner(slots);
   const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
@@ -69,6 +76,7 @@ function start(slots = 2): void {
     token: "token",
     runner,
     desk: idleDesk,
+    inventory: noInventory,
     agentVersion: "test",
     facts,
     lostSites: () => [],

@@ -24,6 +24,7 @@ import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { noneKept } from "../support/none-kept.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
@@ -654,6 +655,7 @@ describe("a crash", () => {
   const deskOf = (on: ReturnType<typeof world>) => {
     const desk = new Desk({
       ...on,
+      kept: noneKept,
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -786,7 +788,15 @@ describe("a database's server that keeps exiting", () => {
     expect(await on.crashes()).toEqual([crash]);
     const inspect = () => Promise.reject(new Error("no database"));
     const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
-    const desk = new Desk({ ...on, records, agentId: "a", inspect, diskUse, onStart: () => undefined });
+    const desk = new Desk({
+      ...on,
+      kept: noneKept,
+      records,
+      agentId: "a",
+      inspect,
+      diskUse,
+      onStart: () => undefined,
+    });
     desk.receive({ type: "databaseCrashAck", databaseId, at: new Date(0).toISOString() });
     expect(await on.crashes()).toEqual([crash]);
     desk.receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
@@ -811,6 +821,7 @@ describe("a database's server that keeps exiting", () => {
     const held = { databaseId, usedMb: 7 };
     const desk = new Desk({
       ...on,
+      kept: noneKept,
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -833,6 +844,7 @@ describe("a database's server that keeps exiting", () => {
     const [crash] = await on.crashes();
     new Desk({
       ...on,
+      kept: noneKept,
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),

@@ -61,9 +61,10 @@ async function swept(
       lost: () => lost,
       readdress: () => Promise.resolve(),
     },
+    goOnRetiring: () => null,
     engine: {
       inspectContainer: (id: string) =>
-        Promise.resolve({ ...containers.find((one) => one.id === id), addresses: {} }),
+        Promise.resolve({ ...containers.find((one) => one.id === id), labels: {}, addresses: {} }),
       listContainers: () => Promise.resolve(containers),
       execute: (id: string) => {
         done.executed.push(id);
@@ -126,7 +127,26 @@ describe("an agent that starts", () => {
     ];
     const done = await swept(containers, null, [], sweep, [siteId]);
     expect(done).toEqual({ executed: [], removed: [], started: [], stopped: [] });
-    expect((await swept(containers)).removed).toEqual(["serves", "stopped"]);
+    expect((await swept(containers)).removed).toEqual(["stopped"]);
+  });
+
+  it("removes nothing that runs, whatever the table of its ingress says: that may be an older one, or wrong", async () => {
+    const containers = [
+      { id: "serves", labels: ofSite(), running: true },
+      { id: "ended", labels: ofSite(), running: false },
+    ];
+    for (const table of [null, "of an older version"])
+      expect(await swept(containers, table)).toMatchObject({ removed: ["ended"], stopped: [] });
+  });
+
+  it("stops what was half made where it writes to the volume of what serves, and keeps it", async () => {
+    const withVolume = runSpec({ volumes: [{ name: "data", mountPath: "/data" }] });
+    const { Labels: labels } = siteContainer("agent", withVolume, deploymentId, "image", "");
+    const half = { id: "half", labels, running: true };
+    const serving = { id: "site", labels, running: true };
+    expect(await swept([serving, half], "site")).toMatchObject({ removed: [], stopped: ["half"] });
+    // It may be the one that serves, where the table is an older one.
+    expect(await swept([half], "site")).toMatchObject({ removed: [], stopped: [] });
   });
 });
 

@@ -25,6 +25,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
+import { noneKept } from "../support/none-kept.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -266,7 +267,9 @@ describe("a volume", () => {
     );
     host = newHost();
     await sweep(host);
-    await retired(site, 1);
+    // It stays until the control plane has said what it is, but writes to the volume no more.
+    const all = await containersOf(host, site.siteId);
+    expect(all.filter(({ running }) => running).map(({ id }) => id)).toEqual([serving?.containerId]);
     expect(routedTo(site)[0]?.containerId).toBe(serving?.containerId);
     await vi.waitUntil(async () => (await ask(site)) === "two", { timeout: 10_000 });
     expect(await ask(site, "/read")).toBe("first");
@@ -382,6 +385,7 @@ ${server.split("process.on")[0]}`;
       ingress: host.ingress,
       records,
       diskUse,
+      kept: noneKept,
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });

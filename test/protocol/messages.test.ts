@@ -41,6 +41,21 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
   },
   crashed: { type: "crashed", ...version, error: "It exited with 1 five times." },
   databaseCrashed: { type: "databaseCrashed", ...outage, error: "It exited with 1 five times." },
+  inventory: {
+    type: "inventory",
+    asOf: outage.at,
+    after: null,
+    upTo: null,
+    sites: [
+      {
+        id: id("site"),
+        serving: [id("deployment")],
+        unrouted: [{ containerId: "c".repeat(64), deploymentId: null }],
+        memoryMb: 256,
+      },
+    ],
+    databases: [{ id: id("database"), running: true, out: false, volumes: [null, id("job")], memoryMb: 256 }],
+  },
   diskUse: { type: "diskUse", databases: [{ databaseId: id("database"), usedMb: 0.5 }] },
 };
 
@@ -162,6 +177,11 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
   },
   endAsk: { type: "endAsk", requestId: "r1" },
   crashAck: { type: "crashAck", ...version },
+  verdicts: {
+    type: "verdicts",
+    setAside: [id("site"), id("database")],
+    retire: [{ siteId: id("site"), containerIds: ["c".repeat(64)] }],
+  },
   databaseCrashAck: { type: "databaseCrashAck", ...outage },
 };
 

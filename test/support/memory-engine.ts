@@ -139,6 +139,7 @@ export class MemoryEngine {
       return done(undefined);
     },
     stopContainer: (id) => done(void Object.assign(this.find(id) ?? {}, { running: false, address: "" })),
+    renameContainer: (id, name) => done(void Object.assign(this.find(id) ?? {}, { name })),
     removeContainer: (idOrName) =>
       done(void (this.state.containers = this.state.containers.filter((one) => one !== this.find(idOrName)))),
     inspectContainer: (idOrName) => {

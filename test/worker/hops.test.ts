@@ -49,6 +49,9 @@ function countedEnv(counts: Counts): Env {
         events: { events: [] },
         volumes: { volumes: [] },
         removeVolume: {},
+        held: { ids: [] },
+        kept: { kept: [] },
+        removeKept: {},
         insight: {},
         schema: {},
         query: {},
@@ -365,6 +368,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     path: { id: await made("/hosts", { name: uniqueName("host") }, await operator()) },
     body: { action: "activate" },
   }),
+  listSetAside: "What the host says it has is looked for in the record.",
+  removeSetAside: "What the host says it has is looked for in the record.",
   deleteHost: async () => {
     const id = await made("/hosts", { name: uniqueName("host") }, await operator());
     await run("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", id);

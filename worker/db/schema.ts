@@ -167,6 +167,9 @@ export const hosts = sqliteTable(
     /** Since when its agent has not been heard; null while it is, or was never. */
     offlineSince: time("offline_since"),
     diskFreeMb: integer("disk_free_mb"),
+    /** When what it has was last compared with the record, and the memory of what runs there of which that knows nothing. */
+    comparedAt: time("compared_at"),
+    unknownMb: integer("unknown_mb").notNull().default(0),
   },
   (t) => [
     // A removed host's name is free again.
@@ -815,6 +818,16 @@ export const processorEvents = sqliteTable("processor_events", {
   body: text().notNull(),
   outcome: text({ enum: ["applied", "known", "ignored", "flagged"] }).notNull(),
   receivedAt: time("received_at").notNull(),
+});
+
+/**
+ * How far a processor's list of events was read, and when. It goes back with all else when the record does: so what was paid
+ * since then is read again.
+ */
+export const processorReadings = sqliteTable("processor_readings", {
+  processor: text().primaryKey(),
+  eventsUntil: time("events_until").notNull(),
+  readAt: time("read_at").notNull(),
 });
 
 /** What does not fit, for an operator. Money named here was taken and is not a payment of any invoice. */

@@ -27,5 +27,7 @@ export const databaseEvents = {
   provisionFailed: { from: ["PROVISIONING"], to: "FAILED" },
   startFailed: { from: ["STOPPED", "FAILED", "RUNNING"], to: "FAILED" },
   crashed: { from: ["RUNNING"], to: "FAILED" },
+  /** Its data is not on its host. */
+  dataLost: { from: ["RUNNING", "STOPPED"], to: "FAILED" },
 } as const satisfies Record<string, DatabaseEvent>;
 export type DatabaseEventName = keyof typeof databaseEvents;

@@ -16,6 +16,7 @@ import { contextOf, type Ctx, type LogQuestion, type Reader } from "../context.t
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
+import { compareHost } from "../services/hosts/compare.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
@@ -40,6 +41,8 @@ type Attachment = {
   /** null: they count as jobs. */
   freeShort: number | null;
   greeted: boolean;
+  /** Can be asked what it has. */
+  inventories?: boolean;
   openedAt: number;
 };
 type Lease = { jobId: Id<"job">; attempt: number };
@@ -163,7 +166,13 @@ export class HostLink extends DurableObject<Env> {
 
   /** Asks the agent about a running site. */
   async ask(question: Question): Promise<Answer> {
-    return this.questions.ask(this.greeted(), question);
+    const socket = this.greeted();
+    if (socket && isAboutKept(question) && !this.attached(socket).inventories)
+      return {
+        kind: "refused",
+        error: "This host's agent is too old to say what it keeps: update it first.",
+      };
+    return this.questions.ask(socket, question);
   }
 
   async follow(
@@ -212,8 +221,9 @@ export class HostLink extends DurableObject<Env> {
         this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();
-        this.attach(socket, { ...state, greeted: true });
-        this.send(socket, { type: "welcome", epoch: state.epoch, ...served });
+        this.attach(socket, { ...state, greeted: true, inventories: message.inventories ?? false });
+        const now = new Date().toISOString();
+        this.send(socket, { type: "welcome", epoch: state.epoch, now, ...served });
         for (const lease of drop) this.send(socket, { type: "drop", ...lease });
         for (const lease of cancel) this.send(socket, { type: "cancel", ...lease });
         for (const offer of offers) this.sendOffer(socket, offer);
@@ -245,6 +255,12 @@ export class HostLink extends DurableObject<Env> {
           databaseId: message.databaseId,
           at: message.at,
         });
+      case "inventory": {
+        const verdicts = await compareHost(ctx, state.hostId, message);
+        const isAnything = verdicts.setAside.length + verdicts.retire.length > 0;
+        if (isAnything) this.send(socket, { type: "verdicts", ...verdicts });
+        return;
+      }
       case "diskUse":
         return recordDiskUse(ctx, state.hostId, message.databases);
       default:
@@ -413,6 +429,9 @@ export class HostLink extends DurableObject<Env> {
     return contextOf(this.env, { type: "host", hostId }, (work) => this.ctx.waitUntil(work));
   }
 }
+
+const isAboutKept = ({ kind }: Question): boolean =>
+  kind === "held" || kind === "kept" || kind === "removeKept";
 
 function parse(text: string): FromAgent | undefined {
   try {

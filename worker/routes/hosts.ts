@@ -5,6 +5,8 @@ import { body, query } from "../middleware/body.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
+import { listSetAside } from "../services/hosts/list-set-aside.ts";
+import { removeSetAside } from "../services/hosts/remove-set-aside.ts";
 import { removeHost } from "../services/hosts/remove.ts";
 
 /** Operators only. */
@@ -18,6 +20,10 @@ export const hosts = new Hono<AppEnv>()
   })
   .patch("/:id", body(operations.patchHost.body), async (c) =>
     c.json(await changeHost(c.var.ctx, c.req.param("id"), c.req.valid("json"))),
+  )
+  .get("/:id/set-aside", async (c) => c.json(await listSetAside(c.var.ctx, c.req.param("id"))))
+  .delete("/:id/set-aside/:keptId", async (c) =>
+    c.json(await removeSetAside(c.var.ctx, c.req.param("id"), c.req.param("keptId"))),
   )
   .delete("/:id", query(operations.deleteHost.query), async (c) => {
     const { force, loseVolumes } = c.req.valid("query");

@@ -7,13 +7,16 @@ const packMbOf = (row: string) =>
   `(SELECT max(memory_mb) FROM packs WHERE id IN (${row}.pack_id, ${row}.next_pack_id))`;
 const packMb = packMbOf("placed");
 
-/** Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there. */
+/**
+ * Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there; and of
+ * what runs there though no record puts it there.
+ */
 const placedMbText = `(coalesce((
   SELECT sum(${packMb}) FROM sites placed
   WHERE (placed.move_host_id = h.id OR placed.host_id = h.id OR placed.leaving_host_id = h.id)
     AND (placed.reserved OR placed.move_host_id = h.id)), 0)
   + coalesce((SELECT sum(${packMb}) FROM databases placed
-  WHERE placed.host_id = h.id), 0))`;
+  WHERE placed.host_id = h.id), 0) + h.unknown_mb)`;
 export const placedMb = sql.raw(placedMbText);
 
 /**

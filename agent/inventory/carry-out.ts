@@ -1,0 +1,46 @@
+import type { Verdicts } from "../../protocol/agent/inventory.ts";
+import { isId } from "../../protocol/ids.ts";
+import { stopGraceSeconds as databaseGraceSeconds } from "../databases/container.ts";
+import { labelsOf, stopGraceSeconds } from "../docker/specs.ts";
+import { servingIds, type Host } from "../host.ts";
+import { log } from "../log.ts";
+import { putAside } from "./aside.ts";
+
+/**
+ * Nothing is removed but containers that run beside what serves. What a job works on is that job's, also where it was taken after the
+ * inventory: then the next one says what is left to do.
+ */
+export async function carryOut(
+  host: Host,
+  { setAside, retire }: Omit<Verdicts, "type">,
+  isWorkingOn: (id: string) => boolean,
+): Promise<void> {
+  const alone = (id: string, work: () => Promise<void>) =>
+    isWorkingOn(id)
+      ? undefined
+      : work().catch((error) => log("error", "What the record says of it was not done", { id, error }));
+  for (const id of setAside) await alone(id, () => setAsideOne(host, id));
+  for (const { siteId, containerIds } of retire)
+    await alone(siteId, () => removeBeside(host, siteId, containerIds));
+}
+
+async function setAsideOne(host: Host, id: string): Promise<void> {
+  const isSite = isId("site", id);
+  if (isSite) await host.ingress.unroute(id);
+  else if (host.publicAccess.set(id, null)) await host.isolation.refresh();
+  const containers = await host.engine.listContainers({ ...labelsOf(id), "berth.agent": host.agentId });
+  const now = new Date();
+  for (const container of containers)
+    await putAside(host.engine, container, isSite ? stopGraceSeconds : databaseGraceSeconds, now);
+  if (containers.length > 0) log("warn", "No record knows this: it is stopped, and kept aside", { id });
+}
+
+async function removeBeside({ engine, ingress, agentId }: Host, siteId: string, containerIds: string[]) {
+  const own = await engine.listContainers({ ...labelsOf(siteId), "berth.agent": agentId });
+  const serving = servingIds(ingress, siteId);
+  for (const { id } of own) {
+    if (!containerIds.includes(id) || serving.length === 0 || serving.includes(id)) continue;
+    await engine.stopContainer(id, stopGraceSeconds);
+    await engine.removeContainer(id);
+  }
+}

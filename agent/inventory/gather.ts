@@ -1,0 +1,84 @@
+import { maxHeld, type HeldDatabase, type HeldSite, type Inventory } from "../../protocol/agent/inventory.ts";
+import { isId } from "../../protocol/ids.ts";
+import { volumeName } from "../databases/container.ts";
+import type { ContainerSummary } from "../docker/engine.ts";
+import { isReleaseCommand } from "../docker/specs.ts";
+import { servingOf, type Host } from "../host.ts";
+import { isAside } from "./aside.ts";
+
+type Means = Pick<Host, "engine" | "ingress" | "agentId">;
+
+/** All of it, or nothing: what could not be looked at must not be taken for gone. @throws then */
+export async function gather(
+  { engine, ingress, agentId }: Means,
+  out: ReadonlySet<string>,
+): Promise<{ sites: HeldSite[]; databases: HeldDatabase[] }> {
+  const all = await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId });
+  const volumes = await engine.volumes({ "berth.agent": agentId });
+  const containers = all.filter(({ labels }) => !labels["berth.copy"] && !isReleaseCommand(labels));
+  const idsIn = (label: string) => [...containers, ...volumes].flatMap(({ labels }) => labels[label] || []);
+  const siteIds = new Set([...ingress.sites(), ...idsIn("berth.site")]);
+  const databaseIds = new Set(idsIn("berth.database"));
+  return {
+    sites: [...siteIds].flatMap((id) => {
+      if (!isId("site", id)) return [];
+      const own = containers.filter(({ labels }) => labels["berth.site"] === id);
+      const routed = servingOf(ingress, id).map(({ containerId }) => containerId);
+      const running = own.filter((one) => one.running);
+      return {
+        id,
+        serving: deploymentsOf(own.filter((one) => routed.includes(one.id))),
+        unrouted: running
+          .filter((one) => !routed.includes(one.id))
+          .slice(0, 50)
+          .map((one) => ({ containerId: one.id, deploymentId: deploymentsOf([one])[0] ?? null })),
+        memoryMb: memoryOf(running),
+      };
+    }),
+    databases: [...databaseIds].flatMap((id) => {
+      if (!isId("database", id)) return [];
+      const own = containers.filter(({ labels, ...one }) => labels["berth.database"] === id && !isAside(one));
+      const names = volumes.filter(({ labels }) => labels["berth.database"] === id).map(({ name }) => name);
+      const first = volumeName(id);
+      return {
+        id,
+        running: own.some((one) => one.running),
+        out: out.has(id),
+        volumes: names
+          .filter((name) => name === first || /^-job_[0-9a-z]+$/.test(name.slice(first.length)))
+          .slice(0, 20)
+          .map((name) => (name === first ? null : name.slice(first.length + 1))),
+        memoryMb: memoryOf(own.filter((one) => one.running)),
+      };
+    }),
+  };
+}
+
+const deploymentsOf = (containers: readonly ContainerSummary[]) => [
+  ...new Set(
+    containers.flatMap(({ labels }) => {
+      const id = labels["berth.deployment"] ?? "";
+      return isId("deployment", id) ? [id] : [];
+    }),
+  ),
+];
+
+const memoryOf = (containers: readonly ContainerSummary[]): number =>
+  containers.reduce((sum, { labels }) => sum + (Number(labels["berth.memory"]) || 0), 0);
+
+/** In the order of the ids, each page complete for its part of them. */
+export function inPages(
+  { sites, databases }: { sites: HeldSite[]; databases: HeldDatabase[] },
+  asOf: string,
+): Inventory[] {
+  const ids = [...sites, ...databases].map(({ id }) => id as string).toSorted();
+  const bounds: string[] = [];
+  for (let at = maxHeld; at < ids.length; at += maxHeld) bounds.push(ids[at - 1] ?? "");
+  return [...bounds, null].map((upTo, page) => {
+    const after = bounds[page - 1] ?? null;
+    const isHere = ({ id }: { id: string }) =>
+      (after === null || id > after) && (upTo === null || id <= upTo);
+    const here = { sites: sites.filter(isHere), databases: databases.filter(isHere) };
+    return { type: "inventory", asOf, after, upTo, ...here };
+  });
+}

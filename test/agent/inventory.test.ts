@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { databaseContainer, databaseLabels, volumeName } from "../../agent/databases/container.ts";
+import { restartDatabase } from "../../agent/handlers/restart-database.ts";
+import { siteContainer, volumeLabels } from "../../agent/docker/specs.ts";
+import { sweep } from "../../agent/handlers/sweep.ts";
+import type { Host, Target } from "../../agent/host.ts";
+import { carryOut } from "../../agent/inventory/carry-out.ts";
+import { gather, inPages } from "../../agent/inventory/gather.ts";
+import { keptOf, removeKept } from "../../agent/inventory/kept.ts";
+import { InventoryReporter } from "../../agent/inventory/reporter.ts";
+import { maxHeld, type HeldSite } from "../../protocol/agent/inventory.ts";
+import type { FromAgent } from "../../protocol/agent/messages.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { closedAccess } from "../support/closed-access.ts";
+import { databaseSpec } from "../support/database-spec.ts";
+import { jobRun } from "../support/job-run.ts";
+import { MemoryEngine } from "../support/memory-engine.ts";
+import { runSpec } from "../support/run-spec.ts";
+
+const idOf = <K extends "database" | "account" | "deployment" | "site">(kind: K, number = 1) =>
+  formatId(kind, number, new Uint8Array(10));
+const database = databaseSpec({ databaseId: idOf("database"), accountId: idOf("account"), type: "redis" });
+const { databaseId } = database;
+const run = runSpec({ volumes: [{ name: "data", mountPath: "/data" }] });
+const { siteId } = run;
+const idle = () => false;
+const from = { out: new Set<string>() };
+
+const folder = mkdtempSync(join(tmpdir(), "berth-inventory-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let docker: MemoryEngine;
+let routes: Map<string, Target[] | "parked">;
+let host: Host;
+
+/** A host on which one site and one database run. */
+beforeEach(async () => {
+  docker = new MemoryEngine();
+  docker.state.networks.push(`berth-${run.accountId}`, `berth-${database.accountId}`);
+  Object.assign(docker.state.images, { image: "sha256:image", [database.image]: "sha256:redis" });
+  routes = new Map();
+  const { engine } = docker;
+  host = {
+    agentId: "agent",
+    engine,
+    workDirectory: mkdtempSync(join(folder, "work-")),
+    imageRepository: () => "image-of-a-site",
+    publicAccess: closedAccess("agent"),
+    isolation: { demand: () => Promise.resolve(), refresh: () => Promise.resolve() },
+    goOnRetiring: () => null,
+    ingress: {
+      sites: () => [...routes.keys()],
+      current: (id: string) => routes.get(id) ?? null,
+      lost: () => [],
+      readdress: () => Promise.resolve(),
+      unroute: (id: string) => Promise.resolve(void routes.delete(id)),
+    },
+  } as unknown as Host;
+  await engine.ensureVolume(`berth-${siteId}-data`, volumeLabels("agent", run, "data"));
+  await engine.ensureVolume(volumeName(databaseId), databaseLabels("agent", databaseId, database.accountId));
+  const files = docker.state.volumes[volumeName(databaseId)]!.files;
+  Object.assign(files, { ".berth-database": databaseId, "users.acl": "" });
+  const of = await engine.createContainer(databaseContainer("agent", database, "172.18.0.0/16"));
+  Object.assign(docker.find(of)!, { running: true, wasStarted: true });
+  const containerId = await runs(1);
+  routes.set(siteId, [{ containerId, address: "10.0.0.2", port: 3000 }]);
+});
+
+/** A container of this deployment runs. */
+async function runs(deployment: number): Promise<string> {
+  const id = await docker.engine.createContainer(
+    siteContainer("agent", run, idOf("deployment", deployment), "image", ""),
+  );
+  await docker.engine.startContainer(id);
+  return id;
+}
+const namesAre = () => docker.state.containers.map(({ name, running }) => `${name.slice(0, 6)} ${running}`);
+
+describe("what a host says it has", () => {
+  it("are its sites with what serves and what runs beside, and its databases with their volumes", async () => {
+    const beside = await runs(2);
+    const { memoryMb } = run.limits;
+    expect(await gather(host, from.out)).toEqual({
+      sites: [
+        {
+          id: siteId,
+          serving: [idOf("deployment")],
+          unrouted: [{ containerId: beside, deploymentId: idOf("deployment", 2) }],
+          memoryMb: 2 * memoryMb,
+        },
+      ],
+      databases: [{ id: databaseId, running: true, out: false, volumes: [null], memoryMb: 256 }],
+    });
+  });
+
+  it("also where only a volume is left of them, or a route", async () => {
+    docker.state.containers = [];
+    routes.set(idOf("site", 2), "parked");
+    const { sites, databases } = await gather(host, new Set([databaseId]));
+    expect(new Map(sites.map(({ id, serving }) => [id, serving]))).toEqual(
+      new Map([
+        [siteId, []],
+        [idOf("site", 2), []],
+      ]),
+    );
+    expect(databases).toMatchObject([{ running: false, out: true, volumes: [null], memoryMb: 0 }]);
+  });
+
+  it("goes in parts that follow each other without a gap", () => {
+    const sites = Array.from({ length: 2 * maxHeld + 1 }, (_, n): HeldSite => {
+      return { id: idOf("site", n), serving: [], unrouted: [], memoryMb: 0 };
+    });
+    const pages = inPages({ sites: sites.toReversed(), databases: [] }, "2026-01-01T00:00:00.000Z");
+    expect(pages.map(({ sites: part }) => part.length)).toEqual([maxHeld, maxHeld, 1]);
+    expect(pages.map(({ after }) => after)).toEqual([null, ...pages.slice(0, 2).map(({ upTo }) => upTo)]);
+    expect(pages.at(-1)?.upTo).toBeNull();
+  });
+});
+
+describe("what no record knows", () => {
+  const both = { setAside: [siteId, databaseId], retire: [] };
+
+  it("is led to no more, stopped and kept with its data, also by the next agents, and however often it is said", async () => {
+    await carryOut(host, both, idle);
+    await carryOut(host, both, idle);
+    for (let agents = 0; agents < 2; agents++) await sweep(host);
+    expect(routes.size).toBe(0);
+    expect(namesAre()).toEqual(["aside- false", "aside- false"]);
+    expect(Object.keys(docker.state.volumes)).toHaveLength(2);
+    expect(await gather(host, from.out)).toMatchObject({
+      sites: [{ unrouted: [], memoryMb: 0 }],
+      databases: [{ running: false, volumes: [null] }],
+    });
+    const [aside] = await keptOf(host, [siteId]);
+    expect(aside).toMatchObject({
+      running: false,
+      containerCount: 1,
+      volumes: [{ name: `berth-${siteId}-data` }],
+    });
+    expect(Date.parse(aside?.setAsideAt ?? "")).toBeGreaterThan(0);
+  });
+
+  it("runs again with its data when a record names it again, and nothing is left aside", async () => {
+    await carryOut(host, both, idle);
+    await restartDatabase(host, { database }, jobRun());
+    const own = docker.state.containers.filter(({ labels }) => labels["berth.database"]);
+    expect(own).toMatchObject([{ name: `berth-${databaseId}`, running: true }]);
+  });
+
+  it("is left to a job that was taken meanwhile", async () => {
+    await carryOut(host, both, () => true);
+    expect(namesAre()).toEqual(["berth- true", "berth- true"]);
+  });
+
+  it("goes for good only when it is aside, and an operator says so", async () => {
+    expect(await removeKept(host, siteId)).toBe(false);
+    await carryOut(host, both, idle);
+    expect([await removeKept(host, siteId), await removeKept(host, databaseId)]).toEqual([true, true]);
+    expect(docker.state).toMatchObject({ containers: [], volumes: {} });
+  });
+});
+
+it("what runs beside what serves goes, but never what serves, nor the last that runs", async () => {
+  const serving = routes.get(siteId) as Target[];
+  const beside = await runs(2);
+  const retire = [{ siteId, containerIds: [beside, serving[0]!.containerId] }];
+  routes.delete(siteId);
+  await carryOut(host, { setAside: [], retire }, idle);
+  expect(docker.find(beside)?.running).toBe(true);
+  routes.set(siteId, serving);
+  await carryOut(host, { setAside: [], retire }, idle);
+  expect([docker.find(beside), docker.find(serving[0]!.containerId)?.running]).toEqual([undefined, true]);
+});
+
+describe("a host says what it has", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
+  afterEach(() => void vi.useRealTimers());
+  const now = "2026-01-01T00:00:00.000Z";
+
+  it("after each welcome and every ten minutes, by the control plane's clock; one that does not say its time is told nothing", async () => {
+    const reporter = new InventoryReporter({ host, isWorkingOn: idle, out: () => Promise.resolve(from.out) });
+    const sent: FromAgent[] = [];
+    reporter.connected((message) => sent.push(message), undefined);
+    reporter.connected((message) => sent.push(message), now);
+    await vi.waitUntil(() => sent.length === 1);
+    vi.advanceTimersByTime(600_000);
+    await vi.waitUntil(() => sent.length === 2);
+    expect(sent).toMatchObject([
+      { type: "inventory", asOf: expect.stringMatching(/T00:00:00/) as string },
+      { type: "inventory", asOf: expect.stringMatching(/T00:10:00/) as string },
+    ]);
+    reporter.disconnected();
+    vi.advanceTimersByTime(600_000);
+    expect(sent).toHaveLength(2);
+  });
+});

@@ -1,0 +1,8 @@
+import type { Means } from "../../agent/running/desk.ts";
+
+/** Of a host that is not asked what it keeps. */
+export const noneKept: Means["kept"] = {
+  ids: () => Promise.resolve([]),
+  of: () => Promise.resolve([]),
+  remove: () => Promise.resolve(false),
+};

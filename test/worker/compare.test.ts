@@ -1,0 +1,252 @@
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { SetAsideList } from "../../protocol/api/hosts.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { clearAway, hostRecord, sql } from "./hosts-service.ts";
+import {
+  account,
+  agent,
+  api,
+  createSite,
+  fail,
+  finish,
+  hello,
+  operator,
+  pay,
+  runningSite,
+  site,
+  uniqueName,
+} from "./service.ts";
+
+type Host = Awaited<ReturnType<typeof comparing>>;
+
+/** An agent that says what it has, and the time by the control plane's clock. */
+async function comparing(token?: { id: string; token: string }) {
+  const connected = await agent(token);
+  connected.send({ ...hello(), inventories: true });
+  const { now } = await connected.next("welcome");
+  connected.send({ type: "ready", free: 10 });
+  return { ...connected, now: now! };
+}
+
+let key: string;
+let host: Host;
+beforeAll(async () => void (key = await account()));
+beforeEach(async () => {
+  await clearAway();
+  host = await comparing();
+});
+
+type Held = { sites?: object[]; databases?: object[]; asOf?: string };
+const nothing = { serving: [], unrouted: [], memoryMb: 0 };
+/** A job that comes behind it is there when this has been answered. */
+async function say({ sites = [], databases = [], asOf = new Date().toISOString() }: Held, on = host) {
+  on.send({ type: "inventory", asOf, after: null, upTo: null, sites, databases });
+  // Worked on in turn.
+  const siteId = formatId("site", 1, new Uint8Array(10));
+  on.send({
+    type: "crashed",
+    siteId,
+    deploymentId: formatId("deployment", 1, new Uint8Array(10)),
+    error: "No.",
+  });
+  await on.next("crashAck");
+}
+const current = async (siteId: string) => (await site(key, siteId)).currentDeployment?.id;
+
+async function runningDatabase(): Promise<string> {
+  const input = { name: uniqueName("data"), type: "postgresql", billingTerm: 1 };
+  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
+  await pay(body.invoiceToken);
+  const { job, attempt } = await host.next("job");
+  await finish(host, job, attempt, { version: "17.2" });
+  return body.databaseId;
+}
+const database = async (id: string) => (await api<Database>(key, "GET", `/databases/${id}`)).body;
+const held = { running: true, out: false, volumes: [null], memoryMb: 256 };
+
+describe("what a host has is compared with the record", () => {
+  it("and nothing is done where both are the same", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    const databaseId = await runningDatabase();
+    const serving = [await current(id)];
+    await say({ sites: [{ ...nothing, id, serving }], databases: [{ ...held, id: databaseId }] });
+    expect(host.waiting()).toEqual([]);
+  });
+
+  it("a site of which nothing is there is started; where that cannot be, it is FAILED and says what to do", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    await say({});
+    const { job, attempt } = await host.next("job");
+    expect(job.kind).toBe("site.start");
+    const error = "The image of this version is no longer on the host: deploy the site again.";
+    await fail(host, job, attempt, error);
+    expect(await site(key, id)).toMatchObject({
+      status: "FAILED",
+      latestDeployment: { error: `Not started: ${error}` },
+    });
+    await say({});
+    expect(host.waiting()).toEqual([]);
+  });
+
+  it("a version that no record knows serves until the record's is up, which is tried once", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    const sites = [{ ...nothing, id, serving: [formatId("deployment", 2, new Uint8Array(10))] }];
+    await say({ sites });
+    const { job, attempt } = await host.next("job");
+    expect([job.kind, "deploymentId" in job.args && job.args.deploymentId]).toEqual([
+      "site.restart",
+      await current(id),
+    ]);
+    await fail(host, job, attempt);
+    expect((await site(key, id)).status).toBe("RUNNING");
+    await say({ sites });
+    expect(host.waiting()).toEqual([]);
+  });
+
+  it("what runs of a stopped site is stopped", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    const serving = [await current(id)];
+    await api(key, "PATCH", `/sites/${id}`, { action: "stop" });
+    const stop = await host.next("job");
+    await finish(host, stop.job, stop.attempt);
+    await say({ sites: [{ ...nothing, id, serving }] });
+    expect((await host.next("job")).job.kind).toBe("site.stop");
+  });
+
+  it("what runs beside what serves goes", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    const unrouted = [{ containerId: "half", deploymentId: null }];
+    await say({ sites: [{ id, serving: [await current(id)], unrouted, memoryMb: 512 }] });
+    const retire = [{ siteId: id, containerIds: ["half"] }];
+    expect(await host.next("verdicts")).toEqual({ type: "verdicts", setAside: [], retire });
+  });
+
+  it("a database whose container is gone is started; one whose data is gone is FAILED, and a restore may begin", async () => {
+    const [gone, lost] = [await runningDatabase(), await runningDatabase()];
+    await say({ databases: [{ ...held, id: gone, running: false }] });
+    const { job, attempt } = await host.next("job");
+    expect(job).toMatchObject({ kind: "database.start", args: { database: { databaseId: gone } } });
+    await finish(host, job, attempt, { version: "17.2" });
+    expect(await database(lost)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringMatching(/data is not on its host any more: restore a backup/) as string,
+    });
+    expect((await database(gone)).status).toBe("RUNNING");
+  });
+
+  it("a database that was restored into since goes on with the data that is there", async () => {
+    const id = await runningDatabase();
+    const volume = formatId("job", 5, new Uint8Array(10));
+    await say({ databases: [{ ...held, id, volumes: [volume] }] });
+    const { job } = await host.next("job");
+    expect(job).toMatchObject({ kind: "database.start", args: { database: { databaseId: id, volume } } });
+  });
+
+  it("what no record knows is set aside, counts for its memory until then, and is an operator's to remove", async () => {
+    const id = formatId("site", 7, new Uint8Array(10));
+    const databaseId = formatId("database", 7, new Uint8Array(10));
+    const { freeMemoryMb } = await hostRecord(host.hostId);
+    const running = {
+      sites: [{ ...nothing, id, serving: [formatId("deployment", 7, new Uint8Array(10))], memoryMb: 300 }],
+      databases: [{ ...held, id: databaseId }],
+    };
+    await say(running);
+    expect(await host.next("verdicts")).toEqual({ type: "verdicts", setAside: [id, databaseId], retire: [] });
+    expect((await hostRecord(host.hostId)).freeMemoryMb).toBe(freeMemoryMb! - 556);
+    await say({
+      sites: [{ ...nothing, id }],
+      databases: [{ ...held, id: databaseId, running: false, memoryMb: 0 }],
+    });
+    expect(host.waiting()).toEqual([]);
+    expect((await hostRecord(host.hostId)).freeMemoryMb).toBe(freeMemoryMb);
+
+    const named = (await runningSite(key, host)).siteId;
+    const kept = {
+      id,
+      accountId: null,
+      setAsideAt: null,
+      running: false,
+      containerCount: 1,
+      imageCount: 1,
+      volumes: [],
+    };
+    const path = `/hosts/${host.hostId}/set-aside`;
+    const admin = await operator();
+    const answer = async (kind: string, with_: object) => {
+      const { requestId, question } = await host.next("ask");
+      expect(question.kind).toBe(kind);
+      host.send({ type: "answer", requestId, answer: { kind, ...with_ }, last: true });
+      return question;
+    };
+    const listing = api<SetAsideList>(admin, "GET", path);
+    await answer("held", { ids: [id, named] });
+    expect(await answer("kept", { kept: [kept] })).toMatchObject({ ids: [id] });
+    expect((await listing).body).toEqual({ data: [kept] });
+
+    expect((await api(admin, "DELETE", `${path}/${named}`)).status).toBe(409);
+    expect((await api(key, "DELETE", `${path}/${id}`)).status).toBe(403);
+    const removing = api(admin, "DELETE", `${path}/${id}`);
+    await answer("held", { ids: [id, named] });
+    expect(await answer("removeKept", {})).toMatchObject({ id });
+    expect((await removing).status).toBe(200);
+  });
+
+  it("a site that is unpaid in the record does not serve", async () => {
+    const { siteId: id } = await createSite(key);
+    await say({
+      sites: [{ ...nothing, id, serving: [formatId("deployment", 3, new Uint8Array(10))], memoryMb: 256 }],
+    });
+    expect(await host.next("verdicts")).toMatchObject({ setAside: [id] });
+  });
+});
+
+describe("an inventory changes nothing of", () => {
+  it("what was changed or worked on since, or waits", async () => {
+    const asOf = new Date(Date.now() - 1000).toISOString();
+    const { siteId } = await runningSite(key, host);
+    await say({ asOf });
+    expect(host.waiting()).toEqual([]);
+    // Deleted since: no record knows it any more.
+    await api(key, "DELETE", `/sites/${siteId}`);
+    await say({});
+    const { job, attempt } = await host.next("job");
+    expect(job.kind).toBe("site.delete");
+    const before = new Date().toISOString();
+    await finish(host, job, attempt);
+    await say({
+      asOf: before,
+      sites: [{ ...nothing, id: siteId, serving: [formatId("deployment", 3, new Uint8Array(10))] }],
+    });
+    expect(host.waiting()).toEqual([]);
+  });
+
+  it("what another host has, whose word counts once it has given it", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    const other = await comparing();
+    const sites = [{ ...nothing, id, serving: [await current(id)], memoryMb: 256 }];
+    await say({ sites }, other);
+    expect(other.waiting()).toEqual([]);
+    await say({ sites });
+    await say({ sites }, other);
+    expect(await other.next("verdicts")).toMatchObject({ setAside: [id] });
+    // A record that was put back has forgotten when it last did.
+    await sql("UPDATE hosts SET compared_at = 1 WHERE id = ?", host.hostId);
+    await say({ sites }, other);
+    expect(other.waiting()).toEqual([]);
+  });
+
+  it("ids that are in another part of it", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    host.send({
+      type: "inventory",
+      asOf: new Date().toISOString(),
+      after: id,
+      upTo: null,
+      sites: [],
+      databases: [],
+    });
+    await say({ sites: [{ ...nothing, id, serving: [await current(id)] }] });
+    expect(host.waiting()).toEqual([]);
+  });
+});

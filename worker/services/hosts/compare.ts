@@ -1,0 +1,251 @@
+import { and, eq, inArray, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import type { HeldDatabase, HeldSite, Inventory, Verdicts } from "../../../protocol/agent/inventory.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databases, hosts, sites } from "../../db/schema.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { databaseVerdict, siteVerdict, type Known, type Place } from "../../domain/inventory.ts";
+import { queueDatabaseJob } from "../databases/queue.ts";
+import { deploymentQueue, queueSiteJob } from "../deployments/queue.ts";
+import { eachAlone } from "../each-alone.ts";
+import { idleLane } from "../jobs/idle.ts";
+import { arePaymentsRead } from "../payments/read-events.ts";
+
+/** Another host's word for what it has is one that it gave so lately: a record that was put back does not count as its word. */
+const lateMs = 25 * 60_000;
+const hourMs = 3_600_000;
+const dataLost =
+  "Its data is not on its host any more: restore a backup into it, or ask the operator to bring the data back and start it then.";
+
+/**
+ * What a host has is compared with the record, which is right about what is wanted; the host about what there is. Invariants:
+ * - Nothing is deleted: what no record knows is stopped and kept aside, until an operator removes it or a record names it again.
+ * - What serves does so until what the record wants is up: a version that the record does not know makes way by a swap.
+ * - An inventory is of a moment (`asOf`). What was changed or worked on since, or waits for work, is left out: a row's `updated_at`, and
+ *   jobs open or ended since. Each change asks for that once more, in its own statement.
+ * - Only the newest connection's inventory is acted on: `HostLink` sees to that.
+ */
+export async function compareHost(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  inventory: Inventory,
+): Promise<Omit<Verdicts, "type">> {
+  // A host's clock is none of ours.
+  const asOf = Math.min(Date.parse(inventory.asOf), ctx.now().getTime());
+  const known: Known = { arePaymentsRead: await arePaymentsRead(ctx, asOf) };
+  const found = await readRecords(ctx, hostId, inventory, asOf);
+  const setAside: Verdicts["setAside"] = [];
+  const retire: Verdicts["retire"] = [];
+  let unknownMb = 0;
+  const lists = { setAside, retire };
+
+  const heldSites = new Map(inventory.sites.map((one) => [one.id, one]));
+  const siteRows = rowsOf(found.sites, heldSites, found.busy);
+  await eachAlone("compare sites", siteRows, async ({ id, row, held, isBusy }) => {
+    if (held && (!row || row.place === "elsewhere")) unknownMb += held.memoryMb;
+    if (!isBusy)
+      await settleSite(ctx, { hostId, id, asOf, held, verdict: siteVerdict(row, held, known) }, lists);
+  });
+  const heldDatabases = new Map(inventory.databases.map((one) => [one.id, one]));
+  const databaseRows = rowsOf(found.databases, heldDatabases, found.busy);
+  await eachAlone("compare databases", databaseRows, async ({ id, row, held, isBusy }) => {
+    if (held && (!row || row.place === "elsewhere")) unknownMb += held.memoryMb;
+    const verdict = databaseVerdict(row, held, known);
+    if (!isBusy) await settleDatabase(ctx, { hostId, id, asOf, held, verdict }, lists);
+  });
+
+  await ctx.db
+    .update(hosts)
+    .set({
+      unknownMb: inventory.after === null ? unknownMb : sql`unknown_mb + ${unknownMb}`,
+      ...(inventory.upTo === null && { comparedAt: ctx.now() }),
+    })
+    .where(eq(hosts.id, hostId));
+  ctx.hosts.wake(hostId);
+  return lists;
+}
+
+type Lists = Omit<Verdicts, "type">;
+type Found<Verdict, Held> = {
+  hostId: Id<"host">;
+  asOf: number;
+  held: Held | undefined;
+  verdict: Verdict;
+};
+
+async function settleSite(
+  ctx: Ctx,
+  { hostId, id, asOf, held, verdict }: Found<ReturnType<typeof siteVerdict>, HeldSite> & { id: Id<"site"> },
+  { setAside, retire }: Lists,
+): Promise<void> {
+  const asItWas = sql`s.host_id = ${hostId} AND s.updated_at <= ${asOf} AND ${idleLane(sql`s.id`)}`;
+  switch (verdict) {
+    case "same":
+      return;
+    case "start":
+    case "restart":
+    case "stop":
+      await ctx.db.batch([queueSiteJob(ctx, `site.${verdict}`, id, asItWas)]);
+      return;
+    case "deploy": {
+      const mark = ctx.newMark();
+      const moved = sql`(SELECT id FROM sites WHERE id = ${id} AND mark = ${mark})`;
+      await ctx.db.batch([
+        ctx.db
+          .update(sites)
+          .set({ status: "DEPLOYING", wanted: "RUNNING", mark, updatedAt: ctx.now() })
+          .where(
+            and(
+              eq(sites.id, id),
+              eq(sites.status, "FAILED"),
+              sql`EXISTS (SELECT 1 FROM sites s WHERE s.id = ${id} AND ${asItWas})`,
+            ),
+          ),
+        ...deploymentQueue(moved)(ctx, { trigger: "api" }),
+      ]);
+      return;
+    }
+    case "setAside":
+      setAside.push(id);
+      return;
+    case "retire":
+      retire.push({ siteId: id, containerIds: held?.unrouted.map(({ containerId }) => containerId) ?? [] });
+  }
+}
+
+async function settleDatabase(
+  ctx: Ctx,
+  {
+    hostId,
+    id,
+    asOf,
+    held,
+    verdict,
+  }: Found<ReturnType<typeof databaseVerdict>, HeldDatabase> & { id: Id<"database"> },
+  { setAside }: Lists,
+): Promise<void> {
+  const asItWas = (d: string): SQL => {
+    const row = sql.raw(d);
+    return sql`${row}.host_id = ${hostId} AND ${row}.updated_at <= ${asOf} AND ${idleLane(sql`${row}.id`)}`;
+  };
+  switch (verdict) {
+    case "same":
+      return;
+    case "start":
+    case "stop":
+      await ctx.db.batch([queueDatabaseJob(ctx, `database.${verdict}`, id, asItWas("d"))]);
+      return;
+    case "adopt": {
+      const mark = ctx.newMark();
+      await ctx.db.batch([
+        ctx.db
+          .update(databases)
+          .set({ volume: (held?.volumes[0] ?? null) as Id<"job"> | null, mark, updatedAt: ctx.now() })
+          .where(and(eq(databases.id, id), asItWas("databases"))),
+        queueDatabaseJob(
+          ctx,
+          "database.start",
+          id,
+          sql`d.mark = ${mark} AND d.wanted = 'RUNNING' AND d.status IN ('RUNNING', 'FAILED')`,
+        ),
+      ]);
+      return;
+    }
+    case "lost":
+      await ctx.db
+        .update(databases)
+        .set({ status: databaseEvents.dataLost.to, error: dataLost, updatedAt: ctx.now() })
+        .where(
+          and(
+            eq(databases.id, id),
+            inArray(databases.status, [...databaseEvents.dataLost.from]),
+            asItWas("databases"),
+          ),
+        );
+      return;
+    case "setAside":
+      // Where its data is, it is to be provisioned once it is paid.
+      await ctx.db
+        .update(databases)
+        .set({ hostId })
+        .where(and(eq(databases.id, id), eq(databases.status, "PENDING"), sql`host_id IS NULL`));
+      setAside.push(id);
+  }
+}
+
+/** All that the record puts on this host in the inventory's part of the ids, and what else it knows of what the host has. */
+async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, asOf: number) {
+  const { after, upTo } = inventory;
+  const ids = JSON.stringify([...inventory.sites, ...inventory.databases].map(({ id }) => id));
+  const isHeld = (id: SQLWrapper) => sql`${id} IN (SELECT value FROM json_each(${ids}))`;
+  const isHere = (id: SQL, host: SQL) =>
+    sql`${host} = ${hostId} AND ${id} > ${after ?? ""} AND (${upTo} IS NULL OR ${id} <= ${upTo})`;
+  // What it is elsewhere is that host's word, if it has given it since.
+  const place = (row: string) => sql<Place>`CASE
+    WHEN ${sql.raw(row)}.host_id IS NULL THEN 'nowhere' WHEN ${sql.raw(row)}.host_id = ${hostId} THEN 'here'
+    WHEN EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${sql.raw(row)}.host_id AND h.compared_at > ${ctx.now().getTime() - lateMs})
+    THEN 'elsewhere' ELSE 'unclear' END`;
+  const worked = (idOf: SQL) => sql`EXISTS (SELECT 1 FROM jobs j WHERE ${idOf}
+    AND (j.status IN ('QUEUED', 'LEASED') OR j.finished_at >= ${asOf}) AND j.kind <> 'site.command')`;
+  const [siteRows, databaseRows, busy] = await ctx.db.batch([
+    ctx.db
+      .select({
+        id: sites.id,
+        status: sites.status,
+        wanted: sites.wanted,
+        currentDeploymentId: sites.currentDeploymentId,
+        place:
+          sql<Place>`CASE WHEN ${sites.moveHostId} IS NOT NULL OR ${sites.leavingHostId} IS NOT NULL THEN 'unclear' ELSE ${place("sites")} END`.as(
+            "place",
+          ),
+        hasFailed:
+          sql<number>`EXISTS (SELECT 1 FROM deployments d WHERE d.id = sites.current_deployment_id AND d.error IS NOT NULL)`
+            .mapWith(Boolean)
+            .as("has_failed"),
+        wasDeployedLately:
+          sql<number>`EXISTS (SELECT 1 FROM deployments d WHERE d.site_id = sites.id AND d.created_at > ${ctx.now().getTime() - hourMs})`
+            .mapWith(Boolean)
+            .as("was_deployed_lately"),
+        changed: sql<number>`${sites.updatedAt} > ${asOf}`.mapWith(Boolean).as("changed"),
+      })
+      .from(sites)
+      .where(sql`(${isHere(sql`sites.id`, sql`sites.host_id`)}) OR ${isHeld(sites.id)}`),
+    ctx.db
+      .select({
+        id: databases.id,
+        status: databases.status,
+        wanted: databases.wanted,
+        volume: databases.volume,
+        hasRun: sql<number>`${databases.version} IS NOT NULL`.mapWith(Boolean).as("has_run"),
+        place: place("databases").as("place"),
+        changed: sql<number>`${databases.updatedAt} > ${asOf}`.mapWith(Boolean).as("changed"),
+      })
+      .from(databases)
+      .where(sql`(${isHere(sql`databases.id`, sql`databases.host_id`)}) OR ${isHeld(databases.id)}`),
+    ctx.statement(sql`
+      SELECT id FROM (
+        SELECT value AS id FROM json_each(${ids})
+        UNION SELECT id FROM sites WHERE ${isHere(sql`id`, sql`host_id`)}
+        UNION SELECT id FROM databases WHERE ${isHere(sql`id`, sql`host_id`)}) one
+      WHERE ${worked(sql`j.site_id = one.id`)} OR ${worked(sql`j.database_id = one.id`)}`),
+  ]);
+  const busyIds = new Set((busy.results as { id: string }[]).map(({ id }) => id));
+  for (const { id, changed } of [...siteRows, ...databaseRows]) if (changed) busyIds.add(id);
+  return { sites: siteRows, databases: databaseRows, busy: busyIds };
+}
+
+/** Each id once, with what the record says of it and what the host has. */
+function rowsOf<Row extends { id: string }, Held extends { id: Row["id"] }>(
+  rows: readonly Row[],
+  held: ReadonlyMap<Row["id"], Held>,
+  busy: ReadonlySet<string>,
+) {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const ids = new Set<Row["id"]>([...byId.keys(), ...held.keys()]);
+  return [...ids].map((id) => ({
+    id,
+    row: byId.get(id),
+    held: held.get(id),
+    isBusy: busy.has(id),
+  }));
+}
