@@ -6,7 +6,8 @@ const ofStep = [
   /process "(?<command>.*)" did not complete successfully: exit code: (?<code>\d+)$/,
 ];
 /** What stands before the owner's command in a step of ours; see buildStep. */
-const ours = /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+\)\\?"; )*/;
+const ours =
+  /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; )*/;
 
 /** What steps of ours say, to which their script adds nothing. */
 const ownSentence = /^The build left /;

@@ -10,11 +10,12 @@ describe("a build that failed", () => {
     ["executor failed running [/bin/sh -c make [all]]: exit code: 2", "make [all]"],
     ['process "/bin/sh -c npm run build" did not complete successfully: exit code: 2', "npm run build"],
     [
-      'executor failed running [sh -c export A="$(cat /run/secrets/env_A)"; export B="$(cat /run/secrets/env_B)"; npm run build]: exit code: 2',
+      'executor failed running [sh -c export A="$(cat /run/secrets/env_A; echo .)"; A="${A%.}"; export B="$(cat /run/secrets/env_B; echo .)"; B="${B%.}"; npm run build]: exit code: 2',
       "npm run build",
     ],
     [
-      String.raw`process "sh -c export A=\"$(cat /run/secrets/env_A)\"; npm run build" did not complete successfully: exit code: 2`,
+      String.raw`process "sh -c export A=\"$(cat /run/secrets/env_A; echo .)\"; A=\"$` +
+        String.raw`{A%.}\"; npm run build" did not complete successfully: exit code: 2`,
       "npm run build",
     ],
   ])(

@@ -85,6 +85,37 @@ it("a secret build variable reaches the build step, and neither the image nor it
   expect(docker("history", "--no-trunc", tag)).not.toContain("s3cret-build-value");
 });
 
+it("variables of a build have the very bytes that they have at run time, secret or not", async () => {
+  const values = {
+    EMPTY: "",
+    NEWLINE: "\n",
+    NEWLINES: "\n\n\n",
+    ENDS: "value\n\n",
+    BEGINS: "\n \tvalue",
+    LINES: "a\nb\r\nc\n",
+    PEM: `-----BEGIN KEY-----\n${"A".repeat(64)}\n-----END KEY-----\n`,
+    QUOTES: `'"\\$HOME\`id\`%.x.`,
+    LETTERS: "ä€😀.\n",
+  };
+  const folder = repository({
+    "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "node build.js" } }),
+    "build.js": `require("fs").writeFileSync("built.json", JSON.stringify(process.env));`,
+    "server.js": "",
+  });
+  const { tag } = await build(
+    folder,
+    Object.entries(values).flatMap(([key, value]) => [
+      entry(`S_${key}`, value, true),
+      entry(`P_${key}`, value, false),
+    ]),
+  );
+  const built = JSON.parse(docker("run", "--rm", tag, "cat", "built.json")) as Record<string, string>;
+  const named = (prefix: string) =>
+    Object.fromEntries(Object.keys(values).map((key) => [key, built[prefix + key]]));
+  expect(named("S_")).toEqual(values);
+  expect(named("P_")).toEqual(values);
+});
+
 it("a secret that has changed is built with, though nothing else has; one that has not is not", async () => {
   const folder = repository({
     "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "node build.js" } }),

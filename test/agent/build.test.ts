@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { isPublicAddress, publicAddressOf } from "../../agent/build/address.ts";
 import { detect } from "../../agent/build/detect/index.ts";
 import type { Overrides } from "../../agent/build/detect/sources.ts";
 import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
+import { buildStep } from "../../agent/build/dockerfile/instructions.ts";
 import { parseInstructions } from "../../agent/build/instructions.ts";
 import { startLine } from "../../agent/build/start-line.ts";
 import { trustCa } from "../../agent/build/trust-ca.ts";
@@ -24,6 +26,35 @@ const node = (files: string[], manifest: object, overrides: Overrides = none) =>
     }),
     overrides,
   );
+
+it("a step of ours has secrets in their very bytes, newlines at their end too", () => {
+  const values: Record<string, string> = {
+    EMPTY: "",
+    NEWLINE: "\n",
+    NEWLINES: "\n\n\n",
+    ENDS: "value\n\n",
+    BEGINS: "\n \tvalue",
+    LINES: "a\nb\r\nc\n",
+    PEM: `-----BEGIN KEY-----\n${"A".repeat(64)}\n-----END KEY-----\n`,
+    QUOTES: `'"\\$HOME\`id\`%.x.`,
+    LETTERS: "ä€😀.\n",
+  };
+  const folder = mkdtempSync(join(tmpdir(), "secrets-"));
+  try {
+    for (const [name, value] of Object.entries(values)) writeFileSync(join(folder, `env_${name}`), value);
+    const print = `"${process.execPath}" -e "console.log(JSON.stringify(process.env))"`;
+    const [step = ""] = buildStep(print, { plain: [], secret: Object.keys(values), cacheId: "x" });
+    const [program = "", ...args] = JSON.parse(step.slice(step.indexOf("["))) as string[];
+    const printed = execFileSync(
+      program,
+      args.map((arg) => arg.replaceAll("/run/secrets", folder)),
+      { encoding: "utf8" },
+    );
+    expect(JSON.parse(printed)).toMatchObject(values);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 describe("detection", () => {
   it("tells the package manager by its lock file, then by packageManager, then npm", () => {

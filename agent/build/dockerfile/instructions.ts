@@ -43,6 +43,10 @@ export const cache = ({ cacheId }: BuildVariables, name: string, target: string)
 export const copyManifests = (manifests: readonly string[]): string[] =>
   manifests.length === 0 ? [] : [`COPY ${manifests.map((file) => `${sourceFolder}/${file}`).join(" ")} ./`];
 
+/** With the newlines at its end, which $(…) takes away where nothing follows them. */
+const exported = (name: string): string =>
+  `export ${name}="$(cat /run/secrets/env_${name}; echo .)"; ${name}="\${${name}%.}"; `;
+
 /**
  * The owner's build command or the language's, with the build variables. Secret ones are files while the step runs:
  * exported from there, they reach no layer.
@@ -54,7 +58,7 @@ export function buildStep(
 ): string[] {
   if (command === null) return [];
   const mounts = secret.map((name) => `--mount=type=secret,id=env_${name}`);
-  const exports = secret.map((name) => `export ${name}="$(cat /run/secrets/env_${name})"; `).join("");
+  const exports = secret.map(exported).join("");
   return [...plain.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
 }
 
