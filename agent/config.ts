@@ -107,18 +107,17 @@ const Environment = z
       address: env.BERTH_INGRESS_ADDRESS,
       port: env.BERTH_INGRESS_PORT,
       responderPort: env.BERTH_RESPONDER_PORT,
+      statusPort: env.BERTH_STATUS_PORT,
       tls:
         env.BERTH_TLS_PORT === undefined
           ? null
           : {
               port: env.BERTH_TLS_PORT,
-              statusPort: env.BERTH_STATUS_PORT,
               directory: env.BERTH_ACME_DIRECTORY,
               email: env.BERTH_ACME_EMAIL,
               caPem: env.BERTH_ACME_CA_FILE,
             },
     },
-    statusPort: env.BERTH_STATUS_PORT,
     slots: env.BERTH_SLOTS,
     commandSlots: env.BERTH_COMMAND_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,

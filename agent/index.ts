@@ -70,7 +70,7 @@ await untilAnswers(engine);
 await untilFit(engine);
 
 const ours = await engine.listContainers({ "berth.managed": "true", "berth.agent": config.agentId });
-const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.statusPort, [
+const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.ingress.statusPort, [
   ...new Set(ours.flatMap(({ labels }) => labels["berth.site"] || [])),
 ]);
 const records = openRecords(join(config.stateDirectory, "running.db"));

@@ -1,11 +1,12 @@
-/** How long Caddy may answer from an earlier look-up. Short, so that a swap shows at once. */
-export const refreshMs = 10;
+/**
+ * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
+ * often; what a swap replaces serves until then.
+ */
+export const refreshMs = 250;
 
 /** How certificates are had: of Let's Encrypt, or of another ACME directory (RFC 8555). */
 export type TlsSettings = {
   port: number;
-  /** The responder's, which says whose names are served here. */
-  statusPort: number;
   directory?: string | undefined;
   email?: string | undefined;
   /** Certificates, as PEM, that the directory's own is checked with. */
@@ -16,6 +17,8 @@ export type IngressSettings = {
   address: string;
   port: number;
   responderPort: number;
+  /** The responder's too: for its pages, and what else Caddy asks of it. */
+  statusPort: number;
   tls: TlsSettings | null;
 };
 
@@ -80,15 +83,13 @@ export const proxyHeaders = [
 ];
 
 /** Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded. */
-export function caddyConfig(
-  { address, port, responderPort, tls }: IngressSettings,
-  permission: Permission,
-): object {
-  const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
+export function caddyConfig(settings: IngressSettings, permission: Permission): object {
+  const { address, port, tls } = settings;
   const common = {
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: 64 * 1024,
+    errors: { routes: unmet(settings) },
   };
   const routes = [
     { handle: [{ handler: "headers", request: { delete: proxyHeaders } }] },
@@ -98,7 +99,7 @@ export function caddyConfig(
       handle: [{ handler: "headers", request: { delete: ["Upgrade"] } }],
     },
     {
-      // A name that is none would be asked for again and again until `try_duration` ends.
+      // Other names would be looked up in vain.
       match: [
         {
           header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } },
@@ -106,28 +107,7 @@ export function caddyConfig(
           not: [{ header_regexp: { Host: { pattern: "^[^:]{231,}" } } }],
         },
       ],
-      handle: [
-        {
-          handler: "reverse_proxy",
-          dynamic_upstreams: {
-            source: "srv",
-            name: "{http.request.host}.up.internal",
-            refresh: `${refreshMs}ms`,
-            resolver,
-          },
-          // Idle for less than what common servers keep, so that no request meets a closing connection.
-          transport: {
-            protocol: "http",
-            resolver,
-            dial_timeout: "2s",
-            keep_alive: { idle_timeout: "1500ms" },
-          },
-          load_balancing: { try_duration: "3s", try_interval: "50ms" },
-          flush_interval: -1,
-          // Beside X-Forwarded-For, -Host and -Proto, which Caddy sets.
-          headers: { request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] } } },
-        },
-      ],
+      handle: [proxy(settings, { suffix: "up", freshMs: refreshMs })],
     },
     { handle: [{ handler: "static_response", status_code: 400, body: "Not a host name\n" }] },
   ];
@@ -151,9 +131,67 @@ export function caddyConfig(
           }),
         },
       },
-      ...(tls && { tls: certificates(tls, port, permission) }),
+      ...(tls && { tls: certificates(settings, tls, permission) }),
     },
   };
+}
+
+/** To the containers that the responder names for `<host>.<suffix>.internal`, or to the responder itself. */
+function proxy({ responderPort }: IngressSettings, { suffix, freshMs }: { suffix: string; freshMs: number }) {
+  const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
+  return {
+    handler: "reverse_proxy",
+    dynamic_upstreams: {
+      source: "srv",
+      name: `{http.request.host}.${suffix}.internal`,
+      refresh: `${freshMs}ms`,
+      resolver,
+    },
+    // Idle for less than what common servers keep, so that no request meets a closing connection.
+    transport: {
+      protocol: "http",
+      resolver,
+      dial_timeout: "2s",
+      keep_alive: { idle_timeout: "1500ms" },
+    },
+    flush_interval: -1,
+    // Beside X-Forwarded-For, -Host and -Proto, which Caddy sets.
+    headers: { request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] } } },
+  };
+}
+
+/** What came to no connection reached no app; of what reached one, only a GET may be sent again. */
+const mayBeSentAgain = [
+  { vars_regexp: { "{http.error.message}": { pattern: "^(dial |no upstreams available)" } } },
+  { method: ["GET"], not: [{ vars_regexp: { "{http.error.message}": { pattern: "headers exceeded" } } }] },
+];
+
+/** A request that met nobody waits at the responder until its site is there again, and is sent once more. */
+function unmet(settings: IngressSettings): object[] {
+  const again = {
+    ...proxy(settings, { suffix: "re", freshMs: 10 }),
+    load_balancing: { retries: 3, try_interval: "50ms" },
+  };
+  return [
+    {
+      match: mayBeSentAgain,
+      handle: [
+        {
+          handler: "reverse_proxy",
+          upstreams: [{ dial: `127.0.0.1:${settings.statusPort}` }],
+          rewrite: { method: "GET", uri: "/.berth/wait?name={http.request.host}" },
+          // All of them: a visitor's may be longer than the responder reads, and want another protocol.
+          headers: { request: { delete: ["**"] } },
+          transport: { protocol: "http", dial_timeout: "1s", response_header_timeout: "5s" },
+          // The responder itself may be starting.
+          load_balancing: { try_duration: "3s", try_interval: "100ms" },
+          handle_response: [{ match: { status_code: [204] }, routes: [{ handle: [again] }] }],
+        },
+      ],
+      terminal: true,
+    },
+    { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] },
+  ];
 }
 
 /** Methods and bodies stay as they are (RFC 9110, 15.4.9). Challenges of ACME are answered before any route. */
@@ -170,7 +208,11 @@ const toHttps = ({ port }: TlsSettings) => ({
 });
 
 /** A certificate is asked for when a name is first met that is served here, and renewed without the agent. */
-const certificates = (tls: TlsSettings, httpPort: number, permission: Permission) => ({
+const certificates = (
+  { port: httpPort, statusPort }: IngressSettings,
+  tls: TlsSettings,
+  permission: Permission,
+) => ({
   automation: {
     policies: [
       {
@@ -188,9 +230,9 @@ const certificates = (tls: TlsSettings, httpPort: number, permission: Permission
     ],
     on_demand:
       permission === "ask"
-        ? { ask: certificateAnswers(tls) }
-        : { permission: { module: "http", endpoint: certificateAnswers(tls) } },
+        ? { ask: certificateAnswers(statusPort) }
+        : { permission: { module: "http", endpoint: certificateAnswers(statusPort) } },
   },
 });
 
-const certificateAnswers = (tls: TlsSettings) => `http://127.0.0.1:${tls.statusPort}/.berth/certificate`;
+const certificateAnswers = (statusPort: number) => `http://127.0.0.1:${statusPort}/.berth/certificate`;

@@ -1,7 +1,7 @@
 import net from "node:net";
 
-type Place = { address: string; port: number };
-type Known = { atMs: number; isUp: boolean; isChecking: boolean };
+export type Place = { address: string; port: number };
+type Known = { atMs: number; isUp: boolean; looking: Promise<void> | undefined };
 
 /** While requests come, so often each replica is looked at; and so long it has to take a connection on its own host. */
 const checkMs = 500;
@@ -24,6 +24,12 @@ export class Reachable {
     return up.length > 0 ? up : places;
   }
 
+  /** Whether any of them takes a connection now. */
+  async takesAny(places: readonly Place[]): Promise<boolean> {
+    await Promise.all(places.map((place) => this.look(place)));
+    return places.some((place) => this.known.get(nameOf(place))?.isUp === true);
+  }
+
   /** There are no other places than these now. */
   keepOnly(places: readonly Place[]): void {
     const names = new Set(places.map(nameOf));
@@ -31,22 +37,32 @@ export class Reachable {
   }
 
   private isUp(place: Place): boolean {
+    const known = this.known.get(nameOf(place));
+    if (performance.now() - (known?.atMs ?? -Infinity) > checkMs) void this.look(place);
+    return known?.isUp ?? false;
+  }
+
+  /** One look at a time: whoever asks meanwhile is told by it. */
+  private look(place: Place): Promise<void> {
     const name = nameOf(place);
-    const known = this.known.get(name) ?? { atMs: -Infinity, isUp: false, isChecking: false };
-    if (!known.isChecking && performance.now() - known.atMs > checkMs) {
-      this.known.set(name, known);
-      known.isChecking = true;
-      const socket = net.connect({ host: place.address, port: place.port });
-      // Where this process itself was held up, the answer may have come, and is looked at before.
-      socket.setTimeout(connectMs, () => setImmediate(() => socket.destroy(new Error("no answer"))));
-      const end = (isUp: boolean) => {
-        socket.destroy();
-        Object.assign(known, { atMs: performance.now(), isUp, isChecking: false });
-      };
-      socket.once("connect", () => end(true)).once("error", () => end(false));
-    }
-    return known.isUp;
+    const known: Known = this.known.get(name) ?? { atMs: -Infinity, isUp: false, looking: undefined };
+    this.known.set(name, known);
+    return (known.looking ??= takesConnection(place).then(
+      (isUp) => void Object.assign(known, { atMs: performance.now(), isUp, looking: undefined }),
+    ));
   }
 }
+
+const takesConnection = (place: Place): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = net.connect({ host: place.address, port: place.port });
+    // Where this process itself was held up, the answer may have come, and is looked at before.
+    socket.setTimeout(connectMs, () => setImmediate(() => socket.destroy(new Error("no answer"))));
+    const end = (isUp: boolean) => {
+      socket.destroy();
+      resolve(isUp);
+    };
+    socket.once("connect", () => end(true)).once("error", () => end(false));
+  });
 
 const nameOf = ({ address, port }: Place): string => `${address}:${port}`;

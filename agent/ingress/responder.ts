@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
 import { byHostname, emptyTable, noticesByHostname, RouteTable, type Answer } from "./table.ts";
+import { Waiting } from "./waiting.ts";
 
 /**
  * Its own small process, which outlives the agent: tells Caddy which container serves a name, and shows a plain page for
@@ -21,6 +22,8 @@ const shared = globalThis as typeof globalThis & { berthResponder?: () => Estate
 const estate = shared.berthResponder?.();
 
 const reachable = new Reachable();
+const answerFor = (name: string): Answer => names.get(name) ?? "unknown";
+const waiting = new Waiting(answerFor, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
 let notices: ReturnType<typeof noticesByHostname> = new Map();
@@ -56,6 +59,7 @@ function answerFrom(next: RouteTable): void {
   names = byHostname(table);
   notices = noticesByHostname(table);
   reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
+  waiting.changed();
 }
 if (estate) answerFrom(estate.table);
 mkdirSync(dirname(file), { recursive: true });
@@ -93,6 +97,8 @@ function leave(): Estate {
 }
 
 const suffix = ".up.internal";
+/** Of a request that is sent once more, and must not be told what was true a moment ago. */
+const againSuffix = ".re.internal";
 const statusName = `h127-0-0-1${suffix}`;
 
 /** `h10-0-0-7.up.internal` → 10.0.0.7 */
@@ -110,10 +116,11 @@ dns.on("message", (query, from) => {
   let answer: Buffer;
   if (address !== null)
     answer = reply(query, question, type === recordTypes.A ? [addressRecord(address)] : []);
-  else if (!name.endsWith(suffix)) answer = reply(query, question, [], false);
+  else if (!name.endsWith(suffix) && !name.endsWith(againSuffix)) answer = reply(query, question, [], false);
   else if (type !== recordTypes.SRV) answer = reply(query, question, []);
   else {
-    const target = names.get(name.slice(0, -suffix.length)) ?? "unknown";
+    const hostname = name.slice(0, -suffix.length);
+    const target = waiting.isOut(hostname) ? "out" : answerFor(hostname);
     answer = reply(
       query,
       question,
@@ -152,6 +159,20 @@ function parkedPage(hostname: string): string {
   return page("This site is suspended", `Its term is over and has not been renewed. Its data is kept.${pay}`);
 }
 
+const unknownPage = page(
+  "There is no site here",
+  "Check the address, or wait a moment if the site was just created.",
+);
+const silentPage = page(
+  "This site does not answer",
+  "It runs, but takes no requests. Try again in a moment.",
+);
+
+function showPage(response: http.ServerResponse, code: number, text: string): void {
+  const headers = { "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store" };
+  response.writeHead(code, headers).end(text);
+}
+
 const status = estate?.status ?? http.createServer();
 status.on("request", (request, response) => {
   // What comes through Caddy carries X-Forwarded-For: only the agent may ask, and it hears of what is in the file now.
@@ -166,18 +187,20 @@ status.on("request", (request, response) => {
     response.writeHead(names.has(name) ? 200 : 404).end();
     return;
   }
+  // Caddy has met nobody: it may try again, or shows this answer.
+  if (request.url?.startsWith("/.berth/wait?") && request.headers["x-forwarded-for"] === undefined) {
+    const asked = new URLSearchParams(request.url.split("?")[1]).get("name")?.toLowerCase() ?? "";
+    void waiting.wait(asked).then((isUp) => {
+      if (isUp) response.writeHead(204).end();
+      else showPage(response, 502, silentPage);
+    });
+    return;
+  }
   const hostname = (request.headers.host ?? "").replace(/:\d+$/, "").toLowerCase();
-  const parked = names.get(hostname) === "parked";
-  response.writeHead(parked ? 503 : 404, {
-    "Content-Type": "text/html; charset=utf-8",
-    "Cache-Control": "no-store",
-    Connection: "close",
-  });
-  response.end(
-    parked
-      ? parkedPage(hostname)
-      : page("There is no site here", "Check the address, or wait a moment if the site was just created."),
-  );
+  const answer = answerFor(hostname);
+  if (answer === "parked") showPage(response, 503, parkedPage(hostname));
+  else if (answer === "unknown") showPage(response, 404, unknownPage);
+  else showPage(response, 502, silentPage);
 });
 status.on("error", (error) => {
   console.error(`The status page cannot be served: ${error.message}`);

@@ -18,8 +18,7 @@ it("needs the control plane, a token and a place for its state; the rest has def
   expect(readConfig(least)).toMatchObject({
     controlPlaneUrl: "https://berth.example",
     dockerSocket: "/var/run/docker.sock",
-    ingress: { address: "0.0.0.0", port: 80, responderPort: 5300 },
-    statusPort: 5301,
+    ingress: { address: "0.0.0.0", port: 80, responderPort: 5300, statusPort: 5301 },
     slots: 2,
     settings: { drainSeconds: 2, drainMaxSeconds: 30, buildCaFile: null, insecureGitHosts: [] },
   });
@@ -62,14 +61,14 @@ it("names images so that another site's or host's cannot be guessed, and keeps t
   expect(new Set([name, config.imageRepository("site_2"), other.imageRepository("site_1")]).size).toBe(3);
 });
 
-const ingress = { address: "0.0.0.0", port: 80, responderPort: 5300, tls: null };
+const ingress = { address: "0.0.0.0", port: 80, responderPort: 5300, statusPort: 5301, tls: null };
 
 it("the ingress is replaced when anything of it changes, and left alone when nothing does", () => {
   const mark = (port: number, tlsPort?: number) =>
     ingressContainer("a", {
       ...ingress,
       port,
-      tls: tlsPort === undefined ? null : { port: tlsPort, statusPort: 5301 },
+      tls: tlsPort === undefined ? null : { port: tlsPort },
     }).spec.Labels["berth.config"];
   expect(mark(80)).toBe(mark(80));
   expect(new Set([mark(80), mark(8080), mark(80, 443), mark(80, 8443)]).size).toBe(4);
@@ -79,7 +78,7 @@ it("sites are served by https where BERTH_TLS_PORT names a port, and by http onl
   const tls = (more: object) => readConfig({ ...least, ...more }).ingress.tls;
   expect(tls({})).toBe(null);
   expect(tls({ BERTH_TLS_PORT: "" })).toBe(null);
-  expect(tls({ BERTH_TLS_PORT: "443" })).toMatchObject({ port: 443, statusPort: 5301 });
+  expect(tls({ BERTH_TLS_PORT: "443" })).toMatchObject({ port: 443 });
   for (const wrong of [
     { BERTH_TLS_PORT: "https" },
     { BERTH_TLS_PORT: "443", BERTH_ACME_DIRECTORY: "http://acme.example.com" },
@@ -105,7 +104,7 @@ it("the ingress tells the Caddy of its image in a form that one takes whom to as
   const folder = mkdtempSync(join(tmpdir(), "caddy-"));
   const caddy = `#!/bin/sh\nif [ "$1" = list-modules ]; then echo http.servers; echo "$MODULE"; else cat; fi\n`;
   writeFileSync(join(folder, "caddy"), caddy, { mode: 0o755 });
-  const { spec } = ingressContainer("a", { ...ingress, tls: { port: 443, statusPort: 5301 } });
+  const { spec } = ingressContainer("a", { ...ingress, tls: { port: 443 } });
   const onDemand = (module: string): object => {
     const [program = "", ...args] = spec.Cmd ?? [];
     const given = Object.fromEntries((spec.Env ?? []).map((one) => one.split(/=(.*)/s, 2)));

@@ -60,9 +60,9 @@ beforeAll(async () => {
     address: "127.0.0.1",
     port,
     responderPort: responder.dnsPort,
+    statusPort: responder.statusPort,
     tls: {
       port: tlsPort,
-      statusPort: responder.statusPort,
       directory: acme.directory,
       caPem: readFileSync(acme.caFile, "utf8"),
     },

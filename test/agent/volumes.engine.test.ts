@@ -75,7 +75,13 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-volumes-"));
   responder = await TestResponder.start();
   port = await freePort();
-  const config = { address: "127.0.0.1", port, responderPort: responder.dnsPort, tls: null };
+  const config = {
+    address: "127.0.0.1",
+    port,
+    responderPort: responder.dnsPort,
+    statusPort: responder.statusPort,
+    tls: null,
+  };
   ingressId = await engine.createContainer(ingressContainer(agentId, config).spec);
   await engine.startContainer(ingressId);
   await vi.waitUntil(
