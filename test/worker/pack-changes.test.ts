@@ -7,6 +7,7 @@ import {
   account,
   api,
   bindings,
+  call,
   deployResult,
   fail,
   finish,
@@ -118,17 +119,54 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
     expect((await invoicesOf(id, "change")).map(({ status }) => status)).toEqual(["paid"]);
   });
 
-  it("has its memory kept from the moment of the invoice, and free again when nobody pays that", async () => {
+  const freeMb = async () =>
+    (
+      await api<{ data: { id: string; freeMemoryMb: number }[] }>(await operator(), "GET", "/hosts")
+    ).body.data.find((one) => one.id === host.hostId)?.freeMemoryMb;
+  /** As a customer who is led to where the invoice is paid, and has not paid yet. */
+  const beginToPay = async (token: string | null) => {
+    const headers = { Accept: "text/html" };
+    const response = await call(`/invoice/${token}/pay`, { method: "POST", headers, redirect: "manual" });
+    return { status: response.status, text: await response.text() };
+  };
+
+  it("has no memory kept for it by an invoice that nobody pays, but while somebody does, for an hour at most", async () => {
     const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 1500)];
     const [one, two] = [await make(small), await make(small)];
-    const both = await Promise.all([one, two].map((id) => change(path(id), { packId: large })));
-    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]));
-    expect(both.find(({ status }) => status === 409)?.body.reason).toContain("room for 1500 MB");
-    const [first, second] = both[0]?.status === 200 ? [one, two] : [two, one];
+    const before = await freeMb();
+    const changes = [await change(path(one), { packId: large }), await change(path(two), { packId: large })];
+    expect(changes.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await freeMb()).toBe(before);
+    const [first, second] = changes.map(({ body }) => body.invoiceToken);
+    expect((await beginToPay(first ?? null)).status).toBe(303);
+    expect(await freeMb()).toBe((before ?? 0) - (1500 - 256));
+    const refused = await beginToPay(second ?? null);
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("room for 1500 MB")]);
+    expect((await pay(second ?? "")).status).toBe(409);
+    await bindings.DB.prepare("UPDATE test_sessions SET expires_at = 1 WHERE status = 'open'").run();
+    await tickAt(new Date(Date.now() + 2 * 60 * 60_000));
+    expect(await freeMb()).toBe(before);
+    expect((await pay(second ?? "")).status).toBe(200);
+    expect(await read(two)).toMatchObject({ pack_id: large, next_pack_id: null });
     await tickAt(addDays(new Date(), 4));
-    expect((await invoicesOf(first, "change")).map(({ status }) => status)).toEqual(["void"]);
-    expect(await read(first)).toMatchObject({ pack_id: small, next_pack_id: null });
-    expect((await change(path(second), { packId: large })).status).toBe(200);
+    expect((await invoicesOf(one, "change")).map(({ status }) => status)).toEqual(["void"]);
+    expect(await read(one)).toMatchObject({ pack_id: small, next_pack_id: null });
+  });
+
+  it("has memory kept for it, while it is not paid, of four GiB an account at most", async () => {
+    host.close();
+    host = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 100_000, diskFreeMb: 10_000 });
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 3000)];
+    const [one, two] = [await make(small), await make(small)];
+    const [first, second] = [
+      await change(path(one), { packId: large }),
+      await change(path(two), { packId: large }),
+    ].map(({ body }) => body.invoiceToken ?? "");
+    expect((await beginToPay(first ?? "")).status).toBe(303);
+    const refused = await beginToPay(second ?? "");
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("another pack of yours")]);
+    await pay(first ?? "");
+    expect((await beginToPay(second ?? "")).status).toBe(303);
   });
 
   it("that costs less comes with the next term, which costs what it costs", async () => {

@@ -182,7 +182,7 @@ export const hosts = sqliteTable(
 /** Of sites and databases: how their term ends, and the pack that follows. */
 const term = () => ({
   suspendedAt: time("suspended_at"),
-  /** Counts for placement already: what is to be paid, or renewed, has room. */
+  /** Counts for placement while it is being paid, and once it is. */
   nextPackId: text("next_pack_id").$type<Id<"pack">>(),
   /** When the pack changes; null: when the change is paid, or with the next renewal. */
   nextPackAt: time("next_pack_at"),

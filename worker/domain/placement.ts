@@ -10,6 +10,9 @@ export const reserveMb = (memoryMb: number): number =>
 export const freeMemoryMb = (memoryMb: number | null, placedMb: number): number | null =>
   memoryMb === null ? null : memoryMb - reserveMb(memoryMb) - placedMb;
 
+/** So much memory is kept for larger packs that one account is paying for at the same time; one alone may be larger. */
+export const maxUnpaidMb = 4096;
+
 /** For this long a job waits for the host with the most room; then any that has enough may take it. */
 export const preferMs = 10_000;
 

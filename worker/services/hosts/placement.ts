@@ -2,9 +2,16 @@ import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
 import { idleLane } from "../jobs/idle.ts";
 
-/** Of the pack it has and the one it is to have, the larger: what is to be paid has room when it is. */
-const packMbOf = (row: string) =>
-  `(SELECT max(memory_mb) FROM packs WHERE id IN (${row}.pack_id, ${row}.next_pack_id))`;
+/** The pack that is to follow, once that is paid, and while it is being paid: what nobody pays for keeps nothing from others. */
+const promisedPackOf = (
+  row: string,
+) => `iif(${row}.next_pack_id IS NOT NULL AND (${row}.next_pack_at IS NOT NULL OR EXISTS (
+  SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id AND c.status IN ('opening', 'open', 'processing')
+  WHERE i.resource_id = ${row}.id AND i.kind IN ('change', 'renewal') AND i.status = 'unpaid')), ${row}.next_pack_id, NULL)`;
+
+/** Of the pack it has and the one that is promised to it, the larger. In FROM, as `hostRoomsText`. */
+export const packMbOf = (row: string) =>
+  `(SELECT mb FROM (SELECT max(memory_mb) AS mb FROM packs WHERE id IN (${row}.pack_id, ${promisedPackOf(row)})))`;
 const packMb = packMbOf("placed");
 
 /**

@@ -5,6 +5,7 @@ import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { logError } from "../../log-error.ts";
 import type { InvoiceRow } from "../invoices/view.ts";
+import { keepRoomForPack } from "../terms/room-for-pack.ts";
 import { applySession } from "./apply-session.ts";
 
 export type CheckoutRow = typeof checkouts.$inferSelect;
@@ -47,7 +48,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
     if (flag)
       throw conflict("Money came in for this invoice that does not fit it. The operator will look at it.");
     if (!checkout) {
-      await begin(ctx, invoiceId);
+      await begin(ctx, invoice);
       continue;
     }
     const session = await proceed(ctx, invoice, checkout);
@@ -57,13 +58,17 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
   throw conflict("This invoice is being paid by others at the same moment: look at it again.");
 }
 
-async function begin(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promise<void> {
+async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {
   const now = ctx.now().getTime();
-  await ctx.statement(sql`
+  const room = keepRoomForPack(ctx, invoice, ctx.newMark());
+  const add = ctx.statement(sql`
     INSERT INTO checkouts (id, invoice_id, number, processor, status, created_at, expires_at, check_at)
     SELECT ${ctx.newId("checkout")}, id, 1 + coalesce((SELECT max(number) FROM checkouts WHERE invoice_id = invoices.id), 0),
       ${ctx.payments.name}, 'opening', ${now}, ${now + checkoutMs}, ${now + firstCheckMs}
-    FROM invoices WHERE id = ${invoiceId} AND status = 'unpaid' ON CONFLICT DO NOTHING`);
+    FROM invoices WHERE id = ${invoice.id} AND status = 'unpaid' AND ${room?.guard ?? sql`1`}
+    ON CONFLICT DO NOTHING`);
+  const answers = await (room ? ctx.db.batch([room.statement, add]) : ctx.db.batch([add]));
+  if (answers.at(-1)?.meta.changes === 0) await room?.refuse();
 }
 
 /** Asks the processor for this checkout and applies what it says; null: it is over without an answer. */

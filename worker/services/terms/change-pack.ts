@@ -1,4 +1,4 @@
-import { and, eq, or, sql, type SQL } from "drizzle-orm";
+import { and, eq, or, sql } from "drizzle-orm";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
@@ -10,19 +10,18 @@ import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { databaseById, databaseIdOf, type DatabaseRow } from "../databases/owned.ts";
 import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
-import { bestHostFor, hostRooms } from "../hosts/placement.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
 import { applyChange } from "./apply-change.ts";
-import { idleLane } from "../jobs/idle.ts";
 import { issueRenewal } from "./issue.ts";
+import { noRoomForPack, roomForPack } from "./room-for-pack.ts";
 import { beingPaid, inService, renewalOf, tableOf, wordOf, type Termed } from "./resource.ts";
 
 type PackRow = typeof packs.$inferSelect;
 
-/** For a change of pack nobody pays within this time, nothing is kept any longer. */
+/** A change of pack that nobody pays within this time is off. */
 const changeDueDays = 3;
 
 export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackChange): Promise<PackChanged> {
@@ -104,8 +103,8 @@ async function refuseTooFull(ctx: Ctx, { id, hostId }: SiteRow, next: PackRow): 
 type Change = { old: PackRow; next: PackRow; wanted: PackChange; renewal: { token: string } | undefined };
 
 /**
- * A dearer pack is invoiced for the rest of the term and comes with the payment, and its memory is kept on a host from now
- * on; where the term is being renewed already, and for any other pack, it comes with the renewal. One batch decides.
+ * A dearer pack is invoiced for the rest of the term and comes with the payment, and its memory is kept on a host while it is
+ * being paid; where the term is being renewed already, and for any other pack, it comes with the renewal. One batch decides.
  */
 async function changePack(
   ctx: Ctx,
@@ -135,11 +134,12 @@ async function changePack(
   const description = `${kind === "sites" ? "Site" : "Database"} ${row.name}: from ${old.name} to ${next.name} until ${until}`;
   const dueAt = Math.min(addDays(now, changeDueDays).getTime(), paidUntil.getTime());
   const nextTerm = wanted.billingTerm ?? row.nextBillingTerm ?? row.billingTerm;
-  const place = room(kind, next);
+  const place = roomForPack(kind, sql`${next.memoryMb}`);
   const answers = (await ctx.db.batch([
     ctx.statement(sql`
       UPDATE ${tableOf(kind)} AS r SET next_pack_id = ${isSame ? null : next.id},
-        next_billing_term = ${nextTerm === row.billingTerm ? null : nextTerm}, mark = ${mark}, updated_at = ${now.getTime()} ${place.set}
+        next_billing_term = ${nextTerm === row.billingTerm ? null : nextTerm}, mark = ${mark}, updated_at = ${now.getTime()}
+        ${isFree ? place.set : sql``}
       WHERE id = ${row.id} AND status IN ${inService} AND pack_id = ${old.id} AND paid_until = ${paidUntil.getTime()}
         AND next_pack_at IS NULL AND ${place.fits}
         AND ${renewal ? sql`EXISTS` : sql`NOT EXISTS`} (SELECT 1 FROM ${renewalOf(row.id)})
@@ -188,23 +188,6 @@ async function changePack(
   }
 }
 
-/** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
-function room(kind: Termed, next: PackRow): { fits: SQL; set: SQL } {
-  const more = sql`(${next.memoryMb} - (SELECT max(memory_mb) FROM packs WHERE id IN (r.pack_id, r.next_pack_id)))`;
-  // A site that gave its room away finds room for its pack when it is to run again.
-  const counts = kind === "sites" ? sql`r.reserved` : sql`1`;
-  const here = sql`(r.host_id IS NULL OR NOT ${counts} OR ${more} <= 0
-    OR ${more} <= (SELECT h.free_mb FROM ${hostRooms} h WHERE h.id = r.host_id))`;
-  if (kind === "databases") return { fits: here, set: sql`` };
-  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND h.free_mb >= ${next.memoryMb}`)})`;
-  const moves = sql`(r.status IN ('RUNNING', 'STOPPED') AND r.leaving_host_id IS NULL AND ${idleLane(sql`r.id`)}
-    AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = r.id))`;
-  return {
-    fits: sql`(${here} OR ${moves} AND ${other} IS NOT NULL)`,
-    set: sql`, move_host_id = CASE WHEN NOT ${here} THEN ${other} WHEN ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END`,
-  };
-}
-
 async function refusal(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, next: PackRow): Promise<AppError> {
   const [now] = await ctx.db.all<{
     status: string;
@@ -212,7 +195,7 @@ async function refusal(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, next:
     isPaid: number;
     fits: number;
   }>(sql`
-    SELECT r.status, r.next_pack_at AS nextPackAt, ${room(kind, next).fits} AS fits, EXISTS (
+    SELECT r.status, r.next_pack_at AS nextPackAt, ${roomForPack(kind, sql`${next.memoryMb}`).fits} AS fits, EXISTS (
       SELECT 1 FROM invoices i WHERE i.resource_id = r.id AND i.kind IN ('renewal', 'change') AND i.status = 'unpaid'
         AND ${beingPaid(sql`i.id`)}) AS isPaid
     FROM ${tableOf(kind)} r WHERE r.id = ${row.id}`);
@@ -226,11 +209,6 @@ async function refusal(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, next:
     return conflict(
       `Another pack is paid for and begins on ${new Date(now.nextPackAt).toISOString().slice(0, 10)}: change it after that.`,
     );
-  if (now.fits === 0)
-    return conflict(
-      kind === "databases"
-        ? `Its host has no room for ${next.memoryMb} MB, and a database does not move, as its data is there: ask the operator for more room.`
-        : `No host has room for ${next.memoryMb} MB that this site could run on; one with volumes or databases does not move. Ask the operator for more room.`,
-    );
+  if (now.fits === 0) return noRoomForPack(kind, next.memoryMb);
   return conflict(`The ${what} was changed at the same moment: look at it, then try again.`);
 }
