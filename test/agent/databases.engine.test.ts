@@ -97,7 +97,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     load: "CREATE TABLE IF NOT EXISTS load (n int); DO $$ BEGIN LOOP INSERT INTO load VALUES (1); COMMIT; END LOOP; END $$",
     forbidden: "ALTER SYSTEM SET shared_buffers = '1GB'",
     tuned: [
-      "SELECT current_setting('shared_buffers'), current_setting('max_connections'), count(*) > 0 FROM pg_stat_statements",
+      "SELECT current_setting('shared_buffers'), (SELECT rolconnlimit FROM pg_roles WHERE rolname = session_user), count(*) > 0 FROM pg_stat_statements",
       /^64MB\|32\|t$/,
     ],
   },
