@@ -1,29 +1,58 @@
+import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
+import { everythingIn, givesBack, identifier, literal, readsPerformance } from "../databases/mysql.ts";
+import { mysqlVerifier } from "../databases/verifiers.ts";
 import type { Piped } from "../docker/engine.ts";
 import type { Copier, Server } from "./copier.ts";
-import { demandSuccess, feed, UnfitError } from "./copier.ts";
+import { demandSuccess, endedFirst, feed, UnfitError } from "./copier.ts";
 import { Session } from "./session.ts";
 import { strayMark } from "./strays.ts";
 
-const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
-const literal = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+type User = { name: string; password: string };
 
-/** Root, which signs in over the container's own socket only. */
-const asRoot = ["--user=root", "--protocol=socket", "--default-character-set=utf8mb4"];
-const envOf = ({ spec }: Server): string[] => [strayMark, `MYSQL_PWD=${spec.adminPassword}`];
+/** Signs in over the container's own socket only, as the reader does. */
+const rootOf = ({ spec }: Server): User => ({ name: "root", password: spec.adminPassword });
+/** In a dump a row is one statement, and each of its bytes may be two: as much as there can be. */
+const largest = "--max-allowed-packet=1G";
+const optionsOf = ({ name }: User) => [
+  `--user=${name}`,
+  "--protocol=socket",
+  "--default-character-set=utf8mb4",
+  largest,
+];
+const envOf = ({ password }: User): string[] => [strayMark, givesBack, `MYSQL_PWD=${password}`];
 
-const open = async (server: Server): Promise<Session> =>
+const open = async (server: Server, user: User): Promise<Session> =>
   new Session(
     await server.engine.pipe(server.id, {
-      command: ["mariadb", ...asRoot, "--batch", "--raw", "--skip-column-names", "--unbuffered"],
-      env: envOf(server),
+      command: ["mariadb", ...optionsOf(user), "--batch", "--raw", "--skip-column-names", "--unbuffered"],
+      env: envOf(user),
     }),
     (word) => `SELECT '${word}';`,
   );
+
+const readerName = "berth_reader";
+const readerAccount = `'${readerName}'@'localhost'`;
+
+/**
+ * Who reads the database, as what is read may be a view by then, and its functions run as whoever reads: it can do nothing
+ * but read it. The last privilege is not to be asked for TLS.
+ */
+async function employReader(root: Session, databaseName: string): Promise<User> {
+  const password = randomBytes(24).toString("hex");
+  await root.ask(`
+CREATE OR REPLACE USER ${readerAccount} IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))};
+GRANT SELECT, EXECUTE, SHOW VIEW, TRIGGER, EVENT ON ${everythingIn(databaseName)} TO ${readerAccount};
+GRANT SELECT ON mysql.proc TO ${readerAccount};
+GRANT CONNECTION ADMIN ON *.* TO ${readerAccount};
+${readsPerformance(readerAccount)}`);
+  return { name: readerName, password };
+}
+const dismissReader = (root: Session): Promise<unknown> => root.ask(`DROP USER ${readerAccount};`);
 
 const begin = `
 SET SESSION time_zone = '+00:00', max_statement_time = 0, lock_wait_timeout = 60, sql_mode = '';
@@ -67,14 +96,23 @@ async function brokenViews(session: Session, databaseName: string): Promise<stri
   return broken;
 }
 
+/** How rows were made checksums of, by what the fingerprint says of it. Backups outlive the first, which takes many times a row's memory. */
+const values = {
+  "1": (column: string) => `QUOTE(${identifier(column)})`,
+  "2": (column: string) => `COALESCE(MD5(${identifier(column)}), 'NULL')`,
+};
+const valuesKey = "checksum version";
+const valuesNow = { [valuesKey]: "2" };
+
 async function readTables(
   session: Session,
   databaseName: string,
   columns: Column[],
+  version: keyof typeof values = "2",
 ): Promise<Fingerprint["tables"]> {
   const tables = [];
   for (const [table, itsColumns] of Map.groupBy(columns, ([name]) => name)) {
-    const row = itsColumns.map(([, column]) => `QUOTE(${identifier(column)})`).join(", ");
+    const row = itsColumns.map(([, column]) => values[version](column)).join(", ");
     const hash = `CAST(CONV(LEFT(MD5(CONCAT_WS(',', ${row})), 15), 16, 10) AS UNSIGNED)`;
     const [line = ""] = await session.ask(
       `SELECT JSON_ARRAY(CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(${hash}), 0) AS CHAR)) FROM ${identifier(databaseName)}.${identifier(table)};`,
@@ -88,37 +126,43 @@ async function readTables(
 const pauseMs = 50;
 const triesMax = 600;
 
-/** Once another transaction of root than this session's own is there, the dump has its view of the data; or it is over. */
-async function untilDumpSees(session: Session, dump: Piped): Promise<void> {
+/** Once there is a second transaction of the reader's, the dump has its view of the data; or it is over. */
+async function untilDumpSees(root: Session, dump: Piped): Promise<void> {
   for (let tries = 0, seen = 0; tries < triesMax; tries++) {
     if (!(await dump.isRunning())) return;
-    const [count] = await session.ask(
-      "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE p.user = 'root' AND p.id <> CONNECTION_ID();",
+    const [count] = await root.ask(
+      `SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE p.user = '${readerName}';`,
     );
     // Twice, as it is listed a moment before it has its view.
-    if (Number(count) > 0 && ++seen > 1) return;
+    if (Number(count) > 1 && ++seen > 1) return;
     await delay(pauseMs);
   }
   throw new Error("mariadb-dump did not begin");
 }
 
 export const mysql: Copier = {
+  // Client and server hold a row several times over.
+  roomy: { options: [largest], memoryMb: (packMb) => packMb * 2 + 512 },
   hasty: ["--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite"],
 
   /** Writes wait for the moment in which both sessions, the dump's and the one that counts, begin to see the same. */
   async copy(server, take) {
     const { engine, id, spec } = server;
-    const session = await open(server);
+    const root = await open(server, rootOf(server));
+    let reading: Session | undefined;
     try {
+      await root.ask(begin);
+      const reader = await employReader(root, spec.databaseName);
+      const session = (reading = await open(server, reader));
       await session.ask(begin);
       const broken = await brokenViews(session, spec.databaseName);
-      await session.ask("FLUSH TABLES WITH READ LOCK;");
-      const { columns, objects } = await readShape(session, spec.databaseName);
+      await root.ask("FLUSH TABLES WITH READ LOCK;");
+      const { columns, objects } = await readShape(root, spec.databaseName);
       await session.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT;");
       const dump = await engine.pipe(id, {
-        command: [
+        command: endedFirst([
           "mariadb-dump",
-          ...asRoot,
+          ...optionsOf(reader),
           "--single-transaction",
           "--quick",
           "--routines",
@@ -129,55 +173,69 @@ export const mysql: Copier = {
           "--skip-comments",
           ...broken.map((view) => `--ignore-table=${spec.databaseName}.${view}`),
           spec.databaseName,
-        ],
-        env: envOf(server),
+        ]),
+        env: envOf(reader),
       });
       const gzip = createGzip({ level: 1 });
       const compressed = pipeline(Readable.from(dump.output, { objectMode: false }), gzip);
       const dumped = Promise.all([take(gzip), compressed]).then(() => demandSuccess("mariadb-dump", dump));
       dumped.catch(() => undefined);
       try {
-        await untilDumpSees(session, dump);
-        await session.ask("UNLOCK TABLES;");
-        const [tables] = await Promise.all([readTables(session, spec.databaseName, columns), dumped]);
+        await untilDumpSees(root, dump);
+        await root.ask("UNLOCK TABLES;");
+        await dumped;
+        // Not beside it: each holds large rows several times over, and they share the pack's processors anyway.
+        const tables = await readTables(session, spec.databaseName, columns);
         await session.end();
+        await dismissReader(root);
+        await root.end();
         const views = String(Number(objects["views"]) - broken.length);
-        return { tables, objects: { ...objects, views }, counters: [] };
+        return { tables, objects: { ...objects, views, ...valuesNow }, counters: [] };
       } catch (error) {
         dump.close();
         await dumped.catch(() => undefined);
         throw error;
       }
     } finally {
-      session.close();
+      reading?.close();
+      root.close();
     }
   },
 
-  async fingerprint(server) {
-    const session = await open(server);
+  async fingerprint(server, { objects: wanted }) {
+    const isNow = wanted[valuesKey] === valuesNow[valuesKey];
+    const root = await open(server, rootOf(server));
+    let reading: Session | undefined;
     try {
+      const reader = await employReader(root, server.spec.databaseName);
+      const session = (reading = await open(server, reader));
       await session.ask(begin);
-      const { columns, objects } = await readShape(session, server.spec.databaseName);
-      const tables = await readTables(session, server.spec.databaseName, columns);
+      const { columns, objects } = await readShape(root, server.spec.databaseName);
+      const tables = await readTables(session, server.spec.databaseName, columns, isNow ? "2" : "1");
       await session.end();
-      return { tables, objects, counters: [] };
+      await dismissReader(root);
+      await root.end();
+      return { tables, objects: { ...objects, ...(isNow && valuesNow) }, counters: [] };
     } finally {
-      session.close();
+      reading?.close();
+      root.close();
     }
   },
 
-  async fill(server, bytes, from) {
+  async fill(server, bytes) {
     const { engine, id, spec } = server;
+    const root = rootOf(server);
     const client = await engine.pipe(id, {
       // Binary mode: the client takes no commands of its own out of the data.
-      command: ["mariadb", ...asRoot, "--batch", "--binary-mode", spec.databaseName],
-      env: envOf(server),
+      command: endedFirst(["mariadb", ...optionsOf(root), "--batch", "--binary-mode", spec.databaseName]),
+      env: envOf(root),
     });
+    const session = await open(server, root);
     const gunzip = createGunzip();
     const unpacked = pipeline(Readable.from(bytes, { objectMode: false }), gunzip);
     unpacked.catch(() => undefined);
     try {
-      await feed("mariadb", client, gunzip);
+      await feed("mariadb", client, withDefiners(gunzip, session, server.spec.databaseName));
       await unpacked;
     } catch (error) {
       // What went wrong with the bytes says more than what unpacking made of it.
@@ -185,33 +243,51 @@ export const mysql: Copier = {
         throw cause.code?.startsWith("Z_") ? new UnfitError(cause.message, { cause }) : cause;
       });
       throw error;
+    } finally {
+      session.close();
     }
-    await keepDefiners(server, from.databaseName);
   },
 };
 
-/** Views and routines act with the rights of who made them: of logins that are gone here, locked ones take the place. */
-async function keepDefiners(server: Server, fromName: string): Promise<void> {
-  const schema = literal(server.spec.databaseName);
-  const session = await open(server);
-  try {
-    const definers = parsed<[string]>(
-      await session.ask(`SELECT DISTINCT JSON_ARRAY(definer) FROM (
-        SELECT definer FROM information_schema.views WHERE table_schema = ${schema}
-        UNION SELECT definer FROM information_schema.routines WHERE routine_schema = ${schema}
-        UNION SELECT definer FROM information_schema.triggers WHERE trigger_schema = ${schema}
-        UNION SELECT definer FROM information_schema.events WHERE event_schema = ${schema}) made;`),
-    );
-    const pattern = identifier(server.spec.databaseName.replace(/[_%]/g, "\\$&"));
-    for (const [definer] of definers) {
-      const user = /^(.+)@%$/.exec(definer)?.[1];
-      if (user === undefined || !user.startsWith(`${fromName}_`)) continue;
-      await session.ask(
-        `CREATE USER IF NOT EXISTS ${literal(user)}@'%' ACCOUNT LOCK; GRANT ALL PRIVILEGES ON ${pattern}.* TO ${literal(user)}@'%';`,
-      );
+const mark = "DEFINER=`";
+/** As Berth names its logins, and the role that they have; whole, not cut off by the end of a chunk. */
+const definer = /^([a-z][a-z0-9_]{0,79})`(@`%`|(?=[ *]))/;
+const definerBytesMax = 90;
+/** A database has had fewer passwords; anything may stand in its rows. */
+const definersMax = 10_000;
+
+/**
+ * A dump's own bytes; each definer it names is there before the statement that needs it. Views and triggers act with the
+ * rights of who made them: of logins that are gone here, locked ones take the place. What looks the same in a row makes one
+ * that nobody uses, or none.
+ */
+async function* withDefiners(
+  bytes: AsyncIterable<Buffer>,
+  root: Session,
+  databaseName: string,
+): AsyncGenerator<Buffer> {
+  const made = new Set<string>();
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    const text = Buffer.concat([rest, chunk]);
+    for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) {
+      const from = at + mark.length;
+      const found = definer.exec(text.toString("latin1", from, from + definerBytesMax));
+      if (found === null || made.has(found[0]) || made.size >= definersMax) continue;
+      made.add(found[0]);
+      const [, name = "", host] = found;
+      const account = host === "" ? identifier(name) : `${literal(name)}@'%'`;
+      const create =
+        host === ""
+          ? `CREATE ROLE IF NOT EXISTS ${account}`
+          : `CREATE USER IF NOT EXISTS ${account} ACCOUNT LOCK`;
+      await root.ask(`DELIMITER //
+BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
+  ${create}; GRANT ALL PRIVILEGES ON ${everythingIn(databaseName)} TO ${account};
+END //
+DELIMITER ;`);
     }
-    await session.end();
-  } finally {
-    session.close();
+    rest = text.subarray(-(mark.length + definerBytesMax));
+    yield chunk;
   }
 }

@@ -57,7 +57,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
       await engines[spec.type].arrange(spec, (program) => run(host, id, program, signal));
       await copier.fill?.(server, bytes, { ...wanted, ...backup });
     }
-    const differs = difference(wanted, await copier.fingerprint(server));
+    const differs = difference(wanted, await copier.fingerprint(server, wanted));
     if (differs !== null) throw new DamageError(differs);
     if (volume !== null) {
       await copier.settle?.(server);
@@ -104,8 +104,10 @@ function copyContainer(
   const copier = copiers[spec.type];
   const command = copier.seed?.command ?? [
     ...engine.command(spec.limits),
+    ...(copier.roomy?.options ?? []),
     ...(volume === null ? (copier.hasty ?? []) : []),
   ];
+  const memoryMb = copier.roomy?.memoryMb(spec.limits.memoryMb) ?? spec.limits.memoryMb;
   return {
     name: `berth-copy-${jobId}`,
     Image: spec.image,
@@ -121,7 +123,7 @@ function copyContainer(
     },
     HostConfig: {
       ...hardening,
-      ...limitsOf(spec.limits),
+      ...limitsOf({ ...spec.limits, memoryMb }),
       RestartPolicy: { Name: "no" },
       NetworkMode: "none",
       // Short of memory, the kernel ends this before anybody's site.

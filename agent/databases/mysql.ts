@@ -2,10 +2,12 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { certificateFile, keyFile, maxConnections, type DatabaseEngine } from "./engine.ts";
 import { mysqlVerifier } from "./verifiers.ts";
 
-const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
-const literal = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+export const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
+export const literal = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 /** In a GRANT and a LIKE, `_` and `%` stand for others. */
-const pattern = (name: string): string => name.replace(/[_%]/g, "\\$&");
+export const pattern = (name: string): string => name.replace(/[_%]/g, "\\$&");
+/** All of a database, and nothing else. */
+export const everythingIn = (databaseName: string): string => `${identifier(pattern(databaseName))}.*`;
 
 /** The root of the official image, which signs in over the container's own socket only. */
 const mariadb = (adminPassword: string, input: string) => ({
@@ -14,9 +16,15 @@ const mariadb = (adminPassword: string, input: string) => ({
   input,
 });
 
+/** What tells a session whether it is covered, and its owner which statements take time. */
+export const readsPerformance = (user: string): string => `
+GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${user};
+GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO ${user};`;
+
 /**
  * Users of the database are named after it, with a number; those that may not sign in any more are locked, not dropped:
- * what they defined, views and routines, goes on with their rights.
+ * what they defined, views and triggers, goes on with their rights. Only who defined a routine is shown its text, so that is
+ * a role of all of them.
  */
 function arrangement({ databaseName, logins }: DatabaseSpec): string {
   const database = identifier(databaseName);
@@ -24,16 +32,20 @@ function arrangement({ databaseName, logins }: DatabaseSpec): string {
   const gone = `SELECT User FROM mysql.user WHERE Host = '%' AND User LIKE ${literal(`${pattern(databaseName)}\\_%`)} AND User NOT IN (${names})`;
   return `
 CREATE DATABASE IF NOT EXISTS ${database} CHARACTER SET utf8mb4;
+CREATE ROLE IF NOT EXISTS ${database};
+GRANT ALL PRIVILEGES ON ${everythingIn(databaseName)} TO ${database};
 ${logins
   .map(
     ({ username, password }) => `
 CREATE USER IF NOT EXISTS ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))};
 ALTER USER ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))} ACCOUNT UNLOCK;
-GRANT ALL PRIVILEGES ON ${identifier(pattern(databaseName))}.* TO ${literal(username)}@'%';
-GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${literal(username)}@'%';
-GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO ${literal(username)}@'%';`,
+GRANT ALL PRIVILEGES ON ${everythingIn(databaseName)} TO ${literal(username)}@'%';
+GRANT ${database} TO ${literal(username)}@'%';
+SET DEFAULT ROLE ${database} FOR ${literal(username)}@'%';
+${readsPerformance(`${literal(username)}@'%'`)}`,
   )
   .join("\n")}
+UPDATE mysql.proc SET definer = ${literal(databaseName)} WHERE db = ${literal(databaseName)} AND definer <> ${literal(databaseName)};
 DELIMITER //
 BEGIN NOT ATOMIC
   FOR login IN (${gone}) DO
@@ -93,6 +105,9 @@ function refuseUncovered(subnet: string): string {
   );
 }
 
+/** Memory of large rows goes back to the system at once: left to itself, the allocator comes to keep up to 32 MB of each. */
+export const givesBack = "MALLOC_MMAP_THRESHOLD_=1048576";
+
 export const mysql: DatabaseEngine = {
   dataPath: "/var/lib/mysql",
   dataFiles: ["aria_log_control"],
@@ -100,10 +115,13 @@ export const mysql: DatabaseEngine = {
     `MARIADB_ROOT_PASSWORD=${adminPassword}`,
     "MARIADB_ROOT_HOST=localhost",
     `MARIADB_DATABASE=${databaseName}`,
+    givesBack,
   ],
   command(limits) {
     const { memoryMb } = limits;
     const poolMb = Math.floor(memoryMb * 0.4);
+    // The server holds a row several times over: larger ones would end it.
+    const packetMb = Math.min(128, Math.max(32, Math.floor(memoryMb / 8)));
     const settings = {
       "innodb-buffer-pool-size": `${poolMb}M`,
       "innodb-log-file-size": `${Math.min(512, Math.max(32, Math.floor(poolMb / 4)))}M`,
@@ -115,6 +133,7 @@ export const mysql: DatabaseEngine = {
       ...statementStatistics,
       // Beside the connections, the server's own.
       "performance-schema-max-thread-instances": String(maxConnections(limits) + 48),
+      "max-allowed-packet": `${packetMb}M`,
       "character-set-server": "utf8mb4",
       "bind-address": "0.0.0.0",
     };

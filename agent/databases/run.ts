@@ -1,4 +1,5 @@
 import type { Engine, Program } from "../docker/engine.ts";
+import { refusalIn } from "./refusal.ts";
 
 /** In a server's container. @throws when it fails */
 export async function run(
@@ -8,8 +9,6 @@ export async function run(
   signal: AbortSignal,
 ): Promise<string> {
   const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
-  // Only its first line: a server quotes the statement it refuses.
-  if (exitCode !== 0)
-    throw new Error(`${program.command[0]} ended with ${exitCode}: ${stderr.trim().split("\n")[0]}`);
+  if (exitCode !== 0) throw new Error(`${program.command[0]} ended with ${exitCode}: ${refusalIn(stderr)}`);
   return stdout;
 }

@@ -69,6 +69,7 @@ describe("questions", () => {
             addresses: { [networkName(account)]: "127.7.7.7" },
           } as never);
         },
+        execute: () => Promise.reject(new Error("Redis is asked over its socket")),
       },
     });
     const end = new AbortController();

@@ -1,0 +1,17 @@
+/** What MariaDB's client says of its server's refusal, below the statement, which it prints as well. */
+const ofMariadb = /^ERROR \d+ \(\w+\).*$/gm;
+/** What is quoted behind these words is the name of something; whatever else is may be somebody's data. */
+const named =
+  /\b(?:table|view|column|index|key|function|procedure|trigger|event|sequence|database|engine|collation|variable|definer) \(?'[^']*'(?:@'[^']*')?\)?/gi;
+/** Up to the last one, as what is quoted may have quotes itself; one within a word is none. */
+const quoted = /(?<!\w)'.*(?:'|$)/;
+const shownMax = 300;
+
+/** Why a database's program failed, in one line: without the statement, and without what is quoted of rows. */
+export function refusalIn(stderr: string): string {
+  const [own] = stderr.match(ofMariadb)?.slice(-1) ?? [];
+  if (own === undefined) return (stderr.trim().split("\n")[0] ?? "").slice(0, shownMax);
+  const names: string[] = [];
+  const text = own.replace(named, (name) => `\0${names.push(name) - 1}\0`).replace(quoted, "'…'");
+  return text.replace(/\0(\d+)\0/g, (_, index: string) => names[Number(index)] ?? "").slice(0, shownMax);
+}

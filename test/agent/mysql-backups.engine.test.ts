@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { DatabaseHost } from "../support/database-host.ts";
+
+const host = await new DatabaseHost().open();
+beforeAll(() => ensureImages(databaseImages), 15 * 60_000);
+afterAll(() => host.close());
+
+/** Each kind that is run with the rights of whoever defined it, and what uses another of them. */
+const nested = `
+  CREATE TABLE t (id INT PRIMARY KEY, word VARCHAR(20));
+  INSERT INTO t VALUES (1, 'one'), (2, 'two');
+  CREATE FUNCTION twice(n INT) RETURNS INT READS SQL DATA RETURN (SELECT COUNT(*) FROM t) * n;
+  CREATE PROCEDURE counted(OUT n INT) SELECT COUNT(*) INTO n FROM t;
+  CREATE VIEW z AS SELECT id, twice(id) AS n FROM t;
+  CREATE VIEW a AS SELECT id, n FROM z WHERE n > 2;
+  CREATE SQL SECURITY INVOKER VIEW m AS SELECT a.n, twice(a.id) AS o FROM a JOIN z USING (id);
+  CREATE TRIGGER noted BEFORE INSERT ON t FOR EACH ROW SET NEW.word = CONCAT(NEW.word, twice(1));
+  CREATE EVENT nightly ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' DO DELETE FROM t WHERE id > 100;`;
+const used =
+  "SELECT * FROM m; CALL counted(@n); SELECT @n, twice(3); INSERT INTO t VALUES (7, 'x'); SELECT word FROM t WHERE id = 7; DELETE FROM t WHERE id = 7;";
+const dump = [
+  "mariadb-dump",
+  "--routines",
+  "--events",
+  "--triggers",
+  "--single-transaction",
+  "--skip-comments",
+];
+/** What a dump of the owner's own defines. */
+const kinds =
+  /(?:FUNCTION `twice`|PROCEDURE `counted`|VIEW `[amz]`|EVENT `nightly`|(?:TRIGGER|trigger) `?noted)/gi;
+
+describe("a MariaDB database of views on views, functions, procedures, triggers and events", () => {
+  const spec = host.specOf("mysql", "nested");
+  const other = host.specOf("mysql", "another");
+  let backupId: string;
+  let before: string;
+  const ownDump = async (of = spec) =>
+    [
+      ...new Set((await host.mariadb(of, "", dump)).match(kinds)?.map((found) => found.toLowerCase())),
+    ].toSorted();
+  let whole: string[];
+
+  it("is backed up, and the backup is proven", async () => {
+    await host.does("database.provision", { database: spec });
+    await host.mariadb(spec, nested);
+    before = await host.mariadb(spec, used);
+    whole = await ownDump();
+    expect(whole.length).toBe(7);
+    backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+  });
+
+  it("is its owner's after rotations: everything is used, shown and dumped with the new password", async () => {
+    await host.rotate(spec);
+    await host.mariadb(
+      spec,
+      "CREATE FUNCTION later() RETURNS INT RETURN 1; CREATE VIEW last AS SELECT later() AS n FROM a",
+    );
+    await host.rotate(spec);
+    expect(await host.mariadb(spec, used)).toBe(before);
+    expect(await host.mariadb(spec, "SHOW CREATE FUNCTION twice")).toContain("SELECT COUNT(*)");
+    expect(await host.mariadb(spec, "SHOW CREATE FUNCTION later")).toContain("RETURN 1");
+    expect(await ownDump()).toEqual(whole);
+    await host.mariadb(
+      spec,
+      "CREATE OR REPLACE FUNCTION later() RETURNS INT RETURN 2; DROP VIEW last; DROP FUNCTION later",
+    );
+    expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+  });
+
+  it("is what it was after a restore, with a password that is newer than the backup", async () => {
+    await host.mariadb(spec, "DROP VIEW z; DROP FUNCTION twice; DROP TABLE t");
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await host.mariadb(spec, used)).toBe(before);
+    expect(await ownDump()).toEqual(whole);
+    expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+  });
+
+  it("is another database's after a restore there, and the backups of that are good in their turn", async () => {
+    await host.does("database.provision", { database: other });
+    expect(await host.restore(other, backupId, spec)).toBeNull();
+    expect(await host.mariadb(other, used)).toBe(before);
+    expect(await ownDump(other)).toEqual(whole);
+    const again = await host.backUp(other);
+    expect(await host.verify(other, again)).toBeNull();
+    await host.mariadb(other, "DROP TABLE t");
+    expect(await host.restore(other, again)).toBeNull();
+    expect(await host.mariadb(other, used)).toBe(before);
+  });
+});
+
+describe("a MariaDB database of large rows", () => {
+  const spec = host.specOf("mysql", "large");
+  spec.limits.memoryMb = 512;
+  const read = "SELECT id, LENGTH(raw), MD5(raw), LENGTH(text), MD5(text) FROM t ORDER BY id";
+
+  it("is backed up, proven, restored, and filled by its own download", async () => {
+    await host.does("database.provision", { database: spec });
+    await host.mariadb(spec, "CREATE TABLE t (id INT PRIMARY KEY, raw LONGBLOB, text LONGTEXT)");
+    const packet = Number(await host.mariadb(spec, "SELECT @@max_allowed_packet"));
+    const sizes = [10 * 2 ** 20, Math.floor(15.5 * 2 ** 20), packet / 2 - 4096];
+    for (const [id, size] of sizes.entries())
+      await host.mariadb(spec, `INSERT INTO t VALUES (${id}, REPEAT(CHAR(1), ${size}), NULL)`);
+    await host.mariadb(spec, `INSERT INTO t VALUES (9, NULL, REPEAT(CHAR(39), ${10 * 2 ** 20}))`);
+    const before = await host.mariadb(spec, read);
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    await host.mariadb(spec, "DROP TABLE t");
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await host.mariadb(spec, read)).toBe(before);
+    await host.mariadb(spec, "DROP TABLE t");
+    // From elsewhere: here it would take of the server's own memory.
+    const client = host.specOf("mysql", "client");
+    await host.does("database.provision", { database: client });
+    await host.put(client, "/tmp/download.gz", host.server.found(backupId).data);
+    const [login] = spec.logins;
+    const command = `gunzip < /tmp/download.gz | mariadb --max-allowed-packet=1G --host=${spec.hostname} --user=${login?.username} --password=${login?.password} ${spec.databaseName}`;
+    await host.run(client, ["sh", "-c", command]);
+    expect(await host.mariadb(spec, read)).toBe(before);
+  }, 300_000);
+
+  it("whose rows need more memory than there is stays running, and says so", async () => {
+    await host.mariadb(
+      spec,
+      "CREATE TABLE wide (a LONGBLOB, b LONGBLOB, c LONGBLOB); INSERT INTO wide (a) VALUES ('')",
+    );
+    for (const column of ["a", "b", "c"])
+      await host.mariadb(spec, `UPDATE wide SET ${column} = REPEAT('x', 24 * 1024 * 1024)`);
+    await host.does("database.restart", { database: { ...spec, limits: { ...spec.limits, memoryMb: 256 } } });
+    const asked = "SHOW GLOBAL STATUS LIKE 'Uptime'";
+    const up = async () => Number(/\d+/.exec(await host.mariadb(spec, asked))?.[0]);
+    const before = await up();
+    await expect(host.backUp(spec)).rejects.toThrow(
+      /more memory than its pack has left: choose a larger pack/,
+    );
+    expect(await up()).toBeGreaterThanOrEqual(before);
+  });
+});
+
+describe("what an owner made in a MariaDB database", () => {
+  const spec = host.specOf("mysql", "spied");
+  const asRoot = (input: string) =>
+    host.run(
+      spec,
+      ["mariadb", "--user=root", `--password=${spec.adminPassword}`, "--skip-column-names"],
+      input,
+    );
+
+  it("never runs with the rights of the server's own user, also where a table turns into a view meanwhile", async () => {
+    await host.does("database.provision", { database: spec });
+    await host.mariadb(
+      spec,
+      `CREATE TABLE seen (who VARCHAR(200)) ENGINE=MyISAM;
+       CREATE TABLE a AS SELECT seq, REPEAT(MD5(seq), 3) AS word FROM seq_1_to_200000;
+       CREATE TABLE z (id INT);
+       DELIMITER //
+       CREATE FUNCTION spy() RETURNS INT SQL SECURITY INVOKER
+       BEGIN INSERT INTO seen VALUES (CURRENT_USER()); RETURN 1; END //
+       DELIMITER ;
+       CREATE SQL SECURITY INVOKER VIEW looked AS SELECT spy() AS id;`,
+    );
+    const backup = host.backUp(spec).catch(() => null);
+    const counting =
+      "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%SUM(CAST(CONV%`a`%' AND id <> CONNECTION_ID()";
+    await expect.poll(() => asRoot(counting), { interval: 10, timeout: 30_000 }).toBe("1");
+    await host.mariadb(spec, "DROP TABLE z; CREATE SQL SECURITY INVOKER VIEW z AS SELECT spy() AS id");
+    const made = await backup;
+    if (made !== null) await host.verify(spec, made);
+    expect(await host.mariadb(spec, "SELECT who FROM seen WHERE who LIKE 'root%'")).toBe("");
+    // What is there by now is copied at the next time.
+    const again = await host.backUp(spec);
+    expect(await host.verify(spec, again)).toBeNull();
+    expect(await host.restore(spec, again)).toBeNull();
+    expect(await host.mariadb(spec, "SELECT who FROM seen WHERE who LIKE 'root%'")).toBe("");
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { refusalIn } from "../../agent/databases/refusal.ts";
+
+describe("why a database's program failed", () => {
+  it("is the server's own line, not the statement that its client prints above it", () => {
+    const said =
+      "--------------\nCREATE VIEW `a` AS SELECT 'secret'\nERROR 1 (HY000): in it\n--------------\n\nERROR 1449 (HY000) at line 2: The user specified as a definer ('data_1'@'%') does not exist\n";
+    expect(refusalIn(said)).toBe(
+      "ERROR 1449 (HY000) at line 2: The user specified as a definer ('data_1'@'%') does not exist",
+    );
+  });
+
+  it.each([
+    ["ERROR 1062 (23000) at line 3: Duplicate entry 'it's secret' for key 'PRIMARY'", "Duplicate entry '…'"],
+    [
+      "ERROR 1064 (42000) at line 1: the right syntax to use near 'table 'secret' \nsecret' at line 1",
+      "the right syntax to use near '…'",
+    ],
+    [
+      "ERROR 1366 (22007) at line 1: Incorrect integer value: 'secret' for column `a`.`b`.`c` at row 1",
+      "Incorrect integer value: '…'",
+    ],
+  ])("says nothing of the rows: %j", (said, shown) => {
+    expect(refusalIn(said)).toContain(shown);
+    expect(refusalIn(said)).not.toContain("secret");
+  });
+
+  it("names what is not there, and is one line of any other program", () => {
+    const missing = "ERROR 1146 (42S02) at line 2: Table 'a.b' doesn't exist";
+    expect(refusalIn(missing)).toBe(missing);
+    expect(refusalIn("pg_dump: error: no\nDETAIL: secret")).toBe("pg_dump: error: no");
+  });
+});

@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import tar from "tar-stream";
+import { createStore } from "../../agent/backups/store.ts";
+import { containerName } from "../../agent/databases/container.ts";
+import { createEngine } from "../../agent/docker/engine.ts";
+import { handle } from "../../agent/handlers/index.ts";
+import type { Host } from "../../agent/host.ts";
+import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
+import { formatId, type IdKind } from "../../protocol/ids.ts";
+import { closedAccess } from "./closed-access.ts";
+import { databaseSpec } from "./database-spec.ts";
+import { jobRun } from "./job-run.ts";
+import { PartServer } from "./part-server.ts";
+
+export const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
+
+const neverAborted = new AbortController().signal;
+
+/** A host of databases and their backups on the real engine, without a control plane. */
+export class DatabaseHost {
+  readonly server = new PartServer();
+  readonly engine = createEngine({
+    socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+  });
+  readonly agentId = randomBytes(8).toString("hex");
+  readonly accountId = newId("account");
+  private readonly folder = mkdtempSync(join(tmpdir(), "berth-databases-"));
+  private readonly specs: DatabaseSpec[] = [];
+  private host!: Host;
+
+  async open(): Promise<this> {
+    const url = await this.server.listen();
+    this.host = {
+      agentId: this.agentId,
+      engine: this.engine,
+      backups: createStore({ url, token: this.server.token }),
+      workDirectory: this.folder,
+      isolation: { demand: async () => undefined, refresh: async () => undefined },
+      buildRoom: { demandDisk: async () => undefined },
+      publicAccess: closedAccess(this.agentId),
+      ingress: { sites: () => [], current: () => null },
+    } as unknown as Host;
+    return this;
+  }
+
+  async close(): Promise<void> {
+    for (const spec of this.specs) await this.does("database.delete", spec);
+    this.server.close();
+    rmdirSync(this.folder);
+  }
+
+  specOf(type: DatabaseSpec["type"], name: string = type, image?: string): DatabaseSpec {
+    const found = databaseSpec({ databaseId: newId("database"), accountId: this.accountId, type }, name);
+    const spec = { ...found, ...(image !== undefined && { image }) };
+    this.specs.push(spec);
+    return spec;
+  }
+
+  does<K extends JobKind>(kind: K, args: object, signal = neverAborted): Promise<JobResult<K>> {
+    const id = newId("job");
+    const run = jobRun({ jobId: id, signal });
+    return handle(this.host, { id, kind, args } as unknown as Job, run) as Promise<JobResult<K>>;
+  }
+
+  async backUp(spec: DatabaseSpec): Promise<string> {
+    const backupId = newId("backup");
+    await this.does("database.backup", { database: spec, backupId, attempt: 1, serving: true });
+    return backupId;
+  }
+
+  /** In a server with a login of its own, as the control plane asks for it. */
+  async verify(spec: DatabaseSpec, backupId: string): Promise<string | null> {
+    const like = {
+      ...spec,
+      adminPassword: "other",
+      logins: [{ username: `${spec.databaseName}_0`, password: "other" }],
+    };
+    const backup = this.server.stored(backupId, spec.databaseName);
+    return (await this.does("database.verify", { like, backup })).damage;
+  }
+
+  /** What the control plane does with the result: the record names the new volume, and the server is started again. */
+  async restore(spec: DatabaseSpec, backupId: string, from = spec): Promise<string | null> {
+    const backup = this.server.stored(backupId, from.databaseName);
+    const result = await this.does("database.restore", { database: spec, backup, serving: true });
+    if (result.damage !== null) return result.damage;
+    spec.volume = result.volume;
+    await this.does("database.start", { database: spec });
+    return null;
+  }
+
+  /** Both steps of a rotation: the next login beside the last one, then the next one alone. */
+  async rotate(spec: DatabaseSpec): Promise<void> {
+    const [last] = spec.logins;
+    const number = Number(/\d+$/.exec(last?.username ?? "")?.[0]) + 1;
+    const next = { username: `${spec.databaseName}_${number}`, password: randomBytes(12).toString("hex") };
+    await this.does("database.rotate", { database: { ...spec, logins: [last, next] } });
+    spec.logins = [next];
+    await this.does("database.rotate", { database: spec });
+  }
+
+  /** A program in the database's container. @throws Error with what it said when it fails */
+  async run(spec: DatabaseSpec, command: string[], input = ""): Promise<string> {
+    const id = containerName(spec.databaseId);
+    const { exitCode, stdout, stderr } = await this.engine.execute(id, { command, input });
+    if (exitCode !== 0) throw new Error(`${stderr}\n${stdout}`);
+    return stdout.trim();
+  }
+
+  async put(spec: DatabaseSpec, path: string, bytes: Buffer): Promise<void> {
+    const archive = tar.pack();
+    archive.entry({ name: path, mode: 0o644 }, bytes);
+    archive.finalize();
+    await this.engine.writeFiles(containerName(spec.databaseId), "/", archive);
+  }
+
+  /** As the owner, by this program of MariaDB's, over the network as any client. */
+  mariadb(
+    spec: DatabaseSpec,
+    input: string,
+    program = ["mariadb", "--batch", "--raw", "--skip-column-names"],
+  ) {
+    const [login] = spec.logins;
+    const [name = "", ...options] = program;
+    const who = [`--user=${login?.username}`, `--password=${login?.password}`];
+    const where = ["--protocol=tcp", "--host=127.0.0.1", "--default-character-set=utf8mb4"];
+    return this.run(spec, [name, ...who, ...where, ...options, spec.databaseName], `${input}\n`);
+  }
+}
