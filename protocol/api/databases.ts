@@ -49,6 +49,10 @@ export const Database = z
     version: z.string().nullable().describe("As the server says it; null before it first ran."),
     status: z.enum(databaseStatuses),
     error: z.string().nullable().describe("Why it does not run, or was not changed as asked."),
+    waitsFor: z
+      .string()
+      .nullable()
+      .describe("Why what it was asked for is not done yet: no host has taken it, or its host is silent."),
     notice: z
       .string()
       .nullable()
