@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { listQuery, text, Timestamp } from "./common.ts";
 
 export const Backup = z
   .object({
@@ -45,7 +45,7 @@ export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELET
 export type BackupDeleted = z.infer<typeof BackupDeleted>;
 
 export const BackupListQuery = listQuery("backup").extend({
-  databaseId: z.string().min(1).max(100).optional(),
+  databaseId: text.min(1).max(100).optional(),
 });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 
 export const ChatRequest = z
   .strictObject({
-    message: z.string().min(1).max(8000),
-    conversationId: z.string().min(1).max(100).optional(),
+    message: text.min(1).max(8000),
+    conversationId: text.min(1).max(100).optional(),
     confirm: z
       .string()
       .min(1)

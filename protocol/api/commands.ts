@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { commandStatuses, commandTriggers } from "../states.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { listQuery, text, Timestamp } from "./common.ts";
 import { command } from "./sites.ts";
 
 export const TimeoutSeconds = z.number().int().min(1).max(3600).describe("How long the command may run.");
@@ -14,7 +14,7 @@ export const CommandCreate = z.strictObject({
 export type CommandCreate = z.infer<typeof CommandCreate>;
 
 export const CommandListQuery = listQuery("command").extend({
-  scheduleId: z.string().min(1).max(100).optional().describe("Only the runs of this schedule."),
+  scheduleId: text.min(1).max(100).optional().describe("Only the runs of this schedule."),
 });
 export type CommandListQuery = z.infer<typeof CommandListQuery>;
 

@@ -4,6 +4,15 @@ import { idPattern, idPrefixes, type IdKind, type Id } from "../ids.ts";
 export const idOf = <K extends IdKind>(kind: K) =>
   z.custom<Id<K>>((value) => typeof value === "string" && idPattern(kind).test(value), `not a ${kind} id`);
 
+/**
+ * Text that a database, a file system or a program may be given: a NUL ends it in many of them, and half a surrogate pair
+ * has no UTF-8.
+ */
+export const text = z.string().refine((value) => !value.includes("\0") && value.isWellFormed(), {
+  error: "no NUL character and no half of a surrogate pair",
+  abort: true,
+});
+
 /** ISO 8601, UTC, with `Z`. */
 export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00:00Z");
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { transactionTypes } from "../states.ts";
-import { AmountCents, Timestamp } from "./common.ts";
+import { AmountCents, text, Timestamp } from "./common.ts";
 
 /** `amount` is signed. */
 export const Transaction = z
@@ -31,7 +31,7 @@ export type CreditPackageForOperator = z.infer<typeof CreditPackageForOperator>;
 const credits = z.number().int().min(1).max(1_000_000_000);
 
 export const CreditPackageCreate = z.strictObject({
-  name: z.string().trim().min(1).max(100),
+  name: text.trim().min(1).max(100),
   credits,
   amountCents: AmountCents,
   active: z.boolean().default(true),
@@ -40,7 +40,7 @@ export type CreditPackageCreate = z.infer<typeof CreditPackageCreate>;
 
 export const CreditPackagePatch = z
   .strictObject({
-    name: z.string().trim().min(1).max(100).optional(),
+    name: text.trim().min(1).max(100).optional(),
     credits: credits.optional(),
     amountCents: AmountCents.optional(),
     active: z.boolean().optional(),
@@ -51,7 +51,7 @@ export type CreditPackagePatch = z.infer<typeof CreditPackagePatch>;
 /** To an account by its id or its e-mail. */
 export const CreditGrant = z
   .strictObject({
-    accountId: z.string().min(1).max(100).optional(),
+    accountId: text.min(1).max(100).optional(),
     email: z.email().max(254).optional(),
     amount: credits,
   })
@@ -61,7 +61,7 @@ export const CreditGrant = z
   });
 export type CreditGrant = z.infer<typeof CreditGrant>;
 
-export const CreditPurchase = z.strictObject({ packageId: z.string().min(1).max(100) });
+export const CreditPurchase = z.strictObject({ packageId: text.min(1).max(100) });
 export type CreditPurchase = z.infer<typeof CreditPurchase>;
 export const CreditPurchased = z.object({ invoiceToken: z.string(), invoiceId: z.string() });
 export type CreditPurchased = z.infer<typeof CreditPurchased>;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
 import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
 import { EnvKey, regionOfNew } from "./sites.ts";
@@ -15,7 +15,7 @@ export const DatabaseCreate = z
   .strictObject({
     name: DatabaseName,
     type: z.enum(databaseTypes),
-    packId: z.string().max(100).optional(),
+    packId: text.max(100).optional(),
     region: regionOfNew,
     billingTerm: z.literal([...billingTermsMonths]).default(1),
   })
@@ -49,6 +49,10 @@ export const Database = z
     version: z.string().nullable().describe("As the server says it; null before it first ran."),
     status: z.enum(databaseStatuses),
     error: z.string().nullable().describe("Why it does not run, or was not changed as asked."),
+    waitsFor: z
+      .string()
+      .nullable()
+      .describe("Why what it was asked for is not done yet: no host has taken it, or its host is silent."),
     notice: z
       .string()
       .nullable()
@@ -109,7 +113,7 @@ export const DatabaseCredentials = z.object({
 export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>;
 
 export const DatabaseLinkCreate = z.strictObject({
-  siteId: z.string().min(1).max(100),
+  siteId: text.min(1).max(100),
   variable: EnvKey.optional().describe("Left out: DATABASE_URL, of a redis database REDIS_URL."),
 });
 export type DatabaseLinkCreate = z.infer<typeof DatabaseLinkCreate>;
@@ -127,11 +131,11 @@ export const DatabaseLink = z
 export type DatabaseLink = z.infer<typeof DatabaseLink>;
 
 /** Left out: every site. */
-export const DatabaseUnlinkQuery = z.strictObject({ siteId: z.string().min(1).max(100).optional() });
+export const DatabaseUnlinkQuery = z.strictObject({ siteId: text.min(1).max(100).optional() });
 export type DatabaseUnlinkQuery = z.infer<typeof DatabaseUnlinkQuery>;
 
 export const DatabaseUnlinked = z.object({ id: z.string(), unlinked: z.array(z.string()) });
 export type DatabaseUnlinked = z.infer<typeof DatabaseUnlinked>;
 
-export const DatabaseRestore = z.strictObject({ backupId: z.string().min(1).max(100) });
+export const DatabaseRestore = z.strictObject({ backupId: text.min(1).max(100) });
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;

@@ -23,7 +23,7 @@ export const Deployment = z
     rollbackOf: z.string().nullable().describe("The deployment that this one brought back."),
     envVersion: z.number().int().describe("Version of the site's environment that it runs or last ran with."),
     error: z.string().nullable(),
-    waitsFor: z.string().nullable().describe("While it is QUEUED: why it has not begun."),
+    waitsFor: z.string().nullable().describe("Why it has not begun, or does not go on: its host is silent."),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),
     finishedAt: Timestamp.nullable(),

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { text } from "./common.ts";
 
 export const DeviceStart = z.strictObject({
-  clientName: z
-    .string()
+  clientName: text
     .trim()
     .min(1)
     .max(100)
@@ -33,4 +33,4 @@ export const DevicePolled = z
   .meta({ id: "DevicePolled" });
 export type DevicePolled = z.infer<typeof DevicePolled>;
 
-export const DevicePollQuery = z.strictObject({ code: z.string().min(1).max(200) });
+export const DevicePollQuery = z.strictObject({ code: text.min(1).max(200) });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 
 /** A page of one frame over the host's link, with room for what is around it. */
 export const maxResultBytes = 960 * 1024;
@@ -102,7 +102,7 @@ export const maxStatementCharacters = 100_000;
 
 /** One statement. Without `write` it can change nothing; with it, it is run only when it comes again with its `confirm`. */
 export const DatabaseQuery = z.strictObject({
-  statement: z.string().trim().min(1).max(maxStatementCharacters),
+  statement: text.trim().min(1).max(maxStatementCharacters),
   write: z.boolean().default(false),
   confirm: z
     .string()

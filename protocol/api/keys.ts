@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 
-export const KeyCreate = z.strictObject({ name: z.string().trim().min(1).max(100) });
+export const KeyCreate = z.strictObject({ name: text.trim().min(1).max(100) });
 export type KeyCreate = z.infer<typeof KeyCreate>;
 
 export const Key = z

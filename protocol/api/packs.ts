@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { billingTermsMonths } from "../states.ts";
-import { AmountCents } from "./common.ts";
+import { AmountCents, text } from "./common.ts";
 
 const term = z.object({
   months: z.number().int(),
@@ -28,7 +28,7 @@ export const PackForOperator = Pack.extend({ pids: z.number().int(), active: z.b
 });
 export type PackForOperator = z.infer<typeof PackForOperator>;
 
-const packId = z.string().min(1).max(100);
+const packId = text.min(1).max(100);
 
 /** Of a site or database. A dearer pack is paid for the rest of the term and comes then; any other comes with the next renewal. */
 export const PackChange = z.strictObject({
@@ -57,7 +57,7 @@ export type PackChanged = z.infer<typeof PackChanged>;
 
 const percent = z.number().int().min(0).max(90).optional();
 const fields = {
-  name: z.string().trim().min(1).max(100),
+  name: text.trim().min(1).max(100),
   amountCents: AmountCents.describe("Per month."),
   discounts: z
     .strictObject(

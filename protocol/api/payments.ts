@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { flagReasons } from "../states.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { listQuery, text, Timestamp } from "./common.ts";
 
 /** Something about money that an operator has to look at. */
 export const PaymentFlag = z
@@ -13,7 +13,7 @@ export const PaymentFlag = z
     currency: z.string().nullable(),
     createdAt: Timestamp,
     resolvedAt: Timestamp.nullable(),
-    resolution: z.string().nullable(),
+    resolution: text.nullable(),
   })
   .meta({ id: "PaymentFlag" });
 export type PaymentFlag = z.infer<typeof PaymentFlag>;
@@ -22,7 +22,7 @@ export type PaymentFlag = z.infer<typeof PaymentFlag>;
 export const FlagQuery = listQuery("flag").extend({ resolved: z.enum(["0", "1"]).default("0") });
 export type FlagQuery = z.infer<typeof FlagQuery>;
 
-export const FlagResolve = z.strictObject({ resolution: z.string().trim().min(1).max(1000) });
+export const FlagResolve = z.strictObject({ resolution: text.trim().min(1).max(1000) });
 export type FlagResolve = z.infer<typeof FlagResolve>;
 
 export const LedgerVerified = z.object({

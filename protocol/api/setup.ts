@@ -1,10 +1,11 @@
 import * as z from "zod";
+import { text } from "./common.ts";
 
 /** Creates the first account, an operator, and its first API key. */
 export const Setup = z.strictObject({
   email: z.email().max(254),
-  password: z.string().min(12).max(200),
-  name: z.string().min(1).max(100),
+  password: text.min(12).max(200),
+  name: text.min(1).max(100),
 });
 export type Setup = z.infer<typeof Setup>;
 

@@ -1,7 +1,7 @@
 import { PackChange } from "./packs.ts";
 import * as z from "zod";
 import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
 /** Unique in an account. A site's host name is made from it. */
@@ -31,8 +31,7 @@ export const GitBranch = z
   .regex(/^(?![-./])(?!.*(\.\.|\/\/|@\{|\/\.))[A-Za-z0-9._/-]+(?<![./])(?<!\.lock)$/, "a Git branch name");
 
 /** One line, no control characters: it becomes an argument of a build or start step. */
-export const command = z
-  .string()
+export const command = text
   .min(1)
   .max(2000)
   .regex(/^[^\p{Cc}]+$/u, "one line without control characters");
@@ -86,13 +85,11 @@ const runSettings = {
 
 /** Of a private registry. The password is stored encrypted; neither is shown. */
 const registryLogin = {
-  registryUsername: z
-    .string()
+  registryUsername: text
     .min(1)
     .max(256)
     .regex(/^[^\p{Cc}:]+$/u, "no colon and no control characters"),
-  registryPassword: z
-    .string()
+  registryPassword: text
     .min(1)
     .max(16_384)
     .regex(/^[^\p{Cc}]+$/u, "no control characters"),
@@ -108,7 +105,7 @@ const sourceSettings = {
     .regex(/^[\x21-\x7e]+$/, "visible ASCII"),
   submodules: z.boolean(),
   lfs: z.boolean(),
-  dockerfile: z.string().min(1).max(100_000),
+  dockerfile: text.min(1).max(100_000),
   image: ImageReference,
   ...registryLogin,
 };
@@ -123,7 +120,7 @@ const createBase = {
   name: SiteName,
   ...z.object(runSettings).partial().shape,
   port: runSettings.port.default(3000),
-  packId: z.string().max(100).optional(),
+  packId: text.max(100).optional(),
   billingTerm: z.literal([...billingTermsMonths]).default(1),
   region: regionOfNew,
 };
@@ -175,12 +172,7 @@ export const EnvKey = z
 export const EnvVariable = z
   .strictObject({
     key: EnvKey,
-    value: z
-      .string()
-      .max(32_768)
-      .regex(/^[^\0]*$/, "no NUL character")
-      .nullable()
-      .describe("null removes the variable."),
+    value: text.max(32_768).nullable().describe("null removes the variable."),
     encrypted: z
       .boolean()
       .optional()

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import {
   clearAway,
@@ -10,7 +11,18 @@ import {
   sql,
   tick,
 } from "./hosts-service.ts";
-import { account, api, deployResult, fail, finish, runningSite, site } from "./service.ts";
+import {
+  account,
+  api,
+  deployResult,
+  fail,
+  finish,
+  greetedAgent,
+  pay,
+  runningSite,
+  site,
+  uniqueName,
+} from "./service.ts";
 
 const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sites/${id}`, { action });
 
@@ -39,6 +51,43 @@ describe("a deployment that waits says for what", () => {
     await foundOffline(host.hostId);
     await act(key, siteId, "deploy");
     expect(await waitsFor(key, siteId)).toMatch(/cannot be heard/);
+  });
+});
+
+describe("what its host works on while it is silent", () => {
+  const silent = /^Its host has been silent since \d{4}-\d\d-\d\dT[\d:]+Z/;
+
+  it("is a deployment that says so, and nothing more once the host is back", async () => {
+    const key = await account();
+    const [siteId = ""] = await paidSites(key, 1);
+    const host = await hostFor(1);
+    const { job, attempt } = await host.next("job");
+    host.close();
+    await foundOffline(host.hostId);
+    expect(await waitsFor(key, siteId)).toMatch(silent);
+    const back = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, host.token);
+    expect(await waitsFor(key, siteId)).toBeNull();
+    back.close();
+  });
+
+  it("or is to work on is a database whose record says so, or that no host has taken it", async () => {
+    const key = await account();
+    const input = { name: uniqueName("data"), type: "redis", billingTerm: 1 };
+    const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
+    const shown = async () =>
+      (await api<Database>(key, "GET", `/databases/${body.databaseId}`)).body.waitsFor;
+    expect(await shown()).toBeNull();
+    await pay(body.invoiceToken);
+    expect(await shown()).toMatch(/No host has taken it yet/);
+    const host = await hostFor(1);
+    const { job, attempt } = await host.next("job");
+    expect(await shown()).toBeNull();
+    await finish(host, job, attempt, { version: "7.2" });
+    host.close();
+    await foundOffline(host.hostId);
+    expect(await shown()).toBeNull();
+    await api(key, "PATCH", `/databases/${body.databaseId}`, { action: "restart" });
+    expect(await shown()).toMatch(silent);
   });
 });
 

@@ -2,7 +2,7 @@ import { queueTimeoutMs } from "./job-rules.ts";
 
 const minutes = queueTimeoutMs / 60_000;
 
-/** Why a deployment is not begun, as its owner is told. */
+/** Why something is not begun, as its owner is told. */
 export const waitReasons = {
   placement: `No host has taken it yet: it waits for one that is up, has room and is done with what others build there. Where none is up with room, it fails after ${minutes} minutes.`,
   host: `The site's host cannot be heard: it waits for that, for ${minutes} minutes at most.`,
@@ -10,3 +10,7 @@ export const waitReasons = {
   turn: "It waits for what is under way, of this site or on its host.",
 };
 export type WaitReason = keyof typeof waitReasons;
+
+/** Of what is under way as well: whether its host still works on it, nobody knows. */
+export const silentHost = (since: number): string =>
+  `Its host has been silent since ${new Date(since).toISOString().replace(/\.\d+/, "")}: what it made of this is known once it is heard again.`;

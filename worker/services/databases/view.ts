@@ -5,6 +5,7 @@ import { databases } from "../../db/schema.ts";
 import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
 import { diskNotice } from "../../domain/disk-notice.ts";
+import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
 /** Databases with all that their public record shows, in one statement. */
 export const selectDatabases = (db: Db) =>
@@ -15,6 +16,12 @@ export const selectDatabases = (db: Db) =>
         sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = databases.host_id AND offline_since IS NOT NULL)`.as(
           "host_offline",
         ),
+      /** 0: no host has taken it. */
+      silentSince: sql<number | null>`
+        (SELECT CASE WHEN j.host_id IS NULL THEN 0 ELSE (SELECT offline_since FROM hosts WHERE id = j.host_id) END
+        FROM jobs j WHERE j.lane = databases.id AND j.status IN ('QUEUED', 'LEASED') ORDER BY j.seq LIMIT 1)`.as(
+        "silent_since",
+      ),
       // By the lane, which has an index of what is open.
       restoring: sql<{ backupId: string; since: number } | null>`
         (SELECT json_object('backupId', backup_id, 'since', created_at) FROM jobs
@@ -37,6 +44,9 @@ export const selectDatabases = (db: Db) =>
     })
     .from(databases);
 
+const waitsFor = (silentSince: number): string =>
+  silentSince === 0 ? waitReasons.placement : silentHost(silentSince);
+
 /** The public record; no password is part of it. */
 export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[number]): Database => ({
   id: row.id,
@@ -45,6 +55,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   version: row.version,
   status: row.status,
   error: row.error,
+  waitsFor: row.silentSince === null ? null : waitsFor(row.silentSince),
   notice: [diskNotice(row), row.shrunk && shrunkNotice(row.shrunk)].filter(Boolean).join(" ") || null,
   packId: row.packId,
   nextPackId: row.nextPackId,

@@ -2,7 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Db } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
-import { waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
+import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
 import { waitsForRoom } from "../hosts/placement.ts";
 import { imageKept, mayComeBack } from "./kept.ts";
 
@@ -16,6 +16,10 @@ const waitReason = sql<WaitReason | null>`(SELECT CASE
     ELSE 'turn' END
   FROM jobs j WHERE deployments.status = 'QUEUED' AND j.deployment_id = deployments.id AND j.status = 'QUEUED')`;
 
+/** Of a row that is under way: since when its host is not heard. */
+const silentSince = sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
+  WHERE deployments.status IN ('BUILDING', 'STARTING') AND j.deployment_id = deployments.id AND j.status = 'LEASED')`;
+
 /** Deployments with all that their public record shows. */
 export const selectDeployments = (db: Db) =>
   db
@@ -23,6 +27,7 @@ export const selectDeployments = (db: Db) =>
       ...columns,
       imageKept: imageKept.mapWith(Boolean).as("image_kept"),
       waitReason: waitReason.as("wait_reason"),
+      silentSince: silentSince.as("silent_since"),
       mayComeBack: mayComeBack.mapWith(Boolean).as("may_come_back"),
     })
     .from(deployments);
@@ -42,7 +47,7 @@ export const deploymentView = (row: DeploymentRecord): Deployment => ({
   rollbackOf: row.rollbackOf,
   envVersion: row.envVersion,
   error: row.error,
-  waitsFor: row.waitReason && waitReasons[row.waitReason],
+  waitsFor: row.silentSince ? silentHost(row.silentSince) : row.waitReason && waitReasons[row.waitReason],
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   finishedAt: row.finishedAt?.toISOString() ?? null,
