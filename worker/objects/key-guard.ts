@@ -38,7 +38,7 @@ export class KeyGuard extends DurableObject<Env> {
     const touches = admitted && now - this.uses.touchedAtMs >= touchEveryMs;
     this.uses = { hits, touchedAtMs: touches ? now : this.uses.touchedAtMs };
     if (admitted) this.ctx.storage.kv.put("uses", this.uses);
-    if (touches) this.ctx.waitUntil(touchKey(this.db(), keyHash, new Date(now)));
+    if (touches) this.ctx.waitUntil(this.touch(keyHash, new Date(now)));
     return {
       actor,
       admitted,
@@ -58,6 +58,13 @@ export class KeyGuard extends DurableObject<Env> {
     this.ctx.storage.kv.put("revoked", true);
     this.ctx.storage.kv.delete("actor");
     this.ctx.storage.kv.delete("uses");
+  }
+
+  /** A record that was put back to an earlier moment may not know the key any more: it is read anew, and refused then. */
+  private async touch(keyHash: string, at: Date): Promise<void> {
+    if (await touchKey(this.db(), keyHash, at)) return;
+    this.actor = undefined;
+    this.ctx.storage.kv.delete("actor");
   }
 
   private db(): Db {

@@ -7,9 +7,17 @@ import { reconcilePayments } from "./reconcile.ts";
 /** By cron. What was paid in time is heard of before anything is void. */
 export async function tendBilling(ctx: Ctx): Promise<void> {
   try {
-    await readEvents(ctx).finally(() => reconcilePayments(ctx));
+    await hearOfPayments(ctx);
   } finally {
     await voidOverdue(ctx);
     await voidExpiredHolds(ctx);
+  }
+}
+
+async function hearOfPayments(ctx: Ctx): Promise<void> {
+  try {
+    await readEvents(ctx);
+  } finally {
+    await reconcilePayments(ctx);
   }
 }
