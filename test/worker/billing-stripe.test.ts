@@ -486,6 +486,42 @@ describe("a refund", () => {
   });
 });
 
+describe("a record that was put back to an earlier moment", () => {
+  it("reads what was paid since from the processor's own list, once, whatever is delivered beside it", async () => {
+    const service = stripeService();
+    await rows("DELETE FROM processor_readings");
+    await tendBilling(service.ctx());
+    const [known, forgotten] = [await bought(), await bought()];
+    expect(await service.send(service.stripe.pay(await service.open(known.invoiceToken)))).toBe(200);
+    const session = await service.open(forgotten.invoiceToken);
+    // More than a page, and than one turn takes.
+    const other = service.stripe.tell("checkout.session.expired", { id: "cs_test_other", livemode: false });
+    for (let more = 0; more < 210; more++) service.stripe.tell(other.type, other.data.object);
+    const event = service.stripe.pay(session);
+    // The copy was made before the customer went to pay.
+    await rows("DELETE FROM checkouts WHERE invoice_id = ?", forgotten.invoiceId);
+
+    await tendBilling(service.ctx(6 * 60_000));
+    expect((await service.invoice(forgotten.invoiceToken)).status).toBe("unpaid");
+    for (const minutes of [7, 8, 14]) await tendBilling(service.ctx(minutes * 60_000));
+    await expectPaidOnce(service, forgotten);
+    expect(await service.send(event)).toBe(200);
+    for (const of of [known, forgotten]) await expectPaidOnce(service, of);
+  });
+
+  it("flags money for what it does not know any more", async () => {
+    const service = stripeService();
+    await rows("DELETE FROM processor_readings");
+    await tendBilling(service.ctx());
+    const of = await bought();
+    service.stripe.pay(await service.open(of.invoiceToken));
+    await rows("DELETE FROM checkouts WHERE invoice_id = ?", of.invoiceId);
+    await rows("DELETE FROM invoices WHERE id = ?", of.invoiceId);
+    await tendBilling(service.ctx(6 * 60_000));
+    expect(await flagsOf(of.invoiceId)).toEqual(["unknown_invoice"]);
+  });
+});
+
 it("an event id is kept for ever, and so are payments", async () => {
   const service = stripeService();
   const event = service.stripe.tell("customer.created", { id: "cus_1" });

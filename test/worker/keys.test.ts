@@ -402,3 +402,18 @@ describe("invoices", () => {
     expect((await api(key, "GET", "/invoices?unknown=1")).status).toBe(400);
   });
 });
+
+it("a key that a record does not know any more, which was put back to an earlier moment, ends within minutes of use", async () => {
+  const key = await account();
+  const list = async () => (await api(key, "GET", "/sites")).status;
+  expect(await list()).toBe(200);
+  const hash = sha256Hex(key);
+  await bindings.DB.prepare("DELETE FROM api_keys WHERE hash = ?").bind(hash).run();
+  const guard = bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFromName(hash));
+  await evictDurableObject(guard);
+  await runInDurableObject(guard, (_object, state) => {
+    const uses = state.storage.kv.get<{ touchedAtMs: number }>("uses");
+    state.storage.kv.put("uses", { ...uses, touchedAtMs: Date.now() - 5 * 60_000 });
+  });
+  await vi.waitFor(async () => expect(await list()).toBe(401), 10_000);
+});

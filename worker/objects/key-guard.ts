@@ -45,7 +45,7 @@ export class KeyGuard extends DurableObject<Env> {
     const touches = admitted && now - this.uses.touchedAtMs >= touchEveryMs;
     this.uses = { hits, touchedAtMs: touches ? now : this.uses.touchedAtMs };
     if (admitted) this.persistSoon();
-    if (touches) this.ctx.waitUntil(touchKey(this.db(), keyHash, new Date(now)));
+    if (touches) this.ctx.waitUntil(this.touch(keyHash, new Date(now)));
     return {
       actor,
       admitted,
@@ -72,6 +72,11 @@ export class KeyGuard extends DurableObject<Env> {
     this.changes++;
     this.actor = undefined;
     this.ctx.storage.kv.delete("actor");
+  }
+
+  /** A record that was put back to an earlier moment may not know the key any more: it is read anew, and refused then. */
+  private async touch(keyHash: string, at: Date): Promise<void> {
+    if (!(await touchKey(this.db(), keyHash, at))) await this.forget();
   }
 
   private db(): Db {

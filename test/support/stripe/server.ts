@@ -63,6 +63,16 @@ const sessionCreate: RulesOf<Stripe.Checkout.SessionCreateParams> = {
   cancel_url: url,
 };
 const expandOnly = { expand: { kind: "list", of: text } } as const;
+const integer = { kind: "integer" } as const;
+const eventList: RulesOf<Stripe.EventListParams> = {
+  created: {
+    kind: "object",
+    fields: { gte: integer, lte: integer } satisfies RulesOf<Stripe.RangeQueryParam>,
+  },
+  types: { kind: "list", of: text },
+  limit: { kind: "integer", min: 1, max: 100 },
+  starting_after: text,
+};
 const refundCreate: RulesOf<Stripe.RefundCreateParams> = {
   payment_intent: { kind: "string", required: true, pattern: /^pi_\w+$/ },
   amount: { kind: "integer", min: 1 },
@@ -225,6 +235,7 @@ export class StripeServer {
         if (!refund) throw new Refusal("id", `No such refund: ${id}`, "resource_missing", 404);
         return json(refund);
       }
+      if (method === "GET" && pathname === "/v1/events") return this.list(readForm(search.slice(1)));
       const session = id === undefined ? undefined : this.sessions.get(id);
       if (pathname.startsWith("/v1/checkout/sessions/") && !session)
         throw new Refusal("session", `No such checkout.session: ${id}`, "resource_missing", 404);
@@ -248,6 +259,20 @@ export class StripeServer {
       if (error instanceof Refusal) return refused(error);
       throw error;
     }
+  }
+
+  /** Newest first, page by page. */
+  private list(query: Tree): Response {
+    check(query, { kind: "object", fields: eventList }, "");
+    const { gte = "0", lte = "Infinity" } = (query["created"] ?? {}) as { gte?: string; lte?: string };
+    const types = Object.values((query["types"] as Tree | undefined) ?? {});
+    const limit = Number(query["limit"] ?? 10);
+    const all = this.events
+      .filter(({ created, type }) => created >= Number(gte) && created <= Number(lte) && types.includes(type))
+      .toReversed();
+    const at = all.findIndex(({ id }) => id === query["starting_after"]) + 1;
+    const data = all.slice(at, at + limit);
+    return json({ object: "list", url: "/v1/events", data, has_more: at + limit < all.length });
   }
 
   private shown(session: Session, expand: unknown[] = []) {

@@ -71,6 +71,8 @@ export type Payments = {
   refund(refund: Refund): Promise<Refunded>;
   /** @throws BadSignature */
   readEvent(body: string, signature: string | undefined): Promise<ProcessorEvent>;
+  /** All that happened in this time, both moments included, in any order; null where it keeps no list. */
+  eventsBetween: ((from: Date, until: Date) => Promise<ProcessorEvent[]>) | null;
   /** The test processor's only: the customer pays. */
   payAtOnce?(sessionId: string): Promise<void>;
 };

@@ -47,6 +47,32 @@ function sessionOf(session: Stripe.Checkout.Session): Session {
   };
 }
 
+/** Those that `newsOf` reads. */
+const toldTypes = [
+  "checkout.session.completed",
+  "checkout.session.async_payment_succeeded",
+  "checkout.session.async_payment_failed",
+  "checkout.session.expired",
+  "charge.refunded",
+  "refund.failed",
+  "refund.updated",
+  "charge.refund.updated",
+  "charge.dispute.created",
+  "charge.dispute.updated",
+  "charge.dispute.closed",
+  "charge.dispute.funds_withdrawn",
+  "charge.dispute.funds_reinstated",
+];
+
+const eventOf = (event: Stripe.Event, body: string) => ({
+  id: event.id,
+  type: event.type,
+  isLive: event.livemode,
+  createdAt: new Date(event.created * 1000),
+  news: newsOf(event),
+  body,
+});
+
 /** What an event tells. Order and repetition are the services' matter. */
 function newsOf(event: Stripe.Event): News {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- Stripe tells of hundreds of things that are not ours.
@@ -217,14 +243,15 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
       } catch (error) {
         throw new BadSignature("The signature does not fit the event, or is too old", { cause: error });
       }
-      return {
-        id: event.id,
-        type: event.type,
-        isLive: event.livemode,
-        createdAt: new Date(event.created * 1000),
-        news: newsOf(event),
-        body,
-      };
+      return eventOf(event, body);
     },
+    eventsBetween: (from, until) =>
+      refusing(async (stripe) => {
+        const [gte, lte] = [from, until].map((at) => Math.floor(at.getTime() / 1000)) as [number, number];
+        const list = stripe.events.list({ created: { gte, lte }, types: toldTypes, limit: 100 });
+        const events = [];
+        for await (const event of list) events.push(eventOf(event, JSON.stringify(event)));
+        return events;
+      }),
   };
 }

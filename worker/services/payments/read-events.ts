@@ -1,16 +1,60 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { processorReadings } from "../../db/schema.ts";
+import { receiveEvent } from "./receive-event.ts";
 
+const minute = 60_000;
+const everyMs = 5 * minute;
+/** An event may be listed a little after its time. */
+const overlapMs = 10 * minute;
+/** In one turn of the cron; what is left is the next one's. */
+const windowMs = 24 * 60 * minute;
+const mostAtOnce = 200;
+/** Stripe keeps its list for 30 days. */
+const listedMs = 29 * 24 * 60 * minute;
 /** What was read so lately counts as all: a record that was put back to an older moment has not read what came since. */
-const lateMs = 10 * 60_000;
+const lateMs = 15 * minute;
+
+const readingOf = async (ctx: Ctx) =>
+  (
+    await ctx.db.select().from(processorReadings).where(eq(processorReadings.processor, ctx.payments.name))
+  )[0];
+
+/**
+ * The processor's own list of what happened, read from where the record says that it was read to: so an event that was never
+ * delivered counts, and all of those that a record has forgotten that was put back to an earlier moment. Each counts once.
+ */
+export async function readEvents(ctx: Ctx): Promise<void> {
+  const { eventsBetween, name } = ctx.payments;
+  if (!eventsBetween) return;
+  const now = ctx.now().getTime();
+  const reading = await readingOf(ctx);
+  const readTo = Math.max(reading?.eventsUntil.getTime() ?? now, now - listedMs);
+  const isBehind = now - readTo > windowMs;
+  if (reading && !isBehind && now - reading.readAt.getTime() < everyMs) return;
+  const until = Math.min(now, readTo + windowMs);
+  const listed = await eventsBetween(new Date(readTo - overlapMs), new Date(until));
+  const known = await ctx.db.all<{ id: string }>(sql`
+    SELECT id FROM processor_events WHERE id IN (SELECT value FROM json_each(${JSON.stringify(listed.map(({ id }) => id))}))`);
+  const ids = new Set(known.map(({ id }) => id));
+  const fresh = listed
+    .filter(({ id }) => !ids.has(id))
+    // It lists the newest first, to the second.
+    .toReversed()
+    .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+  const some = fresh.slice(0, mostAtOnce);
+  for (const event of some) await receiveEvent(ctx, event);
+  const isAll = some.length === fresh.length;
+  const eventsUntil = isAll ? until : (some.at(-1)?.createdAt.getTime() ?? readTo);
+  const readAt = isAll && until === now ? now : (reading?.readAt.getTime() ?? 0);
+  await ctx.statement(sql`
+    INSERT INTO processor_readings (processor, events_until, read_at) VALUES (${name}, ${eventsUntil}, ${readAt})
+    ON CONFLICT (processor) DO UPDATE SET events_until = excluded.events_until, read_at = excluded.read_at`);
+}
 
 /** Whether all that was paid until about then is in the record. The test processor keeps its own record there. */
 export async function arePaymentsRead(ctx: Ctx, atMs: number): Promise<boolean> {
-  if (ctx.payments.name === "test") return true;
-  const [reading] = await ctx.db
-    .select()
-    .from(processorReadings)
-    .where(eq(processorReadings.processor, ctx.payments.name));
+  if (!ctx.payments.eventsBetween) return true;
+  const reading = await readingOf(ctx);
   return reading !== undefined && reading.readAt.getTime() > atMs - lateMs;
 }
