@@ -39,14 +39,23 @@ function contents(file: string | undefined, context: z.RefinementCtx): string | 
   }
 }
 
+/** Nobody on the way reads or changes it. */
+function isKeptPrivate(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" || /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
 export const defaultDockerSocket = "/var/run/docker.sock";
 
 const Environment = z
   .object({
-    /** The control plane. */
-    BERTH_URL: z.url({ protocol: /^https?$/ }),
+    /** The control plane: it is sent this host's token, and serves the program that runs here as root. */
+    BERTH_URL: z
+      .url({ protocol: /^https?$/ })
+      .refine(isKeptPrivate, "by http, only a control plane on this machine: write https://"),
     BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
     BERTH_STATE_DIR: z.string().min(1),
     BERTH_DOCKER_SOCKET: z.string().default(defaultDockerSocket),
