@@ -85,6 +85,8 @@ const Environment = z
     BERTH_AUTO_UPDATE: z.enum(["on", "off"]).default("on"),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
+    /** Images of this host's own that any site may be made of where no registry answers, such as `team/base:1,team/tools:2`. */
+    BERTH_LOCAL_IMAGES: z.string().default(""),
     /**
      * A program, or a JSON array of it and its first arguments: run with the name of one of Berth's own base images where no
      * registry gives it, it makes the image.
@@ -149,6 +151,7 @@ const Environment = z
       drainMaxSeconds: env.BERTH_DRAIN_MAX_SECONDS,
       buildCaFile: env.BERTH_BUILD_CA_FILE ?? null,
       insecureGitHosts: env.BERTH_INSECURE_GIT_HOSTS.split(",").filter(Boolean),
+      localImages: env.BERTH_LOCAL_IMAGES.split(",").flatMap((name) => name.trim() || []),
     },
     /** From the token, so that losing the state directory loses neither containers nor images. */
     agentId: createHash("sha256").update(env.BERTH_HOST_TOKEN).digest("hex").slice(0, 16),
