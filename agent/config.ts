@@ -39,14 +39,23 @@ function contents(file: string | undefined, context: z.RefinementCtx): string | 
   }
 }
 
+/** Nobody on the way reads or changes it. */
+function isKeptPrivate(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" || /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
 export const defaultDockerSocket = "/var/run/docker.sock";
 
 const Environment = z
   .object({
-    /** The control plane. */
-    BERTH_URL: z.url({ protocol: /^https?$/ }),
+    /** The control plane: it is sent this host's token, and serves the program that runs here as root. */
+    BERTH_URL: z
+      .url({ protocol: /^https?$/ })
+      .refine(isKeptPrivate, "by http, only a control plane on this machine: write https://"),
     BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
     BERTH_STATE_DIR: z.string().min(1),
     BERTH_DOCKER_SOCKET: z.string().default(defaultDockerSocket),
@@ -76,6 +85,8 @@ const Environment = z
     BERTH_AUTO_UPDATE: z.enum(["on", "off"]).default("on"),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
+    /** Images of this host's own that any site may be made of where no registry answers, such as `team/base:1,team/tools:2`. */
+    BERTH_LOCAL_IMAGES: z.string().default(""),
     /**
      * A program, or a JSON array of it and its first arguments: run with the name of one of Berth's own base images where no
      * registry gives it, it makes the image.
@@ -139,6 +150,7 @@ const Environment = z
       drainMaxSeconds: env.BERTH_DRAIN_MAX_SECONDS,
       buildCaFile: env.BERTH_BUILD_CA_FILE ?? null,
       insecureGitHosts: env.BERTH_INSECURE_GIT_HOSTS.split(",").filter(Boolean),
+      localImages: env.BERTH_LOCAL_IMAGES.split(",").flatMap((name) => name.trim() || []),
     },
     /** From the token, so that losing the state directory loses neither containers nor images. */
     agentId: createHash("sha256").update(env.BERTH_HOST_TOKEN).digest("hex").slice(0, 16),

@@ -1,36 +1,89 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type * as z from "zod";
 import { log } from "./log.ts";
 
 /** What SQLite says of a disk that takes nothing: SQLITE_IOERR, SQLITE_FULL. */
 const refusals = [10, 13];
+/** SQLITE_IOERR_SHORT_READ: the file ends where it should not. */
+const shortRead = 522;
 
 /**
- * The agent's own state in one file, begun anew when it is damaged: all of it can be lost. On a full disk it is in memory, as
- * an agent that is there may make room.
+ * The agent's own state in one file, begun anew when it is damaged or of another schema: all of it can be lost, and never
+ * keeps the agent from its work. What was there is kept beside it, once. On a full disk it is in memory, as an agent that
+ * is there may make room.
  */
 export function openDatabase(file: string, schema: string): DatabaseSync {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    return withSchema(new DatabaseSync(file), schema);
+    return open(file, schema);
   } catch (error) {
-    if (refusals.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)) {
-      log("error", `${file} cannot be written; what belongs there is kept in memory`, { error });
-      return withSchema(new DatabaseSync(":memory:"), schema);
+    if (!isRefusal(error)) {
+      log("error", `${file} is damaged or of another version and begun anew; it is kept as ${file}.damaged`, {
+        error,
+      });
+      try {
+        setAside(file);
+        return open(file, schema);
+      } catch (again) {
+        log("error", `${file} cannot be begun anew`, { error: again });
+      }
     }
-    log("error", `${file} is damaged and begun anew`, { error });
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
-    return withSchema(new DatabaseSync(file), schema);
+    log("error", `${file} cannot be written; what belongs there is kept in memory`, { error });
+    return checked(new DatabaseSync(":memory:"), schema);
   }
 }
 
-function withSchema(db: DatabaseSync, schema: string): DatabaseSync {
+/** What a row holds, where it is still what was written: there is no saying what else a damaged page has changed. */
+export function readRow<T>(type: z.ZodType<T>, read: () => unknown): T[] {
+  try {
+    return [type.parse(read())];
+  } catch (error) {
+    log("error", "A row of the agent's own state is damaged and passed over", { error });
+    return [];
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode ?? 0;
+  return refusals.includes(code & 0xff) && code !== shortRead;
+}
+
+function open(file: string, schema: string): DatabaseSync {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  // SQLite gives the files beside it the same rights.
+  closeSync(openSync(file, "a", 0o600));
+  chmodSync(file, 0o600);
+  return checked(new DatabaseSync(file), schema);
+}
+
+/** @throws when a page is damaged, or a table is not as this agent makes it */
+function checked(db: DatabaseSync, schema: string): DatabaseSync {
   try {
     db.exec(`PRAGMA journal_mode = WAL; ${schema}`);
+    const [verdict] = db.prepare("PRAGMA integrity_check(1)").all();
+    if (verdict?.["integrity_check"] !== "ok") throw new Error(String(verdict?.["integrity_check"]));
+    const there = tablesOf(db);
+    const fresh = new DatabaseSync(":memory:");
+    fresh.exec(schema);
+    const other = tablesOf(fresh).find((sql) => !there.includes(sql));
+    fresh.close();
+    if (other !== undefined) throw new Error(`It has not ${other}`);
     return db;
   } catch (error) {
     db.close();
     throw error;
   }
+}
+
+const tablesOf = (db: DatabaseSync): string[] =>
+  db
+    .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    .all()
+    .map(({ sql }) => String(sql));
+
+function setAside(file: string): void {
+  for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { recursive: true, force: true });
+  rmSync(`${file}.damaged`, { recursive: true, force: true });
+  renameSync(file, `${file}.damaged`);
 }

@@ -105,6 +105,8 @@ export type HostSettings = {
   buildCaFile: string | null;
   /** `host[:port]` of Git servers reached over plain http and on private addresses: local ones, named by the operator. */
   insecureGitHosts: readonly string[];
+  /** Images of this host's own that sites may be made of where no registry answers, as the operator named them. Left out: none. */
+  localImages?: readonly string[] | undefined;
   /** Seconds an old container runs on after the swap at least, and at most while it serves what it began. */
   drainSeconds: number;
   drainMaxSeconds: number;

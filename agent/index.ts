@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { mkdirSync, statfsSync } from "node:fs";
+import { chmodSync, mkdirSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -54,7 +54,11 @@ if (process.argv[2] === "firewall") {
   process.exit();
 }
 const workDirectory = join(config.stateDirectory, "work");
-mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
+// Whoever made them: a umask would also be Git's, whose files images are built of.
+for (const folder of [config.stateDirectory, workDirectory, join(config.stateDirectory, "ingress")]) {
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o700);
+}
 
 const engine = createEngine({ socketPath: config.dockerSocket });
 const publicAccess = openPublicAccess(

@@ -1,8 +1,8 @@
 import type { SQLInputValue, StatementSync } from "node:sqlite";
-import type { FromAgent } from "../protocol/agent/messages.ts";
+import { FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { LogPosition } from "./log-outbox.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, readRow } from "./database.ts";
 import { log } from "./log.ts";
 
 const schema = `PRAGMA synchronous = FULL;
@@ -62,8 +62,10 @@ export function openJournal(file: string): Journal {
   const unwritten = new Map<string, { attempt: number; report: Report | null }>();
   const attemptOf = (jobId: string): number => Number(known.get(jobId)?.["attempt"] ?? 0);
   // What the last process had begun is offered anew by the control plane, as a higher attempt.
-  db.exec(
-    `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
+  written(
+    db.prepare(
+      `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
+    ),
   );
   return {
     accept({ jobId, attempt }, kind) {
@@ -91,7 +93,11 @@ export function openJournal(file: string): Journal {
       written(over, jobId);
     },
     unacknowledged: () => [
-      ...reports.all().map(({ report }) => JSON.parse(String(report)) as Report),
+      // A result that cannot be read is not named in a hello either: its job is offered anew.
+      ...reports
+        .all()
+        .flatMap(({ report }) => readRow(FromAgent, () => JSON.parse(String(report))))
+        .filter((report) => report.type === "done" || report.type === "failed"),
       ...[...unwritten.values()].flatMap(({ report }) => report ?? []),
     ],
     delivered: (jobId, { seq, at, printedBytes }) => void written(delivered, jobId, seq, at, printedBytes),

@@ -36,6 +36,22 @@ for option in "$@"; do
   esac
 done
 
+# The token is sent there, and what comes from there runs as root: nobody on the way may read or change it.
+check_address() {
+  case "$SITE_URL" in
+    https://*) return ;;
+    'http://[::1]' | 'http://[::1]:'*) return ;;
+  esac
+  name="${SITE_URL#http://}"
+  name="${name%%:*}"
+  case "$name" in
+    localhost | *.localhost) return ;;
+    *[!0-9.]*) ;;
+    127.*.*.*) return ;;
+  esac
+  fail "$SITE_URL is not https: hosts take a control plane by http on their own machine only."
+}
+
 check_machine() {
   [ "$(uname -s)" = Linux ] || fail "hosts run Linux; this is $(uname -s)."
   [ "$(id -u)" = 0 ] || fail "run this as root: curl … | sudo --preserve-env=BERTH_TOKEN sh"
@@ -219,6 +235,7 @@ run_by_hand() {
 }
 
 install_host() {
+  check_address
   check_machine
   ensure_programs
   mkdir -p "$LIB" "$ETC"

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { ensureBaseImages } from "./lib/base-images.ts";
+import { ensureBaseImages, standInImages } from "./lib/base-images.ts";
 import { bundleHostPrograms, bundleWorker, projectRoot } from "./lib/bundle.ts";
 import { call, request, until } from "./lib/client.ts";
 import { endSteps, step, succeeds } from "./lib/command.ts";
@@ -186,6 +186,7 @@ async function start(): Promise<void> {
             "--disable-warning=ExperimentalWarning",
             join(projectRoot, "scripts", "base-image.ts"),
           ]),
+          BERTH_LOCAL_IMAGES: standInImages.join(","),
           BERTH_DOCKER_SOCKET: engine.socketPath,
           BERTH_INGRESS_ADDRESS: "127.0.0.1",
           BERTH_INGRESS_PORT: String(ingressPort),

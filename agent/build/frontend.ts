@@ -1,8 +1,13 @@
 import { JobError } from "../host.ts";
 
-/** Docker's own. Any other could hand the engine results for the steps of other tenants' builds, which take them from its cache. */
-const known =
-  /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?(?: |$)/;
+/**
+ * Docker's own. Any other could hand the engine results for the steps of other tenants' builds, which take them from its cache; and
+ * so could releases before 1.2, of which it is not known that they keep tenants' caches and steps apart.
+ */
+const release = String.raw`1(?:\.(?:[2-9]|[1-9]\d)(?:\.\d{1,3})?)?(?:-rc\d{1,2})?(?:-labs)?`;
+const known = new RegExp(
+  String.raw`^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::(?:latest|labs|master(?:-labs)?|${release})(?:@sha256:[0-9a-f]{64})?)?(?: |$)`,
+);
 
 /** More than BuildKit takes for a directive: it reads those with `#`, else those with `//`, and takes for spaces what Unicode does. */
 const directive = /^(?:#|\/\/)[\s\x85]*([a-z][a-z0-9]*)\s*=([^]*)$/i;

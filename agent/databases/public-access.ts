@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -16,7 +17,9 @@ const port = z.number().int().min(1).max(65535);
 const Entry = z.object({ port, allow: z.array(Network), containerPort: port });
 type Entry = z.infer<typeof Entry>;
 const Entries = z.record(z.string(), Entry);
-const Authority = z.object({ key: z.string(), certificate: z.string() });
+const Authority = z
+  .object({ key: z.string(), certificate: z.string() })
+  .refine(({ key, certificate }) => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)));
 
 /** Which databases are reached from outside, and whom their certificates are verified with: two files of the host. */
 export type PublicAccess = {

@@ -222,7 +222,7 @@ const loginFor = (reference: string, login: RegistryLogin | null) =>
   login && { authconfig: { ...login, serveraddress: registryOf(reference) } };
 
 /** As the engine lists it: without Docker Hub's own names, and with a tag. */
-function tagOf(reference: string): string {
+export function tagOf(reference: string): string {
   const name = reference.replace(/^(?:docker\.io\/)?(?:library\/)?/, "");
   return /:[^/]*$/.test(name) ? name : `${name}:latest`;
 }

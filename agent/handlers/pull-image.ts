@@ -1,5 +1,5 @@
 import type { JobArgs, Source } from "../../protocol/agent/jobs.ts";
-import type { Engine } from "../docker/engine.ts";
+import { tagOf } from "../docker/engine.ts";
 import { JobError, type Host, type JobRun } from "../host.ts";
 import type { Obtained } from "./kept-image.ts";
 
@@ -15,7 +15,7 @@ export async function pullImage(
   const started = performance.now();
   job.phase("build");
   job.log(`Pulling ${source.reference}.`);
-  const imageDigest = await digestOf(host.engine, source, job);
+  const imageDigest = await digestOf(host, source, job);
   const tag = (id: string) =>
     host.engine.tagImage(id, host.imageRepository(args.run.siteId), args.deploymentId);
   const made = { commit: null, commitMessage: null, buildKey: null, cloneMs: null };
@@ -32,8 +32,15 @@ export async function pullImage(
   return { ...made, imageDigest, imageId, buildMs: tookMs() };
 }
 
-/** The digest that the registry gives; null where only an image that was made on this host can be used. */
-async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promise<string | null> {
+/**
+ * The digest that the registry gives; null where only an image that was made on this host can be used: one that the operator
+ * gives to everybody, as others may hold what is private.
+ */
+async function digestOf(
+  { engine, settings }: Host,
+  source: ImageSource,
+  job: JobRun,
+): Promise<string | null> {
   const named = /@(sha256:[0-9a-f]{64})$/.exec(source.reference)?.[1];
   if (named !== undefined) return named;
   try {
@@ -41,7 +48,9 @@ async function digestOf(engine: Engine, source: ImageSource, job: JobRun): Promi
     return source.digest ?? newest;
   } catch (error) {
     job.signal.throwIfAborted();
-    const local = source.login === null ? await engine.localImage(source.reference) : null;
+    const isEverybodys =
+      settings.localImages?.some((name) => tagOf(name) === tagOf(source.reference)) ?? false;
+    const local = isEverybodys && source.login === null ? await engine.localImage(source.reference) : null;
     if (local !== null && (source.digest ?? local) === local) return null;
     // Its name may lead nowhere by now, or to another one.
     if (source.digest !== undefined) return source.digest;

@@ -1,7 +1,8 @@
-import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
-import { keepEvents, keepSamples, type SiteLogLine } from "../../protocol/agent/running.ts";
-import type { FromAgent } from "../../protocol/agent/messages.ts";
-import { openDatabase } from "../database.ts";
+import * as z from "zod";
+import { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
+import { keepEvents, keepSamples, SiteLogLine } from "../../protocol/agent/running.ts";
+import { FromAgent } from "../../protocol/agent/messages.ts";
+import { openDatabase, readRow } from "../database.ts";
 
 export type Crash = Extract<FromAgent, { type: "crashed" }>;
 /** A crash the control plane does not know yet, and whether its container is out of service already. */
@@ -44,6 +45,20 @@ export type Records = {
   keepOnly(siteIds: readonly string[], now: Date): void;
   close(): void;
 };
+
+const crashOf = <T extends FromAgent["type"]>(type: T) =>
+  FromAgent.refine((message): message is Extract<FromAgent, { type: T }> => message.type === type);
+const Pending: z.ZodType<PendingCrash> = z.object({
+  crash: crashOf("crashed"),
+  containerId: z.string(),
+  isOut: z.boolean(),
+});
+const Out: z.ZodType<DatabaseOut> = z.object({
+  crash: crashOf("databaseCrashed"),
+  containerId: z.string(),
+  isOut: z.boolean(),
+  isKnown: z.boolean(),
+});
 
 const hourMs = 3_600_000;
 const keepContainers = 10;
@@ -120,16 +135,18 @@ export function openRecords(file: string): Records {
     samples: (siteId) =>
       samples
         .all(siteId, keepSamples)
-        .map(({ at, sample }) => ({
-          at: new Date(Number(at)).toISOString(),
-          ...(JSON.parse(String(sample)) as Omit<SiteSample, "at">),
-        }))
+        .flatMap(({ at, sample }) =>
+          readRow(SiteSample, () => ({
+            at: new Date(Number(at)).toISOString(),
+            ...(JSON.parse(String(sample)) as object),
+          })),
+        )
         .toReversed(),
     addEvent(siteId, containerId, { at, kind, detail }) {
       addEvent.run(siteId, containerId, at, kind, detail);
       dropEvents.run(siteId, keepEvents);
     },
-    events: (siteId) => events.all(siteId).map((row) => ({ ...row }) as SiteEvent),
+    events: (siteId) => events.all(siteId).flatMap((row) => readRow(SiteEvent, () => row)),
     addLastLines(siteId, containerId, lines) {
       addLastLines.run(siteId, containerId, JSON.stringify(lines));
       dropLastLines.run(siteId, keepContainers);
@@ -137,16 +154,16 @@ export function openRecords(file: string): Records {
     lastLines: (siteId) =>
       lastLines.all(siteId).map((row) => ({
         containerId: String(row["container_id"]),
-        lines: JSON.parse(String(row["lines"])) as SiteLogLine[],
+        lines: readRow(z.array(SiteLogLine), () => JSON.parse(String(row["lines"]))).flat(),
       })),
     lastKind: (containerId) => (lastKind.get(containerId)?.["kind"] ?? null) as SiteEvent["kind"] | null,
-    eventsUpTo: () => (position.get()?.["time"] ?? null) as string | null,
+    eventsUpTo: () => /^\d{1,12}\.\d{9}$/.exec(String(position.get()?.["time"]))?.[0] ?? null,
     takenIn: (time) => void takenIn.run(time),
     addCrash: (pending) => void addCrash.run(pending.crash.siteId, JSON.stringify(pending)),
-    crashes: () => crashes.all().map(({ crash }) => JSON.parse(String(crash)) as PendingCrash),
+    crashes: () => crashes.all().flatMap(({ crash }) => readRow(Pending, () => JSON.parse(String(crash)))),
     forgetCrash: ({ siteId, deploymentId }) => void forgetCrash.run(siteId, deploymentId),
     addDatabaseOut: (out) => void addDatabaseOut.run(out.crash.databaseId, JSON.stringify(out)),
-    databasesOut: () => databasesOut.all().map(({ out }) => JSON.parse(String(out)) as DatabaseOut),
+    databasesOut: () => databasesOut.all().flatMap(({ out }) => readRow(Out, () => JSON.parse(String(out)))),
     forgetDatabaseOut: (databaseId) => void forgetDatabaseOut.run(databaseId),
     useOnce(nonce, expiresAt, now) {
       // Clocks of hosts may be wrong by some minutes.
@@ -156,7 +173,8 @@ export function openRecords(file: string): Records {
     drainUntil: (containerId, until) => void drain.run(containerId, until.toISOString()),
     drainsUntil(containerId) {
       const found = draining.get(containerId);
-      return found ? new Date(String(found["until"])) : null;
+      const until = new Date(String(found?.["until"]));
+      return Number.isNaN(until.getTime()) ? null : until;
     },
     // With what was removed otherwise.
     drained: (containerId) => void drained.run(containerId, new Date(Date.now() - 24 * hourMs).toISOString()),

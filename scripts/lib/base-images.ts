@@ -40,6 +40,9 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "redis:7.2": buildRedis,
 };
 
+/** What sites may be made of where only this machine has them. */
+export const standInImages = Object.keys(standIns);
+
 /** The images of databases, as worker/domain/database-engines.ts names them. */
 export const databaseImages = ["postgres:17", "mariadb:11.4", "redis:7.2"] as const;
 

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { createWriteStream, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -61,7 +61,7 @@ export class Supervisor {
 
   private launch(program: Program, failures: number, starting: Starting): void {
     if (this.stopping) return starting.reject(new Error("Ending"));
-    const log = createWriteStream(join(this.stateDirectory, "logs", `${program.name}.log`), { flags: "a" });
+    const log = join(this.stateDirectory, "logs", `${program.name}.log`);
     const startedAt = performance.now();
     // Its own process group, so that Ctrl-C reaches only the supervisor, which then ends things in order; the pipe on
     // standard input closes with the supervisor, however that ends.
@@ -79,7 +79,7 @@ export class Supervisor {
     this.writeProcesses();
     let last = "";
     const keep = (chunk: Buffer) => {
-      log.write(chunk);
+      unlessFull(() => appendFileSync(log, chunk));
       last = (last + chunk.toString()).slice(-2000);
       if (starting.wasReady || !last.includes(starting.readyLine)) return;
       starting.wasReady = true;
@@ -89,7 +89,7 @@ export class Supervisor {
     child.stderr.on("data", keep);
     child.stdin.on("error", () => undefined);
     child.once("exit", (code, signal) => {
-      log.end(`— ended with ${signal ?? code}\n`);
+      unlessFull(() => appendFileSync(log, `— ended with ${signal ?? code}\n`));
       // A killed control plane leaves its workerd, which would keep the port from the next one.
       killGroup(child);
       this.children.delete(program.name);
@@ -103,11 +103,20 @@ export class Supervisor {
 
   private writeProcesses(): void {
     const file = processesFile(this.stateDirectory);
-    writeFileSync(
-      `${file}.new`,
-      JSON.stringify(Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid])), null, 2),
-    );
-    renameSync(`${file}.new`, file);
+    const ids = Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid]));
+    unlessFull(() => {
+      writeFileSync(`${file}.new`, JSON.stringify(ids, null, 2));
+      renameSync(`${file}.new`, file);
+    });
+  }
+}
+
+/** Programs run on where nothing of them can be written down. */
+function unlessFull(write: () => void): void {
+  try {
+    write();
+  } catch {
+    // Tried again with what is written next.
   }
 }
 

@@ -1,6 +1,6 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -94,4 +94,23 @@ it("who is reached from outside, and the authority, outlive the agent, readable 
   expect(await after.address()).toBe("192.0.2.7");
   for (const file of ["authority.json", "ports.json"])
     expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
+});
+
+it("an authority that was damaged is made anew, as no server could use it", () => {
+  const file = join(folder, "authority.json");
+  const whole = openPublicAccess(folder, "0123").authority();
+  const other = makeAuthority("Another", new Date());
+  const body = whole.certificate.replaceAll(/[A-Za-z0-9]{20}\n/g, "\n");
+  for (const damaged of [
+    "",
+    "{",
+    "{}",
+    JSON.stringify({ ...whole, certificate: body }),
+    JSON.stringify({ ...whole, key: "none" }),
+    JSON.stringify({ ...whole, key: other.key }),
+  ]) {
+    writeFileSync(file, damaged);
+    const anew = openPublicAccess(folder, "0123").authority();
+    expect(new X509Certificate(anew.certificate).checkPrivateKey(createPrivateKey(anew.key))).toBe(true);
+  }
 });

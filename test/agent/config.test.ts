@@ -1,5 +1,5 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -26,10 +26,45 @@ it("needs the control plane, a token and a place for its state; the rest has def
     expect(() => readConfig({ ...least, [name]: undefined })).toThrow(name);
 });
 
+it("takes a control plane by http on its own machine only", () => {
+  for (const url of [
+    "http://localhost:8787",
+    "http://a.localhost",
+    "http://127.0.0.2:1",
+    "http://[::1]:8787",
+  ])
+    expect(readConfig({ ...least, BERTH_URL: url }).controlPlaneUrl).toBe(url);
+});
+
+it.each([
+  ["https://berth.example", true],
+  ["http://localhost:8787", true],
+  ["http://127.0.0.1:8787", true],
+  ["http://[::1]:8787", true],
+  ["http://berth.example", false],
+  ["http://127.0.0.1.berth.example", false],
+  ["http://localhost.berth.example", false],
+  ["http://127.0.0.1@berth.example", false],
+  ["http://[::1].berth.example", false],
+  ["http://10.0.0.1:8787", false],
+])("the install script takes the same control planes: %s %s", (url, isTaken) => {
+  const script = readFileSync(new URL("../../scripts/install.sh", import.meta.url), "utf8");
+  const functions = script.replaceAll("@SITE_URL@", url).replace(/\n.*\n$/, "\n");
+  const { status, stderr } = spawnSync("sh", ["-c", `${functions}check_address`], { encoding: "utf8" });
+  expect([status, stderr]).toEqual(
+    isTaken ? [0, ""] : [1, expect.stringContaining("by http on their own machine only")],
+  );
+});
+
 it("refuses what is out of range, and says which value it is", () => {
   for (const [name, value] of [
     ["BERTH_URL", "ftp://berth.example"],
     ["BERTH_URL", "berth.example"],
+    ["BERTH_URL", "http://berth.example"],
+    ["BERTH_URL", "http://localhost.berth.example"],
+    ["BERTH_URL", "http://127.0.0.1.berth.example"],
+    ["BERTH_URL", "http://127.0.0.1@berth.example"],
+    ["BERTH_URL", "http://10.0.0.1:8787"],
     ["BERTH_HOST_TOKEN", "hst_short"],
     ["BERTH_INGRESS_PORT", "0"],
     ["BERTH_INGRESS_PORT", "65536"],

@@ -95,6 +95,7 @@ it("a rollback on a host without the image makes it anew of what it was made of,
       demandDisk: () => Promise.resolve(),
       receive: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
     },
+    settings: {},
     imageRepository: () => "berth-site/x",
     ingress: { park: () => Promise.resolve() },
   } as unknown as Host;

@@ -6,6 +6,7 @@ import type { Engine } from "../../agent/docker/engine.ts";
 import type { Ingress } from "../../agent/host.ts";
 import { DiskGuard } from "../../agent/running/disk-guard.ts";
 import type { Holding } from "../../agent/running/disk-use.ts";
+import { formatId } from "../../protocol/ids.ts";
 import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
 
 const gibibyte = 1024 ** 3;
@@ -91,12 +92,13 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
   return { guard, disk, done, crashes, rounds: () => rounds };
 }
 
+const s1 = formatId("site", 1, new Uint8Array(10));
 const site = (siteId: string): Labels => ({
   "berth.managed": "true",
   "berth.agent": "a",
   "berth.site": siteId,
   "berth.database": "",
-  "berth.deployment": `dep_${siteId}`,
+  "berth.deployment": `dep_${siteId.replace("site_", "")}`,
   "berth.secrets": "",
 });
 const command = (siteId: string): Labels => ({
@@ -114,20 +116,20 @@ it("asks nothing of the engine while there is room", async () => {
 
 it("stops who is beyond its pack when the disk is short, with the reason, and nobody else", async () => {
   const { guard, disk, done, crashes } = hostWith(
-    { hog: site("s1"), within: site("s2"), unknown: site("s3"), database },
-    { s1: 1025, s2: 1024, s3: null },
+    { hog: site(s1), within: site("s2"), unknown: site("s3"), database },
+    { [s1]: 1025, s2: 1024, s3: null },
   );
   disk.freeBytes = gibibyte;
   await guard.look();
   expect(done).toEqual(["stop hog", "remove hog"]);
   expect(crashes).toMatchObject([
     {
-      siteId: "s1",
-      deploymentId: "dep_s1",
+      siteId: s1,
+      deploymentId: s1.replace("site_", "dep_"),
       error: expect.stringMatching(/wrote more than its pack's disk.*1\.0 GB.*1 GB.*filling/s),
     },
   ]);
-  expect(records.events("s1").map(({ kind }) => kind)).toEqual(["disk_full"]);
+  expect(records.events(s1).map(({ kind }) => kind)).toEqual(["disk_full"]);
   expect(records.crashes()).toMatchObject([{ isOut: true }]);
 });
 

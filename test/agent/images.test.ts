@@ -26,7 +26,11 @@ const keptOf = (number: number, buildKey: string | null): KeptDeployment => ({
 });
 
 /** An engine with these images by name, and a registry with these digests by reference. */
-function hostWith(images: Record<string, string>, registry: Record<string, string> | Error = {}) {
+function hostWith(
+  images: Record<string, string>,
+  registry: Record<string, string> | Error = {},
+  localImages = Object.keys(images),
+) {
   const here = new Map(Object.entries(images));
   const lines: string[] = [];
   const asked: unknown[] = [];
@@ -51,7 +55,12 @@ function hostWith(images: Record<string, string>, registry: Record<string, strin
   };
   const full = new AbortController();
   const buildRoom = { receive: () => Promise.resolve({ signal: full.signal, end: () => undefined }) };
-  const host = { engine, buildRoom, imageRepository: () => "berth-site/x" } as unknown as Host;
+  const host = {
+    engine,
+    buildRoom,
+    imageRepository: () => "berth-site/x",
+    settings: { localImages },
+  } as unknown as Host;
   const job = {
     jobId: "job",
     signal: new AbortController().signal,
@@ -196,6 +205,20 @@ describe("an image of a registry", () => {
         imageDigest: digest("a"),
         imageId: digest("e"),
       });
+  });
+
+  it("that was made on this host is nobody's but the operator's, unless the operator names it", async () => {
+    const away = new Error("dial tcp: lookup registry.example: no such host");
+    for (const named of [[], [`${reference}0`, "registry.example:5000/app", "registry.example:5000/app:*"]])
+      await expect(
+        pull(hostWith({ [reference]: digest("c") }, away, named), source({ login: null })),
+      ).rejects.toThrow(/could not be reached/);
+    const image = source({ login: null, reference: "app" });
+    expect(
+      await pull(hostWith({ app: digest("c") }, away, ["docker.io/library/app:latest"]), image),
+    ).toMatchObject({
+      imageId: digest("c"),
+    });
   });
 
   it("that was made on this host is used where no registry answers, but never for a login", async () => {

@@ -4,7 +4,7 @@ import { configOf, tokenKeys } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
-import { takeFrom } from "./limit.ts";
+import { takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 /**
@@ -15,7 +15,7 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   if (c.req.header("Authorization") === undefined) {
     const actor = await sessionActor(c);
     if (!actor) throw new AppError("unauthorized");
-    await takeFrom(c, "session", actor.accountId);
+    await takeForRequest(c, "session", actor.accountId);
     requireSameOrigin(c);
     c.set("ctx", contextFor(c, actor));
     return next();

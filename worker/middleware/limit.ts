@@ -4,6 +4,7 @@ import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { countedAs } from "../domain/client-address.ts";
 import type { Window } from "../domain/sliding-window.ts";
+import { logError } from "../log-error.ts";
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -50,6 +51,24 @@ export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, w
   if (retryAfterSeconds > 0) throw new AppError("rate_limited", { retryAfterSeconds });
 }
 
+/**
+ * Counts a request; where that cannot be written, as on a full disk, one that only reads goes on. A counter that is asked too
+ * much for its one place is no such case. @throws AppError rate_limited
+ */
+export async function takeForRequest(
+  c: Context<AppEnv>,
+  limit: "session" | "address",
+  who: string,
+): Promise<void> {
+  try {
+    await takeFrom(c, limit, who);
+  } catch (error) {
+    const isRead = c.req.method === "GET" || c.req.method === "HEAD";
+    if (error instanceof AppError || !isRead || (error as { overloaded?: boolean }).overloaded) throw error;
+    logError({ limit }, error);
+  }
+}
+
 /** What was counted last counts for nothing after all. */
 export const giveBack = (c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> =>
   counterOf(c, limit, who).giveBack();
@@ -88,7 +107,7 @@ export async function guessWithin<Found>(
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
-  await takeFrom(c, "address", countedAddress(c));
+  await takeForRequest(c, "address", countedAddress(c));
   await next();
 });
 

@@ -3,7 +3,7 @@ import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
 import type { Ctx } from "../context.ts";
 import { contextFor } from "./context.ts";
-import { takeFrom } from "./limit.ts";
+import { takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 /**
@@ -13,7 +13,7 @@ import { requireSameOrigin, sessionActor } from "./session.ts";
 export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   const actor = await sessionActor(c);
   if (!actor) return null;
-  await takeFrom(c, "session", actor.accountId);
+  await takeForRequest(c, "session", actor.accountId);
   requireSameOrigin(c);
   c.header("Cache-Control", "no-store");
   return contextFor(c, actor);
