@@ -17,7 +17,7 @@ import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
 import { openReaddressing, reviveServing, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
-import { ingressContainer, ingressImage } from "./ingress/container.ts";
+import { ingressContainer, ingressImage, startIngress } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
 import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
@@ -291,7 +291,7 @@ async function ensureIngress(): Promise<void> {
   const isAsWanted = found?.labels["berth.config"] === spec.Labels["berth.config"];
   if (!isAsWanted) await untilHas(ingressImage);
   if (found && !isAsWanted) await engine.removeContainer(found.id);
-  await engine.startContainer(await engine.createContainer(spec));
+  await startIngress(engine, spec);
 }
 
 /** Seldom enough for a registry that counts who asks. */
