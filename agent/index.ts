@@ -19,6 +19,7 @@ import { openReaddressing, reviveServing, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage, startIngress } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
+import { partsOf, watchIngress } from "./ingress/watch.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
 import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
 import { openIsolation, raiseFirewall } from "./isolation/isolation.ts";
@@ -206,6 +207,24 @@ new HealthWatch({ engine, ingress, records, agentId: config.agentId }).watch(hea
 
 const journal = openJournal(join(config.stateDirectory, "journal.db"));
 const runner = new Runner({ host, journal, handle, slots: config.slots, commandSlots: config.commandSlots });
+const ingressReplaced = () => runner.ingressReplaced(new Date());
+const routesFile = join(config.stateDirectory, "ingress", "routes.json");
+void watchIngress(
+  partsOf(config.ingress, {
+    routesFile,
+    engine,
+    spec: ingressContainer(config.agentId, config.ingress).spec,
+  }),
+  { signal: stopping.signal, onReplaced: ingressReplaced },
+);
+engine.watchContainers({ "berth.ingress": config.agentId }, stopping.signal, {
+  since: () => null,
+  onEvent({ action }) {
+    if (action !== "oom") return;
+    log("error", "The ingress has had all the memory it may have, and is started again where it ended");
+    ingressReplaced();
+  },
+});
 await adoptCommands(host, journal, runner);
 const endLink = startLink({
   url: config.controlPlaneUrl,

@@ -161,6 +161,8 @@ export const hosts = sqliteTable(
     /** Since when its agent has not been heard; null while it is, or was never. */
     offlineSince: time("offline_since"),
     diskFreeMb: integer("disk_free_mb"),
+    /** When its agent last replaced a part of the ingress. */
+    ingressReplacedAt: time("ingress_replaced_at"),
   },
   (t) => [
     // A removed host's name is free again.
