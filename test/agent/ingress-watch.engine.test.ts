@@ -70,7 +70,7 @@ it.each([
   async (part, processId) => {
     process.kill(processId(), "SIGSTOP");
     // What Caddy has looked up serves for a moment.
-  await vi.waitUntil(async () => (await answers()) === "nothing", { timeout: 10_000 });
+    await vi.waitUntil(async () => (await answers()) === "nothing", { timeout: 10_000 });
     const began = performance.now();
     await vi.waitUntil(async () => (await answers()) === "serves", { timeout: 30_000 });
     expect(performance.now() - began).toBeLessThan(25_000);
