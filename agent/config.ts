@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import * as z from "zod";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";
 import { firewallMode } from "./isolation/isolation.ts";
+import type { Visitors } from "./isolation/rules.ts";
 
 function destinations(text: string, context: z.RefinementCtx): Destination[] {
   const entries = text.split(",").flatMap((entry) => entry.trim() || []);
@@ -46,6 +47,17 @@ function isKeptPrivate(url: string): boolean {
   return protocol === "https:" || /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
+/** Where TLS ends in front of this host, all connections come from there. */
+function visitors(env: {
+  BERTH_INGRESS_PORT: number;
+  BERTH_TLS_PORT?: number | undefined;
+  BERTH_CONNECTIONS_PER_ADDRESS?: number | undefined;
+}): Visitors | null {
+  const tlsPort = env.BERTH_TLS_PORT ?? [];
+  const maxPerAddress = env.BERTH_CONNECTIONS_PER_ADDRESS ?? (env.BERTH_TLS_PORT === undefined ? 0 : 512);
+  return maxPerAddress === 0 ? null : { ports: [env.BERTH_INGRESS_PORT].concat(tlsPort), maxPerAddress };
+}
+
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
 export const defaultDockerSocket = "/var/run/docker.sock";
@@ -71,6 +83,8 @@ const Environment = z
     BERTH_ACME_CA_FILE: z.string().min(1).optional().transform(contents),
     /** Who is told of certificates that are about to end. */
     BERTH_ACME_EMAIL: z.email().optional(),
+    /** Connections that one address may have to the ingress; 0: any number, as where a proxy in front is all that connects. */
+    BERTH_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).optional(),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
     /** Jobs worked on at once. */
@@ -133,7 +147,11 @@ const Environment = z
     commandSlots: env.BERTH_COMMAND_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,
     autoUpdate: env.BERTH_AUTO_UPDATE === "on",
-    firewall: { mode: firewallMode(env.BERTH_FIREWALL), allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES },
+    firewall: {
+      mode: firewallMode(env.BERTH_FIREWALL),
+      allowed: env.BERTH_ALLOWED_PRIVATE_ADDRESSES,
+      visitors: visitors(env),
+    },
     publicAddress: env.BERTH_PUBLIC_ADDRESS,
     builds: {
       limits: {

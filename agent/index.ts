@@ -17,10 +17,11 @@ import { handle } from "./handlers/index.ts";
 import { openRetirement } from "./handlers/retire.ts";
 import { openReaddressing, reviveServing, sweep } from "./handlers/sweep.ts";
 import type { Host } from "./host.ts";
-import { ingressContainer, ingressImage } from "./ingress/container.ts";
+import { ingressContainer, ingressImage, startIngress } from "./ingress/container.ts";
 import { idsHeld, keptOf, removeKept } from "./inventory/kept.ts";
 import { InventoryReporter } from "./inventory/reporter.ts";
 import { openRoutes } from "./ingress/routes.ts";
+import { partsOf, watchIngress } from "./ingress/watch.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
 import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
 import { openIsolation, raiseFirewall } from "./isolation/isolation.ts";
@@ -223,6 +224,24 @@ diskGuard.watch(diskLookMs, stopping.signal);
 keeper.watch(keeperLookMs, stopping.signal);
 new HealthWatch({ engine, ingress, records, agentId: config.agentId }).watch(healthLookMs, stopping.signal);
 
+const ingressReplaced = () => runner.ingressReplaced(new Date());
+const routesFile = join(config.stateDirectory, "ingress", "routes.json");
+void watchIngress(
+  partsOf(config.ingress, {
+    routesFile,
+    engine,
+    spec: ingressContainer(config.agentId, config.ingress).spec,
+  }),
+  { signal: stopping.signal, onReplaced: ingressReplaced },
+);
+engine.watchContainers({ "berth.ingress": config.agentId }, stopping.signal, {
+  since: () => null,
+  onEvent({ action }) {
+    if (action !== "oom") return;
+    log("error", "The ingress has had all the memory it may have, and is started again where it ended");
+    ingressReplaced();
+  },
+});
 await adoptCommands(host, journal, runner);
 const endLink = startLink({
   url: config.controlPlaneUrl,
@@ -309,7 +328,7 @@ async function ensureIngress(): Promise<void> {
   const isAsWanted = found?.labels["berth.config"] === spec.Labels["berth.config"];
   if (!isAsWanted) await untilHas(ingressImage);
   if (found && !isAsWanted) await engine.removeContainer(found.id);
-  await engine.startContainer(await engine.createContainer(spec));
+  await startIngress(engine, spec);
 }
 
 /** Seldom enough for a registry that counts who asks. */

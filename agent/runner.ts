@@ -79,6 +79,7 @@ export class Runner {
   private readonly outboxes = new Map<string, LogOutbox>();
   private readonly lastOfLane = new Map<string, Promise<void>>();
   private resend: NodeJS.Timeout | undefined;
+  private ingressReplacedAt: string | undefined;
   private stopping = false;
 
   constructor(options: {
@@ -362,6 +363,12 @@ export class Runner {
     for (const report of this.journal.unacknowledged()) this.send(report);
   }
 
+  /** Said from now on with what there is room for. */
+  ingressReplaced(at: Date): void {
+    this.ingressReplacedAt = at.toISOString();
+    this.sayReady();
+  }
+
   private sayReady(): void {
     if (this.stopping) return;
     const used = (room: Room) => [...this.running.values()].filter((one) => one.room === room).length;
@@ -370,6 +377,7 @@ export class Runner {
       free: this.slots.less(used("job")),
       freeCommands: this.commandSlots.less(used("command")),
       freeShort: this.shortSlots.less(used("short")),
+      ...(this.ingressReplacedAt !== undefined && { ingressReplacedAt: this.ingressReplacedAt }),
     });
   }
 }

@@ -261,7 +261,8 @@ CREATE TABLE `hosts` (
 	`offline_since` integer,
 	`disk_free_mb` integer,
 	`compared_at` integer,
-	`unknown_mb` integer DEFAULT 0 NOT NULL
+	`unknown_mb` integer DEFAULT 0 NOT NULL,
+	`ingress_replaced_at` integer
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `hosts_token_hash_unique` ON `hosts` (`token_hash`);--> statement-breakpoint

@@ -25,6 +25,11 @@ export type IngressSettings = {
 /** Where the container keeps `caPem`. */
 export const acmeCaFile = "/tmp/acme-ca.pem";
 
+/** Of a request, and of an answer. In Caddy's memory, thousands of short headers are thirty times as long. */
+const maxHeaderBytes = 32 * 1024;
+/** Requests that one container is asked at once, WebSockets too: each takes Caddy's memory as long as it lasts. */
+export const maxRequests = 1000;
+
 const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 
 /** How a Caddy wants to be told whom it asks before it gets a certificate: each takes one of the two only. */
@@ -88,7 +93,7 @@ export function caddyConfig(settings: IngressSettings, permission: Permission): 
   const common = {
     automatic_https: { disable: true },
     read_header_timeout: "15s",
-    max_header_bytes: 64 * 1024,
+    max_header_bytes: maxHeaderBytes,
     errors: { routes: unmet(settings) },
   };
   const routes = [
@@ -153,7 +158,10 @@ function proxy({ responderPort }: IngressSettings, { suffix, freshMs }: { suffix
       resolver,
       dial_timeout: "2s",
       keep_alive: { idle_timeout: "1500ms" },
+      max_response_header_size: maxHeaderBytes,
     },
+    // Nothing counts as a failure; without `max_fails`, Caddy 2.6 takes none for enough.
+    health_checks: { passive: { unhealthy_request_count: maxRequests, max_fails: 1 } },
     flush_interval: -1,
     // Beside X-Forwarded-For, -Host and -Proto, which Caddy sets.
     headers: { request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] } } },

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
-import type { ContainerSpec } from "../docker/engine.ts";
+import { totalmem } from "node:os";
+import type { ContainerSpec, Engine } from "../docker/engine.ts";
+import { log } from "../log.ts";
 import { acmeCaFile, caddyConfig, permissionModule, type IngressSettings } from "./caddy.ts";
 
 /** Caddy 2.11 and Debian's 2.6 refuse each other's configuration: the one in the image is asked what it knows. */
@@ -9,10 +11,16 @@ printf %s "$config" | exec caddy run --config -`;
 
 export const ingressImage = "caddy:2";
 
+const mebibyte = 1024 * 1024;
+
+/** Of the host's memory: what visitors send, and apps answer, is no reason to end a site. */
+const memoryMb = (hostMb: number): number => Math.floor(Math.min(4096, Math.max(384, hostMb / 8)));
+
 /** Caddy on the host's network, outliving the agent. The name tells it from that of another agent on the same engine. */
 export function ingressContainer(
   agentId: string,
   ingress: IngressSettings,
+  hostMb = totalmem() / mebibyte,
 ): { spec: ContainerSpec; labels: Record<string, string> } {
   const labels = { "berth.managed": "true", "berth.ingress": agentId };
   const settings = {
@@ -22,6 +30,8 @@ export function ingressContainer(
       `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, "module"))}`,
       `BERTH_CADDY_CONFIG_ASK=${JSON.stringify(caddyConfig(ingress, "ask"))}`,
       `BERTH_ACME_CA=${ingress.tls?.caPem ?? ""}`,
+      // Go gives back what it does not need before the kernel would end it.
+      `GOMEMLIMIT=${Math.floor(memoryMb(hostMb) * 0.8)}MiB`,
       "XDG_DATA_HOME=/data",
       "XDG_CONFIG_HOME=/config",
     ],
@@ -43,6 +53,10 @@ export function ingressContainer(
       // Caddy looks up one name at a time: a packet lost while the responder restarts stalls all sites this long.
       DnsOptions: ["timeout:1", "attempts:3"],
       Init: true,
+      Memory: memoryMb(hostMb) * mebibyte,
+      MemorySwap: memoryMb(hostMb) * mebibyte,
+      // Short of memory, the kernel ends whatever else there is first.
+      OomScoreAdj: -500,
       RestartPolicy: { Name: "unless-stopped" },
       CapDrop: ["ALL"],
       CapAdd: ["NET_BIND_SERVICE"],
@@ -55,4 +69,20 @@ export function ingressContainer(
     labels,
     spec: { name: `berth-ingress-${agentId}`, ...settings, Labels: { ...labels, "berth.config": hash } },
   };
+}
+
+/** Where the engine may not spare a container, as within another container, it is as others are. */
+export async function startIngress(engine: Engine, spec: ContainerSpec): Promise<string> {
+  try {
+    const id = await engine.createContainer(spec);
+    await engine.startContainer(id);
+    return id;
+  } catch (error) {
+    log("warn", "Short of memory, the kernel may end the ingress as soon as a site", { error });
+    const found = await engine.inspectContainer(spec.name);
+    if (found) await engine.removeContainer(found.id);
+    const id = await engine.createContainer({ ...spec, HostConfig: { ...spec.HostConfig, OomScoreAdj: 0 } });
+    await engine.startContainer(id);
+    return id;
+  }
 }

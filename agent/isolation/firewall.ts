@@ -5,9 +5,9 @@ import { nameservers, type Destination } from "./addresses.ts";
 import { showBridged } from "./bridged.ts";
 import { enlargeConnectionTable } from "./kernel-bounds.ts";
 import { log } from "../log.ts";
-import { chainNames, countingRule, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
+import { chainNames, countingRules, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
-export type Bridges = Pick<Policy, "siteBridges" | "buildBridge"> & { ways?: Policy["ways"] };
+export type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & { ways?: Policy["ways"] };
 
 const tools: Record<Family, string> = { 4: "iptables", 6: "ip6tables" };
 /** Docker and others change the tables too: wait for their lock. */
@@ -36,19 +36,21 @@ async function forwardHooks(family: Family, listing: string): Promise<string[]> 
   return family === 4 || direct.length === 0 ? ["DOCKER-USER", ...direct] : direct;
 }
 
-let warned = false;
+const warned = new Set<string>();
 
-/** Left alone where it is as it must be. A kernel without it keeps tenants apart all the same. */
-async function ensureCounting(agentId: string, family: Family): Promise<void> {
-  const [tool, { many }] = [tools[family], chainNames(agentId)];
-  const rule = countingRule(agentId, family);
-  const listed = await run(tool, [...wait, "-S", many]).catch(() => null);
-  if (listed === `-N ${many}\n${rule.join(" ")}\n`) return;
-  await run(tool, [...wait, listed === null ? "-N" : "-F", many]);
-  await run(tool, [...wait, ...rule]).catch((error: unknown) => {
-    if (!warned) log("warn", "A site may fill the host's table of connections", { error });
-    warned = true;
-  });
+/** Left alone where they are as they must be. A kernel without them keeps tenants apart all the same. */
+async function ensureCounting(policy: Policy, family: Family): Promise<void> {
+  const tool = tools[family];
+  for (const { chain, rule } of countingRules(policy, family)) {
+    const listed = await run(tool, [...wait, "-S", chain]).catch(() => null);
+    if (listed === [`-N ${chain}`, ...(rule ? [rule.join(" ")] : []), ""].join("\n")) continue;
+    await run(tool, [...wait, listed === null ? "-N" : "-F", chain]);
+    if (rule)
+      await run(tool, [...wait, ...rule]).catch((error: unknown) => {
+        if (!warned.has(chain)) log("warn", "Connections are not counted by who has them", { chain, error });
+        warned.add(chain);
+      });
+  }
 }
 
 const families = async (): Promise<Family[]> =>
@@ -74,7 +76,7 @@ export async function ensureFirewall(
   const { forward, input, output, ways } = chainNames(agentId);
   for (const family of await families()) {
     const tool = tools[family];
-    await ensureCounting(agentId, family);
+    await ensureCounting(policy, family);
     await run(`${tool}-restore`, [...wait, "--noflush"], restoreInput(policy, family));
     await showBridged(tool);
     const listing = await run(tool, [...wait, "-S"]);

@@ -3,7 +3,7 @@ import { JobError } from "../host.ts";
 import { log } from "../log.ts";
 import type { Destination } from "./addresses.ts";
 import { ensureFirewall } from "./firewall.ts";
-import { siteBridgePattern, type Way } from "./rules.ts";
+import { siteBridgePattern, type Visitors, type Way } from "./rules.ts";
 
 export type FirewallMode = "on" | "warn" | "off";
 
@@ -30,11 +30,12 @@ export function openIsolation(options: {
   engine: Engine;
   mode: FirewallMode;
   allowed: readonly Destination[];
+  visitors?: Visitors | null;
   /** Those that there are to be now. */
   ways?: () => Promise<Way[]>;
   ensure?: typeof ensureFirewall;
 }): Isolation & { watch(signal: AbortSignal): void } {
-  const { agentId, engine, mode, allowed, ensure = ensureFirewall } = options;
+  const { agentId, engine, mode, allowed, visitors, ensure = ensureFirewall } = options;
   let failure: string | null = "not set yet";
   let running: Promise<void> | undefined;
   // An engine that is not up yet starts its containers with the rules in place.
@@ -49,7 +50,7 @@ export function openIsolation(options: {
       const others = known.managed.filter((name) => !name.startsWith("bth"));
       const siteBridges = [siteBridgePattern(agentId), ...others];
       ways = (await options.ways?.().catch(() => ways)) ?? [];
-      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge, ways }, allowed);
+      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge, ways, visitors }, allowed);
       if (failure !== null) log("info", "The firewall keeps tenants apart");
       failure = null;
     } catch (error) {
@@ -108,10 +109,11 @@ export async function raiseFirewall(options: {
   agentId: string;
   mode: FirewallMode;
   allowed: readonly Destination[];
+  visitors?: Visitors | null;
 }): Promise<void> {
-  const { agentId, mode, allowed } = options;
+  const { agentId, mode, allowed, visitors } = options;
   if (mode === "off") return;
-  const bridges = { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge };
+  const bridges = { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge, visitors };
   await ensureFirewall(agentId, bridges, allowed, null);
 }
 

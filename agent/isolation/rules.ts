@@ -24,7 +24,10 @@ export type Policy = {
    */
   engineGroup: string | null;
   ways: readonly Way[];
+  visitors?: Visitors | null | undefined;
 };
+/** Where the ingress listens, and how many connections of one address it has at most; null where a proxy is all that connects. */
+export type Visitors = { ports: readonly number[]; maxPerAddress: number };
 export type Family = 4 | 6;
 type Rule = readonly string[];
 
@@ -66,6 +69,7 @@ export function chainNames(agentId: string) {
     host: name("HOST"),
     engine: name("ENGINE"),
     many: name("MANY"),
+    visitors: name("VISITORS"),
     /** In the tables of filters and of addresses. */
     ways: name("WAYS"),
   };
@@ -75,7 +79,7 @@ const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, output, outside, host, engine, many, ways } = chainNames(policy.agentId);
+  const { forward, input, output, outside, host, engine, many, visitors, ways } = chainNames(policy.agentId);
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -97,6 +101,9 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
   return [
     ...bridges.flatMap((bridge) => [forward, input].map((chain) => add(chain, "-i", bridge, "-j", many))),
+    ...(policy.visitors?.ports ?? []).map((port) =>
+      add(input, ..."! -i lo -p tcp --dport".split(" "), String(port), "-j", visitors),
+    ),
     // What a port of the host led to: both directions of it, and no connection that a site began.
     ...policy.siteBridges.flatMap((bridge) => [
       add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", ways),
@@ -139,17 +146,30 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
 const maxConnections = 10_000;
 
 /**
- * The host has one table of connections, for its visitors too: what one container has open may not fill it. Set anew, this rule
- * counts from nothing: so it has a chain of its own, which stays.
+ * The host has one table of connections, for its visitors too: what one container has open may not fill it; nor may one visitor's
+ * take the ingress' memory, whose network is /64 in IPv6. Set anew, these rules count from nothing: so each has a chain of its
+ * own, which stays.
  */
-export function countingRule(agentId: string, family: Family): Rule {
-  const bits = family === 4 ? 32 : 128;
-  return add(
-    chainNames(agentId).many,
-    ...`-m conntrack --ctstate NEW -m connlimit --connlimit-above ${maxConnections}`.split(" "),
-    ...`--connlimit-mask ${bits} --connlimit-saddr`.split(" "),
-    ...reject(family),
-  );
+export function countingRules(
+  { agentId, visitors }: Pick<Policy, "agentId" | "visitors">,
+  family: Family,
+): { chain: string; rule: Rule | null }[] {
+  const counting = (chain: string, above: number, bits: number, what: string, ...refusal: Rule) =>
+    add(
+      chain,
+      ...`${what}-m conntrack --ctstate NEW -m connlimit --connlimit-above ${above}`.split(" "),
+      ...`--connlimit-mask ${bits} --connlimit-saddr`.split(" "),
+      ...refusal,
+    );
+  const { many, visitors: visiting } = chainNames(agentId);
+  const ofContainer = counting(many, maxConnections, family === 4 ? 32 : 128, "", ...reject(family));
+  const refusal = ["-j", "REJECT", "--reject-with", "tcp-reset"];
+  const ofVisitor =
+    visitors && counting(visiting, visitors.maxPerAddress, family === 4 ? 32 : 64, "-p tcp ", ...refusal);
+  return [
+    { chain: many, rule: ofContainer },
+    { chain: visiting, rule: ofVisitor ?? null },
+  ];
 }
 
 const translated = ["-p", "tcp", "-m", "conntrack", "--ctstate", "DNAT"];
@@ -188,9 +208,9 @@ const linesOf = (rules: readonly Rule[]): string[] => rules.map((rule) => rule.j
 
 /** The input of `iptables-restore --noflush`: our chains are emptied and filled in one step, all others stay. */
 export function restoreInput(policy: Policy, family: Family): string {
-  const { many } = chainNames(policy.agentId);
+  const { many, visitors } = chainNames(policy.agentId);
   const chains = Object.values(chainNames(policy.agentId))
-    .filter((chain) => chain !== many)
+    .filter((chain) => chain !== many && chain !== visitors)
     .map((chain) => `:${chain} - [0:0]`);
   const ways = [`:${chainNames(policy.agentId).ways} - [0:0]`, ...linesOf(wayRules(policy))];
   const filter = ["*filter", ...chains, ...linesOf(firewallRules(policy, family)), "COMMIT"];

@@ -79,6 +79,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     free: z.number().int().min(0).max(100),
     freeCommands: z.number().int().min(0).max(100).optional(),
     freeShort: z.number().int().min(0).max(100).optional(),
+    /** When a part of its ingress that hung, or had no memory left, was last replaced; left out: not since this agent runs. */
+    ingressReplacedAt: Timestamp.optional(),
   }),
   z.object({
     type: z.literal("phase"),

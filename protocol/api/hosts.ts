@@ -65,6 +65,9 @@ export const Host = z
       ),
     databaseCount: z.number().int(),
     notice: z.string().nullable().describe("What keeps a drained host from getting empty."),
+    ingressReplacedAt: Timestamp.nullable().describe(
+      "When its agent last replaced what serves sites there, as it did not answer or had no memory left.",
+    ),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

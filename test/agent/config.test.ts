@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
+import { hardening } from "../../agent/docker/specs.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 
 const token = `hst_0${"a".repeat(43)}`;
@@ -121,6 +122,14 @@ it("sites are served by https where BERTH_TLS_PORT names a port, and by http onl
     { BERTH_TLS_PORT: "443", BERTH_ACME_CA_FILE: "/does/not/exist" },
   ])
     expect(() => tls(wrong)).toThrow(/BERTH_/);
+});
+
+it("the ingress has a part of the host's memory, and is ended after everything else where that is short", () => {
+  const of = (hostMb: number) => ingressContainer("a", ingress, hostMb).spec.HostConfig;
+  expect([1024, 16_384, 262_144].map((hostMb) => (of(hostMb)?.Memory ?? 0) / 1024 / 1024)).toEqual([
+    384, 2048, 4096,
+  ]);
+  expect(of(1024)?.OomScoreAdj).toBeLessThan(Math.min(0, hardening.OomScoreAdj));
 });
 
 it("the ingress may bind low ports, and nothing else of the host", () => {

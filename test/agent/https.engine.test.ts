@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
 import { createEngine } from "../../agent/docker/engine.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
-import { ingressContainer } from "../../agent/ingress/container.ts";
+import { ingressContainer, startIngress as startIngressContainer } from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
@@ -33,8 +33,7 @@ const sockets = new WebSocketServer({ server });
 sockets.on("connection", (socket) => socket.on("message", (data: Buffer) => socket.send(data.toString())));
 
 async function startIngress(): Promise<void> {
-  containerId = await engine.createContainer(ingressContainer(agentId, settings).spec);
-  await engine.startContainer(containerId);
+  containerId = await startIngressContainer(engine, ingressContainer(agentId, settings).spec);
   await vi.waitUntil(
     () =>
       get(settings.port, "unknown.example").then(

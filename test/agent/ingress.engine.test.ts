@@ -13,7 +13,7 @@ import { createEngine } from "../../agent/docker/engine.ts";
 import { routeSite } from "../../agent/handlers/route-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host, Ingress, JobRun, Target } from "../../agent/host.ts";
-import { ingressContainer } from "../../agent/ingress/container.ts";
+import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
@@ -29,8 +29,9 @@ let responder: TestResponder;
 let routes: Ingress;
 let containerId: string;
 
+const mebibyte = 1024 * 1024;
 /** More than is on its way anywhere between app and visitor. */
-const long = Buffer.alloc(16 * 1024 * 1024);
+const long = Buffer.alloc(16 * mebibyte);
 
 /** A version of a site: answers its name, shows its request's headers, echoes WebSockets. */
 async function startVersion(name: string) {
@@ -114,10 +115,11 @@ afterEach(() => Promise.all(loads.splice(0).map((stop) => stop())));
 
 const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
 
+const caddyId = () => /^(\d+) +caddy$/m.exec(docker("top", containerId, "-eo", "pid,comm"))?.[1];
+
 /** What Caddy has had of processors up to now. */
 function processorMs(): number {
-  const id = /^(\d+) +caddy$/m.exec(docker("top", containerId, "-eo", "pid,comm"))?.[1];
-  const fields = readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  const fields = readFileSync(`/proc/${caddyId()}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
@@ -155,8 +157,7 @@ beforeAll(async () => {
     statusPort: responder.statusPort,
     tls: null,
   };
-  containerId = await engine.createContainer(ingressContainer(agentId, config).spec);
-  await engine.startContainer(containerId);
+  containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
   await vi.waitUntil(
     () =>
       get(port, "unknown.localhost").then(
@@ -411,6 +412,48 @@ describe("the ingress", () => {
       const dead = await beside();
       expect(dead.processorMs).toBeLessThan(2 * stopped.processorMs);
       expect(dead.medianMs).toBeLessThan(3 * stopped.medianMs + 10);
+      version.stop();
+      await routes.unroute("site_1");
+      await routes.unroute("site_2");
+    },
+    60_000,
+  );
+
+  it.each([
+    ["one header of 9 MB", 300, [["X-Long", "a".repeat(9 * mebibyte)]]],
+    ["thousands of headers", 2000, Array.from({ length: 3200 }, (_, index) => [`h${index}`, ""])],
+  ])(
+    "keeps its memory, and serves others, while visitors do not take answers of %s",
+    async (_, visitors, headers) => {
+      const version = await startVersion("steady");
+      await routes.route("site_1", [host], [version.target]);
+      const app = http.createServer({ maxHeaderSize: mebibyte }, (request, response) =>
+        response.writeHead(200, headers.flat()).end(long),
+      );
+      await once(app.listen(0, "127.0.0.1"), "listening");
+      const target = { ...version.target, port: (app.address() as AddressInfo).port };
+      await routes.route("site_2", ["greedy.localhost"], [target]);
+      const residentMb = () =>
+        Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${caddyId()}/status`, "utf8"))?.[1]) / 1024;
+      const before = { id: caddyId(), residentMb: residentMb() };
+      const sockets = Array.from({ length: visitors }, () => {
+        const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+        const more = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+        const asked = more.length > mebibyte ? "" : more;
+        socket.pause().write(`GET / HTTP/1.1\r\nHost: greedy.localhost\r\n${asked}\r\n`);
+        return socket;
+      });
+      let most = 0;
+      for (let round = 0; round < 50; round++) {
+        expect((await get(port, host)).text).toBe("steady");
+        most = Math.max(most, residentMb());
+        await delay(100);
+      }
+      expect(most - before.residentMb).toBeLessThan(1280);
+      expect(caddyId()).toBe(before.id);
+      for (const socket of sockets) socket.destroy();
+      app.closeAllConnections();
+      app.close();
       version.stop();
       await routes.unroute("site_1");
       await routes.unroute("site_2");

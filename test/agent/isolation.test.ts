@@ -12,6 +12,7 @@ import { enlargeConnectionTable, liftKernelBounds } from "../../agent/isolation/
 import {
   bridgeName,
   chainNames,
+  countingRules,
   firewallRules,
   hookCommands,
   restoreInput,
@@ -31,6 +32,11 @@ const policy: Policy = {
   ],
   engineGroup: "system.slice/docker.service",
   ways: [],
+};
+const least = {
+  BERTH_URL: "https://berth.example",
+  BERTH_HOST_TOKEN: `hst_0${"a".repeat(43)}`,
+  BERTH_STATE_DIR: "/var/lib/berth",
 };
 const lines = (family: 4 | 6) => firewallRules(policy, family).map((rule) => rule.join(" "));
 
@@ -107,10 +113,28 @@ describe("the firewall's rules", () => {
     expect(text.startsWith("*filter\n:BERTH-0123-FORWARD - [0:0]\n")).toBe(true);
     expect(text.endsWith("\nCOMMIT\n")).toBe(true);
     // That of addresses is in two tables; what counts goes on to.
-    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length);
-    expect(text).not.toContain(`:${chainNames(agentId).many} `);
+    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length - 1);
+    expect(text).not.toMatch(/^:BERTH-0123-(?:MANY|VISITORS) /m);
     // No table of addresses for IPv6: containers have none of it.
     expect(restoreInput(policy, 6)).not.toContain("*nat");
+  });
+
+  it("count the connections of each visitor to the ingress, where not all come from one proxy", () => {
+    const visitors = { ports: [80, 443], maxPerAddress: 512 };
+    expect(restoreInput({ ...policy, visitors }, 6)).toContain(
+      "-A BERTH-0123-INPUT ! -i lo -p tcp --dport 443 -j BERTH-0123-VISITORS\n",
+    );
+    const [, counted] = countingRules({ agentId, visitors }, 6);
+    expect(counted?.rule?.join(" ")).toBe(
+      "-A BERTH-0123-VISITORS -p tcp -m conntrack --ctstate NEW -m connlimit --connlimit-above 512 --connlimit-mask 64 --connlimit-saddr -j REJECT --reject-with tcp-reset",
+    );
+    expect(countingRules({ agentId }, 4)[1]).toEqual({ chain: "BERTH-0123-VISITORS", rule: null });
+    expect(lines(4).join()).not.toContain("VISITORS");
+    const settings = (more: object) => readConfig({ ...least, ...more }).firewall.visitors;
+    expect(settings({})).toBeNull();
+    expect(settings({ BERTH_TLS_PORT: "443" })).toEqual(visitors);
+    expect(settings({ BERTH_TLS_PORT: "443", BERTH_CONNECTIONS_PER_ADDRESS: "0" })).toBeNull();
+    expect(settings({ BERTH_CONNECTIONS_PER_ADDRESS: "64" })).toEqual({ ports: [80], maxPerAddress: 64 });
   });
 
   it("lead from a port of the host to a database for the sources named, and for no container", () => {
@@ -232,11 +256,6 @@ it("name servers on the host's loopback are Docker's affair", () => {
 });
 
 it("the operator's list is read with the configuration, and a wrong entry is named", () => {
-  const least = {
-    BERTH_URL: "https://berth.example",
-    BERTH_HOST_TOKEN: `hst_0${"a".repeat(43)}`,
-    BERTH_STATE_DIR: "/var/lib/berth",
-  };
   const read = (list: string) => readConfig({ ...least, BERTH_ALLOWED_PRIVATE_ADDRESSES: list });
   expect(read("10.0.0.5:3128, 10.1.0.0/16,").firewall.allowed).toHaveLength(2);
   expect(() => read("10.0.0.5,proxy")).toThrow("proxy is no address");

@@ -14,7 +14,7 @@ import { openRetirement } from "../../agent/handlers/retire.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import { readdress, sweep } from "../../agent/handlers/sweep.ts";
 import type { Host, JobRun } from "../../agent/host.ts";
-import { ingressContainer } from "../../agent/ingress/container.ts";
+import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import { Desk } from "../../agent/running/desk.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
@@ -82,8 +82,7 @@ beforeAll(async () => {
     statusPort: responder.statusPort,
     tls: null,
   };
-  ingressId = await engine.createContainer(ingressContainer(agentId, config).spec);
-  await engine.startContainer(ingressId);
+  ingressId = await startIngress(engine, ingressContainer(agentId, config).spec);
   await vi.waitUntil(
     () =>
       get(port, "unknown.localhost").then(

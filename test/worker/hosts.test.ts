@@ -1,5 +1,5 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
@@ -157,6 +157,18 @@ describe("a host", () => {
     const again = await readyAgent(10, on.token);
     expect(await hostRecord(on.hostId)).toMatchObject({ connected: true, offlineSince: null });
     expect(await site(key, siteId)).toMatchObject({ hostOffline: false });
+    again.close();
+  });
+
+  it("that replaced a part of its ingress says when, and an agent that knows of none takes nothing back", async () => {
+    const on = await hostFor(1);
+    expect(await hostRecord(on.hostId)).toMatchObject({ ingressReplacedAt: null });
+    const at = "2026-03-04T05:06:07.000Z";
+    on.send({ type: "ready", free: 1, ingressReplacedAt: at });
+    await vi.waitUntil(async () => (await hostRecord(on.hostId)).ingressReplacedAt === at);
+    on.send({ type: "ready", free: 1 });
+    const again = await readyAgent(10, on.token);
+    expect(await hostRecord(on.hostId)).toMatchObject({ ingressReplacedAt: at });
     again.close();
   });
 

@@ -170,6 +170,8 @@ export const hosts = sqliteTable(
     /** When what it has was last compared with the record, and the memory of what runs there of which that knows nothing. */
     comparedAt: time("compared_at"),
     unknownMb: integer("unknown_mb").notNull().default(0),
+    /** When its agent last replaced a part of the ingress. */
+    ingressReplacedAt: time("ingress_replaced_at"),
   },
   (t) => [
     // A removed host's name is free again.

@@ -18,6 +18,7 @@ import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
 import { compareHost } from "../services/hosts/compare.ts";
 import { markOffline } from "../services/hosts/mark-offline.ts";
+import { recordIngress } from "../services/hosts/record-ingress.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { isShortJob } from "../../protocol/agent/jobs.ts";
@@ -203,8 +204,12 @@ export class HostLink extends DurableObject<Env> {
       return inbox.inTurn(length, async () => {
         if (socket === this.current()) await this.heed(socket, message);
       });
-    const { free, freeCommands = 0, freeShort = null } = message;
+    const { free, freeCommands = 0, freeShort = null, ingressReplacedAt } = message;
     this.attach(socket, { ...state, free, freeCommands, freeShort });
+    if (ingressReplacedAt !== undefined)
+      await this.keepIngress(state.hostId, ingressReplacedAt).catch((error: unknown) =>
+        logError({ ready: state.hostId }, error),
+      );
     return this.offer();
   }
 
@@ -304,6 +309,13 @@ export class HostLink extends DurableObject<Env> {
     this.ctx.storage.kv.delete(`log:${jobId}:${attempt}`);
     this.send(socket, { type: "ack", jobId, attempt });
     await this.offer();
+  }
+
+  /** It is said with each `ready`, and written once. */
+  private async keepIngress(hostId: Id<"host">, at: string): Promise<void> {
+    if (this.ctx.storage.kv.get("ingressReplacedAt") === at) return;
+    await recordIngress(this.context(hostId), hostId, at);
+    this.ctx.storage.kv.put("ingressReplacedAt", at);
   }
 
   private async keepLog(socket: WebSocket, message: Extract<FromAgent, { type: "log" }>): Promise<void> {

@@ -42,6 +42,7 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   volumeSiteCount: row.volumeSiteCount,
   databaseCount: row.databaseCount,
   notice: drainNotice(row.status, row),
+  ingressReplacedAt: row.ingressReplacedAt?.toISOString() ?? null,
   createdAt: row.createdAt.toISOString(),
   connectedAt: row.connectedAt?.toISOString() ?? null,
 });

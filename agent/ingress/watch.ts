@@ -1,0 +1,118 @@
+import http from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ContainerSpec, Engine } from "../docker/engine.ts";
+import type { IngressSettings } from "./caddy.ts";
+import { startIngress } from "./container.ts";
+import { processesWith } from "./processes.ts";
+import { log } from "../log.ts";
+
+/** What answers neither of two questions is hung. A machine that is busy answers within the deadline. */
+export const lookMs = 2000;
+const deadlineMs = 4000;
+/** What was replaced is starting. */
+const startMs = 20_000;
+/** A timer that is so late tells that this process itself was held up, and no answer could be heard. */
+const lateMs = 1000;
+
+type Part = {
+  name: string;
+  /** Rejects or does not end where it is hung. */
+  asks: (signal: AbortSignal) => Promise<void>;
+  replace: () => Promise<void>;
+};
+
+/**
+ * Looks whether what all sites' requests go through answers, and replaces what does not: it runs, so nobody else would.
+ * @param parts each is asked through those before it, and not judged while one of them does not answer
+ */
+export async function watchIngress(
+  parts: readonly Part[],
+  options: { signal: AbortSignal; onReplaced: (name: string) => void; lookMs?: number; startMs?: number },
+): Promise<void> {
+  const { signal, onReplaced } = options;
+  let judgedFrom = performance.now() + (options.startMs ?? startMs);
+  while (!signal.aborted) {
+    await delay(options.lookMs ?? lookMs, undefined, { signal, ref: false }).catch(() => undefined);
+    if (signal.aborted || performance.now() < judgedFrom) continue;
+    const hung = await firstHung(parts, options.lookMs ?? lookMs, signal);
+    if (!hung || signal.aborted) continue;
+    judgedFrom = performance.now() + (options.startMs ?? startMs);
+    log("error", `The ${hung.name} does not answer: it is replaced, and sites answer once it is there again`);
+    await hung
+      .replace()
+      .then(() => onReplaced(hung.name))
+      .catch((error: unknown) => log("error", `The ${hung.name} was not replaced`, { error }));
+  }
+}
+
+async function firstHung(
+  parts: readonly Part[],
+  pauseMs: number,
+  signal: AbortSignal,
+): Promise<Part | undefined> {
+  for (const part of parts) {
+    if (await answers(part, signal)) continue;
+    // Whoever supervises it may be starting it.
+    await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    if (!(await answers(part, signal))) return part;
+  }
+  return undefined;
+}
+
+async function answers({ asks }: Part, signal: AbortSignal): Promise<boolean> {
+  const began = performance.now();
+  try {
+    await asks(AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]));
+    return true;
+  } catch {
+    return performance.now() - began > deadlineMs + lateMs;
+  }
+}
+
+/** Any answer will do. */
+export const ask = (
+  {
+    address = "127.0.0.1",
+    port,
+    path = "/",
+    host,
+  }: { address?: string; port: number; path?: string; host: string },
+  signal: AbortSignal,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    http
+      .get(
+        { host: address, port, path, headers: { Host: host }, agent: false, signal },
+        (response) => void response.resume().on("end", resolve).on("error", reject),
+      )
+      .on("error", reject);
+  });
+
+/** The responder is ended, and started by whoever supervises it; the container of Caddy is made anew. */
+export function partsOf(
+  { address, port, responderPort, statusPort }: IngressSettings,
+  { routesFile, engine, spec }: { routesFile: string; engine: Engine; spec: ContainerSpec },
+): Part[] {
+  const outside = address === "0.0.0.0" ? "127.0.0.1" : address;
+  return [
+    {
+      name: "responder",
+      asks: (signal) => ask({ port: statusPort, path: "/.berth/version", host: "127.0.0.1" }, signal),
+      async replace() {
+        const found = processesWith([routesFile, String(responderPort), String(statusPort)]);
+        if (found.length === 0) throw new Error("It does not run: see that its supervisor does");
+        for (const id of found) process.kill(id, "SIGKILL");
+      },
+    },
+    {
+      name: "ingress",
+      // A name of no site, which Caddy asks the responder for.
+      asks: (signal) => ask({ address: outside, port, host: "berth.invalid" }, signal),
+      async replace() {
+        const found = await engine.inspectContainer(spec.name);
+        if (found) await engine.removeContainer(found.id);
+        await startIngress(engine, spec);
+      },
+    },
+  ];
+}

@@ -1,0 +1,12 @@
+import { eq } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { hosts } from "../../db/schema.ts";
+
+/** A part of its ingress was replaced. */
+export async function recordIngress(ctx: Ctx, hostId: Id<"host">, at: string): Promise<void> {
+  await ctx.db
+    .update(hosts)
+    .set({ ingressReplacedAt: new Date(at) })
+    .where(eq(hosts.id, hostId));
+}
