@@ -35,7 +35,7 @@ export default defineConfig({
                 SECRET_KEY: "A".repeat(43),
                 SECRET_KEYS_OLD: "B".repeat(43),
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
-                MAIL_ENDPOINT: "http://mail.test/emails",
+                MAIL_ENDPOINT: "https://mail.test/emails",
                 BERTH_SEED: process.env["BERTH_SEED"] ?? "0",
                 // `npm run check` takes a few seeds only.
                 BERTH_SIMULATION_SECONDS: process.env["BERTH_SIMULATION_SECONDS"] ?? "60",
