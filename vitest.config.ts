@@ -35,7 +35,7 @@ export default defineConfig({
                 SECRET_KEY: "A".repeat(43),
                 SECRET_KEYS_OLD: "B".repeat(43),
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
-                MAIL_ENDPOINT: "http://mail.test/emails",
+                MAIL_ENDPOINT: "https://mail.test/emails",
                 // Which mutant Stryker asks about (test/mutants.md).
                 __STRYKER_ACTIVE_MUTANT__: process.env["__STRYKER_ACTIVE_MUTANT__"] ?? "",
                 BERTH_SEED: process.env["BERTH_SEED"] ?? "0",

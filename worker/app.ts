@@ -4,13 +4,13 @@ import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
 import { operations } from "../protocol/api/operations.ts";
 import type { AppEnv } from "./app-env.ts";
-import { authenticate } from "./middleware/authenticate.ts";
+import { answerHeaders } from "./middleware/answer-headers.ts";
+import { anybody, authenticate } from "./middleware/authenticate.ts";
 import { hearOut, limitBody, query, requireJson } from "./middleware/body.ts";
-import { actAs } from "./middleware/context.ts";
 import { httpsOnly } from "./middleware/https.ts";
 import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
-import { limitAddress } from "./middleware/limit.ts";
+import { knownQuery } from "./middleware/known-query.ts";
 import { tellRequestId } from "./middleware/request-id.ts";
 import { accounts } from "./routes/accounts.ts";
 import { agent } from "./routes/agent.ts";
@@ -61,19 +61,17 @@ const pageHeaders = secureHeaders({
 
 /** The API under {base_url} = {site_url}/api/v1. */
 const api = new Hono<AppEnv>()
+  .use("/openapi.json", anybody, knownQuery)
   .route("/", openApi)
-  .get(
-    "/credits/packages",
-    limitAddress,
-    actAs("link"),
-    query(operations.listCreditPackages.query),
-    async (c) => c.json(await listCreditPackages(c.var.ctx, c.req.valid("query"))),
+  .get("/credits/packages", anybody, knownQuery, query(operations.listCreditPackages.query), async (c) =>
+    c.json(await listCreditPackages(c.var.ctx, c.req.valid("query"))),
   )
-  .get("/packs", limitAddress, actAs("link"), query(operations.listPacks.query), async (c) =>
+  .get("/packs", anybody, knownQuery, query(operations.listPacks.query), async (c) =>
     c.json(await listPacks(c.var.ctx, c.req.valid("query"))),
   )
+  .use("/auth/*", anybody, knownQuery)
   .route("/auth", device)
-  .use(authenticate)
+  .use(authenticate, knownQuery)
   // Not for reads, which are most requests and have no body.
   .on(["POST", "PATCH", "DELETE"], "*", limitBody, requireJson, idempotency)
   .route("/sites", sites)
@@ -94,9 +92,10 @@ const api = new Hono<AppEnv>()
   .route("/payments", payments);
 
 export const app = new Hono<AppEnv>()
-  .use(requestId({ limitLength: 64 }), tellRequestId, hearOut, httpsOnly)
+  .use(requestId({ limitLength: 64 }), tellRequestId, answerHeaders, hearOut, httpsOnly)
   .get("/health", (c) => c.json({ status: "ok", version }))
   .route("/api/v1", api)
+  .use("/webhooks/*", knownQuery)
   .route("/webhooks", webhooks)
   .route("/agent", agent)
   .route("/backups", backupFiles)

@@ -20,7 +20,18 @@ export type Env = {
   RATE_LIMIT: DurableObjectNamespace<RateLimit>;
 };
 
-const origin = z.url({ protocol: /^https?$/ }).transform((url) => new URL(url).origin);
+/** Names and addresses of this machine alone. */
+export const isLoopback = (hostname: string): boolean =>
+  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+
+/** What crosses a network is https, whatever it is: a session, a key, a mail's token. */
+const address = z
+  .url({ protocol: /^https?$/ })
+  .refine(
+    (url) => url.startsWith("https:") || isLoopback(new URL(url).hostname),
+    "http is for addresses of this machine alone (127.0.0.1, localhost): use https",
+  );
+const origin = address.transform((url) => new URL(url).origin);
 
 const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
 
@@ -61,9 +72,9 @@ const Settings = z.object({
     .string()
     .default("https://cloudflare-dns.com/dns-query,https://dns.google/resolve")
     .transform((list) => list.split(",").map((url) => url.trim()))
-    .pipe(z.array(z.url({ protocol: /^https?$/ })).min(1)),
+    .pipe(z.array(address).min(1)),
   /** Takes mail as `POST {from, to, subject, text}` with a bearer token, as Resend's API does. */
-  MAIL_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  MAIL_ENDPOINT: address.optional(),
   MAIL_TOKEN: z.string().min(1).optional(),
   MAIL_FROM: z.string().min(3).optional(),
 });

@@ -24,16 +24,16 @@ const meanings: Record<ErrorCode, string> = {
 export function refusalsOf(operation: Operation): ErrorCode[] {
   const takesBody = operation.body !== undefined;
   const codes: ErrorCode[] = [...(operation.refusals ?? []), "rate_limited", "server_error"];
-  if (operation.access !== "none") codes.push("unauthorized");
+  // A key that does not work is refused also where none is needed.
+  if (operation.at === undefined) codes.push("unauthorized");
   if (operation.path.includes("{id}")) codes.push("not_found");
   if (operation.access !== "none" && (operation.path.includes("{id}") || operation.access !== "key"))
     codes.push("forbidden");
-  if (takesBody || operation.query) codes.push("invalid_request");
+  if (operation.at !== "site" || takesBody || operation.query) codes.push("invalid_request");
   if (takesBody) codes.push("payload_too_large", "unsupported_media_type");
   if (operation.anyBody) codes.push("payload_too_large");
   if (operation.method === "post" && operation.access !== "none") {
     if (!codes.includes("conflict")) codes.push("conflict");
-    if (!takesBody) codes.push("invalid_request");
     codes.push("idempotency_mismatch");
   }
   if (operation.method !== "get" && operation.access === "key") codes.push("forbidden");
@@ -124,7 +124,7 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
       title: "Berth",
       version,
       description:
-        "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds.",
+        "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
     },
     servers: servers.api,
     tags: [...new Set(Object.values<Operation>(operations).map(({ tag }) => tag))].map((name) => ({ name })),

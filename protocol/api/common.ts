@@ -19,10 +19,19 @@ export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00
 /** A price. Processors charge no less than 50 cents, and a mistyped price shall not be a fortune. */
 export const AmountCents = z.number().int().min(50).max(99_999_999);
 
+/** A whole number as a parameter: in plain decimal, which `0x10`, `1e1` and ` 1` are not. */
+export const wholeNumber = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,15})$/, "a whole number in plain decimal")
+    .transform(Number)
+    .pipe(z.number().int().min(minimum).max(maximum))
+    .meta({ override: () => ({ type: "integer", minimum, maximum }) });
+
 /** Of a list of this kind: its cursors are ids, also shorter ones that came with the service. */
 export const listQuery = (kind: IdKind) =>
   z.strictObject({
-    limit: z.coerce.number().int().min(1).max(100).default(50),
+    limit: wholeNumber(1, 100).default(50),
     cursor: z
       .string()
       .regex(new RegExp(`^${idPrefixes[kind]}_[0-9a-z]{1,40}$`), "a nextCursor of this list")

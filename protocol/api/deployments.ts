@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { deploymentStatuses, deploymentTriggers } from "../states.ts";
-import { Timestamp } from "./common.ts";
+import { Timestamp, wholeNumber } from "./common.ts";
 
 const durationMs = z.number().int().nonnegative().nullable();
 
@@ -61,8 +61,8 @@ export const LogQuery = z.strictObject({
     .describe(
       "1: server-sent events, one `line` each, then `end` when no more will come. Cut off without it where your key or session ends.",
     ),
-  limit: z.coerce.number().int().min(1).max(1000).default(1000),
-  cursor: z.coerce.number().int().min(0).default(0).describe("Only lines after this `seq`."),
+  limit: wholeNumber(1, 1000).default(1000),
+  cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0).describe("Only lines after this `seq`."),
 });
 
 export const DeploymentCancelled = z.object({ id: z.string(), status: z.enum(deploymentStatuses) });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Timestamp } from "./common.ts";
+import { Timestamp, wholeNumber } from "./common.ts";
 import { LogLine } from "./deployments.ts";
 
 export const SiteLogQuery = z.strictObject({
@@ -9,7 +9,7 @@ export const SiteLogQuery = z.strictObject({
     .describe(
       "1: server-sent events of type `line`, for as long as both ends are there and your key or session works.",
     ),
-  tail: z.coerce.number().int().min(0).max(1000).default(100).describe("Lines from the end."),
+  tail: wholeNumber(0, 1000).default(100).describe("Lines from the end."),
   since: Timestamp.optional().describe(
     "Only lines after this time, such as the `at` of the last line seen; with `follow=1` all of them, whatever `tail` says.",
   ),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { configOf } from "../../worker/env.ts";
 import { app } from "../../worker/app.ts";
 import { bindings, setupToken } from "./service.ts";
 
@@ -12,6 +13,41 @@ const send = (url: string, init: RequestInit = {}) =>
     waitUntil: () => undefined,
     passThroughOnException: () => undefined,
   } as unknown as ExecutionContext);
+
+describe("a setting that is an address", () => {
+  const names = [
+    "SITE_URL",
+    "WEBHOOK_HOST",
+    "SITES_ORIGIN",
+    "STRIPE_API_HOST",
+    "DNS_ENDPOINTS",
+    "MAIL_ENDPOINT",
+  ];
+
+  it.each(names)("%s is https, or of this machine alone", (name) => {
+    const { SITE_URL, SITES_ORIGIN, SECRET_KEY } = bindings as unknown as Record<string, string>;
+    const read = (value: string) => configOf({ SITE_URL, SITES_ORIGIN, SECRET_KEY, [name]: value });
+    for (const plain of [
+      "berth.example",
+      "10.0.0.1:8787",
+      "127.0.0.1.berth.example",
+      "localhost.example",
+      "[::2]",
+      "0.0.0.0",
+    ])
+      expect(() => read(`http://${plain}`), plain).toThrow(/use https/);
+    for (const good of [
+      "https://berth.example",
+      "http://127.0.0.1:1",
+      "http://localhost:8787",
+      "http://a.localhost",
+      "http://[::1]:1",
+    ])
+      expect(() => read(good), good).not.toThrow();
+    for (const none of ["ftp://127.0.0.1", "berth.example", "javascript:alert(1)"])
+      expect(() => read(none), none).toThrow();
+  });
+});
 
 describe("in production", () => {
   it("plain http is redirected for GET and refused for everything else, on every host", async () => {

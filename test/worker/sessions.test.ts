@@ -226,7 +226,7 @@ function mailbox() {
   const mails: { to: string[]; text: string }[] = [];
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
     const request = new Request(input, init);
-    expect(request.url).toBe("http://mail.test/emails");
+    expect(request.url).toBe("https://mail.test/emails");
     mails.push(await request.json<(typeof mails)[number]>());
     return Response.json({ id: "1" });
   });

@@ -5,7 +5,7 @@ import type { Env } from "../../worker/env.ts";
 import { StripeServer, type Event } from "../support/stripe/server.ts";
 import { api, bindings, siteUrl } from "./service.ts";
 
-const stripeHost = "http://stripe.test:12111";
+const stripeHost = "https://stripe.test:12111";
 
 /** This Worker with Stripe as its processor: the SDK itself, over fetch, against the local server. */
 export function stripeService(key = "sk_test_local", overrides: Record<string, unknown> = {}) {

@@ -140,6 +140,7 @@ async function create(env: Env): Promise<Auth> {
         },
       },
     }),
+    onAPIError: { errorURL: `${config.SITE_URL}/sign-in` },
     // Ours count in Durable Objects, see middleware/limit.ts; these would count per isolate.
     rateLimit: { enabled: false },
     advanced: {

@@ -1,26 +1,17 @@
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
+import type { Actor } from "../context.ts";
 import { configOf, tokenKeys } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
-import { takeForRequest } from "./limit.ts";
+import { countedAddress, takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
-/**
- * A key or a session. 401, then 429: for a key, one Durable Object call knows it and counts the request; for a session,
- * one query, and a change needs our own Origin.
- */
-export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
-  if (c.req.header("Authorization") === undefined) {
-    const actor = await sessionActor(c);
-    if (!actor) throw new AppError("unauthorized");
-    await takeForRequest(c, "session", actor.accountId);
-    requireSameOrigin(c);
-    c.set("ctx", contextFor(c, actor));
-    return next();
-  }
-  const [scheme, key, ...rest] = (c.req.header("Authorization") ?? "").split(" ");
+/** Who the key acts for; one Durable Object call knows it and counts the request. @throws AppError unauthorized, rate_limited */
+async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Actor> {
+  const [scheme, key, ...rest] = authorization.split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
   if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
     throw new AppError("unauthorized");
@@ -30,6 +21,32 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   c.header("RateLimit-Policy", `"key";q=${verdict.limit};w=${verdict.windowSeconds}`);
   c.header("RateLimit", `"key";r=${verdict.left};t=${verdict.resetSeconds}`);
   if (!verdict.admitted) throw new AppError("rate_limited", { retryAfterSeconds: verdict.resetSeconds });
-  c.set("ctx", contextFor(c, verdict.actor));
+  return verdict.actor;
+}
+
+/** A key or a session: 401, then 429. For a session one query, and a change needs our own Origin. */
+export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
+  const authorization = c.req.header("Authorization");
+  if (authorization !== undefined) {
+    c.set("ctx", contextFor(c, await keyActor(c, authorization)));
+    return next();
+  }
+  const actor = await sessionActor(c);
+  if (!actor) throw new AppError("unauthorized");
+  await takeForRequest(c, "session", actor.accountId);
+  requireSameOrigin(c);
+  c.set("ctx", contextFor(c, actor));
+  return next();
+});
+
+/**
+ * For endpoints that need no credentials: a key is checked and counted there as anywhere, so that one that does not work is
+ * noticed; without one, the address is counted.
+ */
+export const anybody = createMiddleware<AppEnv>(async (c, next) => {
+  const authorization = c.req.header("Authorization");
+  if (authorization !== undefined) await keyActor(c, authorization);
+  else await takeForRequest(c, "address", countedAddress(c));
+  c.set("ctx", contextFor(c, { type: "link" }));
   await next();
 });

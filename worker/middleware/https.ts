@@ -1,10 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { configOf, isLoopback } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
-
-const isLoopback = (hostname: string): boolean =>
-  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 const twoYearsSeconds = 63_072_000;
 

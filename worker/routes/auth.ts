@@ -5,6 +5,7 @@ import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
 
 /** better-auth's own endpoints (https://better-auth.com/docs): sessions for browsers and for other clients. */
-export const auth = new Hono<AppEnv>().on(["GET", "POST"], "/*", limitAddress, limitBody, (c) =>
-  toAuth(c, c.req.raw),
-);
+export const auth = new Hono<AppEnv>()
+  // better-auth has a page of its own here, which is none of ours.
+  .get("/error", (c) => c.redirect("/sign-in?error=1", 303))
+  .on(["GET", "POST"], "/*", limitAddress, limitBody, (c) => toAuth(c, c.req.raw));

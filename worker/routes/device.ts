@@ -13,12 +13,10 @@ import {
 } from "../domain/device-codes.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { body, limitBody, query, requireJson } from "../middleware/body.ts";
-import { actAs } from "../middleware/context.ts";
-import { clientAddress, limitAddress } from "../middleware/limit.ts";
+import { clientAddress } from "../middleware/limit.ts";
 
 /** How a command-line client gets a key (after RFC 8628). No credentials: the codes grant nothing by themselves. */
 export const device = new Hono<AppEnv>()
-  .use(limitAddress, actAs("link"))
   .post("/device", limitBody, requireJson, body(operations.startDevice.body), async (c) => {
     for (;;) {
       const userCode = formatUserCode(c.var.ctx.random(64));
@@ -48,6 +46,5 @@ export const device = new Hono<AppEnv>()
     const polled = await c.env.DEVICE_CODE.get(c.env.DEVICE_CODE.idFromName(userCode)).poll(sha256Hex(code));
     if (polled === null) throw new AppError("not_found");
     if (typeof polled === "number") throw new AppError("rate_limited", { retryAfterSeconds: polled });
-    c.header("Cache-Control", "no-store");
     return c.json(polled);
   });

@@ -75,7 +75,10 @@ async function refusalOf(response: Response): Promise<string> {
 
 /** The pages of a person without a session: forms without a script, each a request to better-auth. */
 export const signInPages = new Hono<AppEnv>()
-  .get("/sign-in", limitAddress, (c) => show(c, <SignInPage {...entry(c)} />))
+  .get("/sign-in", limitAddress, (c) => {
+    const refusal = c.req.query("error") === undefined ? null : "Signing in did not work: try again.";
+    return show(c, <SignInPage {...entry(c, { refusal })} />);
+  })
   .post("/sign-in", limitAddress, limitBody, async (c) => {
     const { email, password, device } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/email", { email, password });
