@@ -498,6 +498,8 @@ CREATE TABLE `schedules` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `schedules_site_name` ON `schedules` (`site_id`,`name`);--> statement-breakpoint
 CREATE INDEX `schedules_due` ON `schedules` (`next_run_at`);--> statement-breakpoint
+CREATE INDEX `schedules_account` ON `schedules` (`account_id`);--> statement-breakpoint
+CREATE INDEX `schedules_unset` ON `schedules` (`site_id`) WHERE enabled AND next_run_at IS NULL;--> statement-breakpoint
 CREATE TABLE `sessions` (
 	`id` text PRIMARY KEY NOT NULL,
 	`token_hash` text NOT NULL,

@@ -325,7 +325,7 @@ export const operations = {
     access: "key",
     body: ScheduleCreate,
     answers: [{ status: 201, schema: Schedule }],
-    refusals: ["conflict"],
+    refusals: ["conflict", "payment_required"],
     examples: { body: { name: "clean-up", cron: "30 3 * * *", command: "npm run clean-up" } },
   },
   patchSchedule: {

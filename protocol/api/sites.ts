@@ -177,7 +177,10 @@ export const EnvVariable = z
       .boolean()
       .optional()
       .describe("A secret: stored encrypted, never shown again. Left out: as it was; of a new one false."),
-    scope: z.enum(["build", "runtime", "both"]).optional().describe("Left out: both."),
+    scope: z
+      .enum(["build", "runtime", "both"])
+      .optional()
+      .describe("Left out: as it was; of a new one both."),
   })
   .meta({ id: "EnvVariable" });
 export type EnvVariable = z.infer<typeof EnvVariable>;

@@ -15,7 +15,6 @@ import {
   finish,
   greetedAgent,
   operator,
-  pay,
   readyAgent,
   runningSite,
   site,
@@ -504,6 +503,66 @@ describe("a schedule", () => {
     expect((await listed(key, siteId)).data).toEqual([]);
   });
 
+  it("is not taken by a site nobody has paid for, and 200 of an account are all", async () => {
+    const { key, siteId } = await scene(0);
+    const unpaid = await createSite(key);
+    expect(await schedule(key, unpaid.siteId)).toMatchObject({
+      status: 402,
+      body: { invoiceToken: unpaid.invoiceToken },
+    });
+    await execute(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+       INSERT INTO schedules (id, site_id, account_id, name, cron, command, timeout_seconds, enabled, created_at, updated_at)
+       SELECT 'sched_' || s.id || i, 'site_other', s.account_id, 'many-' || s.id || i, '@daily', 'true', 60, 0, 1, 1 FROM n, sites s WHERE s.id = ?`,
+      siteId,
+    );
+    const refused = await schedule(key, siteId);
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+      409,
+      expect.stringContaining("an account 200"),
+    ]);
+  });
+
+  it("that is due while its site is stopped has no next time, and one again from the minute in which the site runs", async () => {
+    const { key, siteId } = await scene(0);
+    const { id } = (await schedule(key, siteId)).body;
+    const nextRun = async () =>
+      (
+        await bindings.DB.prepare("SELECT next_run_at AS at FROM schedules WHERE id = ?")
+          .bind(id)
+          .first<{ at: number | null }>()
+      )?.at;
+    await execute("UPDATE sites SET status = 'STOPPED', wanted = 'STOPPED' WHERE id = ?", siteId);
+    await makeDue(id);
+    await tick();
+    expect(await nextRun()).toBeNull();
+    await tick();
+    expect(await nextRun()).toBeNull();
+    await execute("UPDATE sites SET status = 'RUNNING', wanted = 'RUNNING' WHERE id = ?", siteId);
+    expect(Date.parse((await shown(key, siteId))?.nextRunAt ?? "")).toBeGreaterThan(Date.now());
+    await tick();
+    expect(await nextRun()).toBeGreaterThan(Date.now());
+    expect((await listed(key, siteId)).data).toEqual([]);
+  });
+
+  it("of an account with many that are due does not hold up another's", async () => {
+    const [many, one] = [await scene(0), await scene(0)];
+    await execute(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)
+       INSERT INTO schedules (id, site_id, account_id, name, cron, command, timeout_seconds, enabled, next_run_at, created_at, updated_at)
+       SELECT 'sched_' || s.id || i, s.id, s.account_id, 'many-' || i, '@daily', 'true', 60, 1, 1, 1, 1 FROM n, sites s WHERE s.id = ?`,
+      many.siteId,
+    );
+    const { id } = (await schedule(one.key, one.siteId)).body;
+    await makeDue(id);
+    await tick();
+    const [mine] = (await listed(one.key, one.siteId)).data;
+    const first = (await listed(many.key, many.siteId)).data.at(-1);
+    const [other] = (await listed(many.key, many.siteId)).data;
+    expect(Date.parse(mine?.createdAt ?? "")).toBeLessThanOrEqual(Date.parse(other?.createdAt ?? ""));
+    expect(first).toBeDefined();
+  });
+
   it("that is switched off runs nothing; switched on, or given other times, it counts from now", async () => {
     const { key, siteId } = await scene(0);
     const { id } = (await schedule(key, siteId, { cron: "@yearly" })).body;
@@ -569,16 +628,4 @@ describe("a schedule", () => {
     expect(kept.data).toHaveLength(50);
     expect((await api(key, "GET", `/commands/${other}`)).status).toBe(200);
   });
-});
-
-it("a site that nobody has paid takes a schedule, which runs once the site does", async () => {
-  const key = await account();
-  const { siteId, invoiceToken } = await createSite(key);
-  const made = await api<Schedule>(key, "POST", `/sites/${siteId}/schedules`, {
-    name: "a",
-    cron: "@hourly",
-    command: "true",
-  });
-  expect(made.status).toBe(201);
-  await pay(invoiceToken);
 });

@@ -47,6 +47,21 @@ describe("environment variables", () => {
     expect(JSON.stringify(stored)).not.toContain("s3cret-value");
   });
 
+  it("that only builds or the running site get stay so with another value, until they are said to be for both", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const scopeAfter = async (change: object) => {
+      const envVariables = [{ key: "TOKEN", value: "x", ...change }];
+      await api(key, "PATCH", `/sites/${siteId}`, { envVariables });
+      return (await site(key, siteId)).envVariables[0]?.scope;
+    };
+    expect(await scopeAfter({ scope: "build", encrypted: true })).toBe("build");
+    expect(await scopeAfter({})).toBe("build");
+    expect(await scopeAfter({ scope: "runtime" })).toBe("runtime");
+    expect(await scopeAfter({ value: "y" })).toBe("runtime");
+    expect(await scopeAfter({ scope: "both" })).toBe("both");
+  });
+
   it("that are secret stay so with another value, until they are said not to be", async () => {
     const key = await account();
     const { siteId } = await createSite(key);

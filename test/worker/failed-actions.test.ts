@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { account, api, fail, finish, readyAgent, runningSite, site } from "./service.ts";
+import { account, api, deployingSite, fail, finish, readyAgent, runningSite, site } from "./service.ts";
 
 describe("an action that fails on the host", () => {
   it("says why where the site is shown, until it succeeds", async () => {
@@ -33,5 +33,22 @@ describe("an action that fails on the host", () => {
       "Not started: The image is gone: deploy again.",
     ]);
     expect(await act("start")).toEqual(["RUNNING", "LIVE", null]);
+  });
+
+  it("says of a site that was stopped in its first deployment that no version of it has run", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const { siteId, job, attempt } = await deployingSite(key, on);
+    const act = (action: string) => api(key, "PATCH", `/sites/${siteId}`, { action });
+    expect((await act("stop")).status).toBe(202);
+    await fail(on, job, attempt, "Cancelled.", true);
+    const stop = await on.next("job");
+    await finish(on, stop.job, stop.attempt);
+    expect((await site(key, siteId)).status).toBe("STOPPED");
+    for (const action of ["start", "restart"])
+      expect((await act(action)).body).toMatchObject({
+        reason: "No version of this site has run yet: deploy it first.",
+      });
+    expect((await act("stop")).body).toMatchObject({ reason: "This site is stopped already." });
   });
 });

@@ -667,7 +667,7 @@ export const schedules = sqliteTable(
     command: text().notNull(),
     timeoutSeconds: integer("timeout_seconds").notNull(),
     enabled: integer({ mode: "boolean" }).notNull(),
-    /** Guards the UPDATE that takes a due minute: who moves it on runs it. null while it is not enabled. */
+    /** Guards the UPDATE that takes a due minute: who moves it on runs it. null while it is not enabled, and once it was due while its site did not run. */
     nextRunAt: time("next_run_at"),
     skippedRuns: integer("skipped_runs").notNull().default(0),
     lastSkippedAt: time("last_skipped_at"),
@@ -679,6 +679,10 @@ export const schedules = sqliteTable(
   (t) => [
     uniqueIndex("schedules_site_name").on(t.siteId, t.name),
     index("schedules_due").on(t.nextRunAt), // the cron
+    index("schedules_account").on(t.accountId), // how many an account has
+    index("schedules_unset") // those of sites that may run again
+      .on(t.siteId)
+      .where(sql`enabled AND next_run_at IS NULL`),
   ],
 );
 

@@ -100,6 +100,7 @@ export const maxCommandsRunning = 2;
 export const maxCommandsWaiting = 10;
 
 export const maxSchedulesPerSite = 20;
+export const maxSchedulesPerAccount = 200;
 
 /** Runs of one schedule that are kept; any command is kept no longer than its log. */
 export const keptRunsPerSchedule = 50;

@@ -80,12 +80,14 @@ export async function webhookSegment(
   return body + (await checkOf(webhookKey, body));
 }
 
-/** Earlier segments have no check part. */
-export const webhookPattern = /^whk_[0-9a-z][0-9A-Za-z]{43}(?:[0-9A-Za-z]{6})?$/;
+export const webhookPattern = /^whk_[0-9a-z][0-9A-Za-z]{49}$/;
 
 /** Whether this installation made the segment, as far as its keys tell: one made under a lost key may be good as well. */
 export const isOwnWebhook = async (segment: string, webhookKeys: CheckKeys): Promise<boolean> =>
   webhookPattern.test(segment) && (await isChecked(segment, webhookKeys));
 
-/** What is stored of a segment: not of its check part. */
-export const webhookHash = (segment: string): string => sha256Hex(segment.slice(0, 48));
+/** What is stored of a segment. */
+export const webhookHash = (segment: string): string => sha256Hex(segment);
+
+/** What was stored at first: without the check part, which says nothing then unless it is tried. */
+export const earlierWebhookHash = (segment: string): string => sha256Hex(segment.slice(0, 48));

@@ -288,6 +288,15 @@ export const SitePage = ({
         Value
         <textarea name="value" rows={2} maxlength={32_768} autocomplete="off" spellcheck={false} />
       </label>
+      <label>
+        Given to
+        <select name="scope">
+          <option value="">as it was; a new one to both</option>
+          <option value="build">builds only</option>
+          <option value="runtime">the running site only</option>
+          <option value="both">both</option>
+        </select>
+      </label>
       <label class="check">
         <input type="checkbox" name="encrypted" value="true" /> Secret: never shown again, masked in logs
       </label>

@@ -48,6 +48,7 @@ const Act = z.discriminatedUnion("act", [
       .default("")
       .transform((text) => text.replaceAll("\r\n", "\n")),
     encrypted: z.literal("true").optional(),
+    scope: EnvVariable.shape.scope,
   }),
   z.object({ act: z.literal("unset"), key: EnvVariable.shape.key }),
   z.object({ act: z.enum(["add-domain", "verify-domain", "remove-domain"]), domain: DomainName }),

@@ -37,7 +37,7 @@ export async function changeSchedule(ctx: Ctx, scheduleId: string, change: Sched
       .returning({ id: schedules.id }),
     scheduleById(ctx, row.id),
   ]);
-  if (changed && shown) return scheduleView(shown);
+  if (changed && shown) return scheduleView(shown, now);
   if (
     change.name !== undefined &&
     change.name !== row.name &&

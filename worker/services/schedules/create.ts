@@ -3,34 +3,40 @@ import type { Schedule, ScheduleCreate } from "../../../protocol/api/schedules.t
 import type { Ctx } from "../../context.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";
-import { maxSchedulesPerSite } from "../../domain/job-rules.ts";
+import { maxSchedulesPerAccount, maxSchedulesPerSite } from "../../domain/job-rules.ts";
 import { siteOwnedBy } from "../sites/owned.ts";
+import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { nameIsTaken } from "./name-is-taken.ts";
 import { scheduleById } from "./owned.ts";
 import { scheduleView } from "./view.ts";
 
-/** A command by the clock. Of any site: it runs while the site is not stopped and has an image. */
+/** A command by the clock. Of any site that was paid for: it runs while the site is not stopped and has an image. */
 export async function createSchedule(ctx: Ctx, siteId: string, wanted: ScheduleCreate): Promise<Schedule> {
   const site = await siteOwnedBy(ctx, siteId);
+  if (site.status === "PENDING") await refuseUnpaid(ctx, site);
   const id = ctx.newId("schedule");
   const now = ctx.now();
   const problem = cronProblem(wanted.cron, now);
   if (problem !== null) throw invalid("cron", problem);
   const { name, cron, command, timeoutSeconds, enabled } = wanted;
   const nextRunAt = enabled ? (nextRun(cron, now)?.getTime() ?? null) : null;
+  const ofAccount = sql`(SELECT count(*) FROM schedules WHERE account_id = s.account_id)`;
   const [, [made]] = await ctx.db.batch([
     ctx.statement(sql`
       INSERT INTO schedules (id, site_id, account_id, name, cron, command, timeout_seconds, enabled, next_run_at, created_at, updated_at)
       SELECT ${id}, s.id, s.account_id, ${name}, ${cron}, ${command}, ${timeoutSeconds}, ${enabled ? 1 : 0}, ${nextRunAt},
         ${now.getTime()}, ${now.getTime()}
-      FROM sites s WHERE s.id = ${site.id} AND s.status <> 'DELETING'
+      FROM sites s WHERE s.id = ${site.id} AND s.status NOT IN ('PENDING', 'DELETING')
         AND ${maxSchedulesPerSite} > (SELECT count(*) FROM schedules WHERE site_id = s.id)
+        AND ${maxSchedulesPerAccount} > ${ofAccount}
         AND NOT EXISTS (SELECT 1 FROM schedules WHERE site_id = s.id AND name = ${name})`),
     scheduleById(ctx, id),
   ]);
-  if (made) return scheduleView(made);
+  if (made) return scheduleView(made, now);
   if (site.status === "DELETING") throw conflict("A DELETING site takes no schedules.");
-  throw (await nameIsTaken(ctx, site.id, name))
-    ? conflict(`This site has a schedule named ${name} already.`)
-    : conflict(`A site has at most ${maxSchedulesPerSite} schedules: delete one first.`);
+  if (await nameIsTaken(ctx, site.id, name))
+    throw conflict(`This site has a schedule named ${name} already.`);
+  throw conflict(
+    `A site has at most ${maxSchedulesPerSite} schedules, an account ${maxSchedulesPerAccount}: delete one first.`,
+  );
 }

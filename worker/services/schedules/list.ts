@@ -19,5 +19,5 @@ export async function listSchedules(ctx: Ctx, siteId: string, query: ListQuery):
       .limit(query.limit + 1),
   ]);
   requireOwned(ctx, site);
-  return page(rows, query, scheduleView);
+  return page(rows, query, (row) => scheduleView(row, ctx.now()));
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, lte, sql } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { commands, schedules, sites } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
@@ -7,27 +7,60 @@ import { queueCommand } from "../commands/queue.ts";
 import { eachAlone } from "../each-alone.ts";
 import { runsSchedules } from "./view.ts";
 
-/** Taken in one reading, and worked on at once. */
-const pageSize = 100;
 const atOnce = 10;
 /** One minute's work ends, whatever is due. */
-const maxPages = 50;
+const mostAMinute = 5000;
+
+const itsSiteRuns = sql`EXISTS (SELECT 1 FROM sites s WHERE s.id = c.site_id AND ${runsSchedules})`;
 
 /** Queues what is due: once for each due minute, however many ticks race, and once for all that were missed. */
 export async function runDueSchedules(ctx: Ctx): Promise<void> {
-  for (let count = 0; count < maxPages; count++) {
-    const due = await ctx.db
-      .select()
+  await setAgain(ctx);
+  const now = ctx.now().getTime();
+  const [, due] = await ctx.db.batch([
+    // Looked at again when its site runs.
+    ctx.statement(sql`
+      UPDATE schedules AS c SET next_run_at = NULL WHERE next_run_at <= ${now} AND enabled AND NOT ${itsSiteRuns}`),
+    // Each account's first before anybody's second.
+    ctx.db
+      .select({ id: schedules.id, cron: schedules.cron, nextRunAt: schedules.nextRunAt })
       .from(schedules)
-      .where(and(lte(schedules.nextRunAt, ctx.now()), eq(schedules.enabled, true)))
-      .orderBy(asc(schedules.nextRunAt))
-      .limit(pageSize);
-    await eachAlone("run schedules", due, (schedule) => runOne(ctx, schedule), atOnce);
-    if (due.length < pageSize) return;
-  }
+      .where(sql`next_run_at <= ${now} AND enabled`)
+      .orderBy(sql`row_number() OVER (PARTITION BY account_id ORDER BY next_run_at, id), next_run_at`)
+      .limit(mostAMinute),
+  ]);
+  await eachAlone("run schedules", due, (schedule) => runOne(ctx, schedule), atOnce);
 }
 
-type Due = typeof schedules.$inferSelect;
+/** What was not run while its site was stopped counts from now. */
+async function setAgain(ctx: Ctx): Promise<void> {
+  const parked = await ctx.db
+    .select({ id: schedules.id, cron: schedules.cron })
+    .from(schedules)
+    .innerJoin(sql`sites s`, sql`s.id = ${schedules.siteId} AND ${runsSchedules}`)
+    .where(sql`${schedules.enabled} AND ${schedules.nextRunAt} IS NULL`)
+    .limit(mostAMinute);
+  await eachAlone(
+    "set schedules again",
+    parked,
+    async ({ id, cron }) => {
+      await ctx.db
+        .update(schedules)
+        .set({ nextRunAt: nextRun(cron, ctx.now()) })
+        .where(
+          and(
+            eq(schedules.id, id),
+            eq(schedules.cron, cron),
+            eq(schedules.enabled, true),
+            isNull(schedules.nextRunAt),
+          ),
+        );
+    },
+    atOnce,
+  );
+}
+
+type Due = Pick<typeof schedules.$inferSelect, "id" | "cron" | "nextRunAt">;
 
 async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
   const mark = ctx.newMark();

@@ -2,6 +2,7 @@ import type { Schedule } from "../../../protocol/api/schedules.ts";
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Db } from "../../context.ts";
 import { schedules } from "../../db/schema.ts";
+import { nextRun } from "../../domain/cron.ts";
 
 /** Of a site `s`: one that is to be stopped, or that nobody pays for, runs nothing. */
 export const runsSchedules = sql`s.status IN ('DEPLOYING', 'RUNNING', 'FAILED') AND s.wanted = 'RUNNING'`;
@@ -19,7 +20,7 @@ export const selectSchedules = (db: Db) =>
     .from(schedules);
 export type ScheduleRow = Awaited<ReturnType<typeof selectSchedules>>[number];
 
-export const scheduleView = (row: ScheduleRow): Schedule => ({
+export const scheduleView = (row: ScheduleRow, now: Date): Schedule => ({
   id: row.id,
   siteId: row.siteId,
   name: row.name,
@@ -27,8 +28,9 @@ export const scheduleView = (row: ScheduleRow): Schedule => ({
   command: row.command,
   timeoutSeconds: row.timeoutSeconds,
   enabled: row.enabled,
-  // It moves on all the same: what is missed meanwhile is not made up for.
-  nextRunAt: row.isRun ? (row.nextRunAt?.toISOString() ?? null) : null,
+  // Set by the timer again once the site runs; what is missed meanwhile is not made up for.
+  nextRunAt:
+    row.isRun && row.enabled ? ((row.nextRunAt ?? nextRun(row.cron, now))?.toISOString() ?? null) : null,
   skippedRuns: row.skippedRuns,
   lastSkippedAt: row.lastSkippedAt?.toISOString() ?? null,
   createdAt: row.createdAt.toISOString(),

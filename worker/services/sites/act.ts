@@ -125,7 +125,8 @@ async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted>
 
 const refusal = (action: "start" | "stop" | "restart", site: SiteRow) =>
   conflict(
-    site.currentDeploymentId === null && site.status === "FAILED"
+    site.currentDeploymentId === null &&
+      (site.status === "FAILED" || (site.status === "STOPPED" && action !== "stop"))
       ? "No version of this site has run yet: deploy it first."
       : refusedAction(action, { what: "site", ...site }),
   );

@@ -54,10 +54,11 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
       entries.delete(key);
       continue;
     }
-    // Whoever replaces a secret's value does not want the new one shown.
-    const secret = encrypted ?? entries.get(key)?.secret ?? false;
+    const before = entries.get(key);
+    // Whoever replaces a secret's value does not want the new one shown, nor one for builds given to the site.
+    const secret = encrypted ?? before?.secret ?? false;
     const kept = secret ? ctx.secrets.seal(value, `site_env:${site.id}:${key}`) : value;
-    entries.set(key, { key, value: kept, scope: scope ?? "both", secret });
+    entries.set(key, { key, value: kept, scope: scope ?? before?.scope ?? "both", secret });
   }
   if (entries.size > maxVariables)
     throw conflict(`A site has at most ${maxVariables} variables: remove some first.`);

@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { webhookHash, webhookSegment } from "../../domain/tokens.ts";
+import { earlierWebhookHash, webhookHash, webhookSegment } from "../../domain/tokens.ts";
 import { tokenKeys } from "../../env.ts";
 import { siteOwnedBy } from "../sites/owned.ts";
 
@@ -21,7 +21,9 @@ export async function getWebhookAddress(ctx: Ctx, siteId: string): Promise<{ url
       webhookSegment(key, site.id, site.webhookGeneration),
     ),
   );
-  const segment = segments.find((one) => webhookHash(one) === site.webhookHash);
+  const segment = segments.find((one) =>
+    [webhookHash(one), earlierWebhookHash(one)].includes(site.webhookHash),
+  );
   if (segment === undefined)
     throw conflict(
       "This address was made under a key that the installation no longer has: it works on, but cannot be shown. Rotate it to get another.",

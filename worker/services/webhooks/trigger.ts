@@ -1,18 +1,19 @@
-import { eq, sql } from "drizzle-orm";
+import { inArray, sql } from "drizzle-orm";
 import type { SiteStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { pushSkips, type PushEvent } from "../../domain/push-event.ts";
-import { webhookHash, webhookPattern } from "../../domain/tokens.ts";
+import { earlierWebhookHash, isOwnWebhook, webhookHash, webhookPattern } from "../../domain/tokens.ts";
+import { tokenKeys } from "../../env.ts";
 import { deploymentRequest, refuseDeployment } from "../sites/deploy.ts";
 
 export type Triggered =
   | { skipped: true; status: SiteStatus }
   | { skipped: false; status: SiteStatus; deploymentId: string };
 
-const which = eq(sites.webhookHash, param("webhookHash"));
+const which = sql`${sites.webhookHash} IN (${param("webhookHash")}, ${param("earlierHash")})`;
 /** `pushSkips` where the site moves: of no branch, of the one pushed, of another. */
 const deploys = sql`CASE WHEN branch IS NULL THEN ${param("deploysDefault")}
   WHEN branch = ${param("pushed")} THEN ${param("deploysPushed")} ELSE ${param("deploysOther")} END`;
@@ -21,10 +22,12 @@ const request = deploymentRequest(which, deploys);
 /** The address is the credential: whoever posts to it starts a deployment from the current source. One round trip to D1. */
 export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent): Promise<Triggered> {
   if (!webhookPattern.test(segment)) throw new AppError("not_found");
+  const isOwn = await isOwnWebhook(segment, tokenKeys(ctx.config, "deploy-webhook"));
   const pushed = event.ref?.replace(/^refs\/heads\//, "") ?? "";
   const deploysOf = (branch: string | null) => Number(!pushSkips(event, branch));
   const given = {
     webhookHash: webhookHash(segment),
+    earlierHash: isOwn ? earlierWebhookHash(segment) : "",
     pushed,
     deploysDefault: deploysOf(null),
     deploysPushed: deploysOf(pushed),
@@ -33,7 +36,10 @@ export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent
   const { statements, accepted } = request(ctx, given, "webhook");
   const done = accepted(await ctx.db.batch(statements));
   if (done) return { skipped: false, status: done.status, deploymentId: done.deploymentId };
-  const [site] = await ctx.db.select().from(sites).where(eq(sites.webhookHash, given.webhookHash));
+  const [site] = await ctx.db
+    .select()
+    .from(sites)
+    .where(inArray(sites.webhookHash, [given.webhookHash, given.earlierHash]));
   if (!site || site.status === "DELETING") throw new AppError("not_found");
   if (pushSkips(event, site.branch)) return { skipped: true, status: site.status };
   return refuseDeployment(ctx, site);
