@@ -2,9 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { log } from "../log.ts";
 import type { ContainerState } from "./engine.ts";
+import { ownerOf } from "./specs.ts";
 import { controlFolder, hasEnded } from "./usage.ts";
 
-type Limited = Pick<ContainerState, "id" | "pid" | "cpuMilli">;
+type Limited = Pick<ContainerState, "id" | "pid" | "cpuMilli"> & Partial<Pick<ContainerState, "labels">>;
 
 /** A program that starts works in one thread, its compiler in others. */
 const startMilli = 2000;
@@ -12,6 +13,10 @@ const startMilli = 2000;
 const firstAnswersMs = 2000;
 const startMs = 60_000;
 const periodMicroseconds = 100_000;
+/** Of a site's or a database's, in an hour: starts that fail again and again would be a larger pack. */
+const mostMs = 5 * startMs;
+const hourMs = 3_600_000;
+const spent = new Map<string, { sinceMs: number; ms: number }>();
 
 /**
  * Runs what waits for a container that starts, and lets it have more processors than its pack meanwhile: most packs have less
@@ -20,15 +25,27 @@ const periodMicroseconds = 100_000;
  * is held to its pack.
  */
 export async function atStartSpeed<T>(container: Limited, work: () => Promise<T>, root = "/"): Promise<T> {
+  const used = spentBy(ownerOf(container.labels ?? {}) ?? container.id);
+  if (used.ms >= mostMs) return work();
   const hold = () => holdToPack(container, root);
+  const began = performance.now();
   give(container, startMilli, root);
   const longest = setTimeout(hold, startMs).unref();
   try {
     return await work();
   } finally {
+    used.ms += Math.min(performance.now() - began, startMs) + firstAnswersMs;
     clearTimeout(longest);
     setTimeout(hold, firstAnswersMs).unref();
   }
+}
+
+function spentBy(owner: string): { ms: number } {
+  const now = performance.now();
+  for (const [one, { sinceMs }] of spent) if (now - sinceMs >= hourMs) spent.delete(one);
+  const used = spent.get(owner) ?? { sinceMs: now, ms: 0 };
+  spent.set(owner, used);
+  return used;
 }
 
 /** Also what an agent before this one has let start. */

@@ -278,6 +278,37 @@ describe("a container that starts", () => {
   );
 });
 
+it("a site that starts again and again, and never answers, is held to its pack after five minutes of an hour", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const root = mkdtempSync(join(tmpdir(), "starting-"));
+  const file = join(root, "sys/fs/cgroup/docker/loop/cpu.max");
+  for (const [path, text] of [
+    [join(root, "proc/7/cgroup"), "0::/docker/loop\n"],
+    [file, "50000 100000"],
+  ] as const) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+  const start = async (siteId: string, ms: number) => {
+    const container = { id: "loop", pid: 7, cpuMilli: 500, labels: { "berth.site": siteId } };
+    const never = new Promise<void>((_, reject) => setTimeout(() => reject(new Error("silent")), ms));
+    const waiting = atStartSpeed(container, () => never, root).catch(() => undefined);
+    const isFast = readFileSync(file, "utf8").startsWith("20000");
+    await vi.advanceTimersByTimeAsync(ms + 2000);
+    await waiting;
+    expect(readFileSync(file, "utf8")).toMatch(/^50000/);
+    return isFast;
+  };
+  const fast: boolean[] = [];
+  for (let time = 0; time < 8; time++) fast.push(await start("looping", 90_000));
+  expect(fast).toEqual([true, true, true, true, true, false, false, false]);
+  expect(await start("another", 90_000)).toBe(true);
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect(await start("looping", 1000)).toBe(true);
+  for (let time = 0; time < 50; time++) expect(await start("quick", 1000)).toBe(true);
+});
+
 describe("a follower that is slower than the site", () => {
   it("holds the site's lines back instead of the agent's memory", async () => {
     const delivered: unknown[] = [];
