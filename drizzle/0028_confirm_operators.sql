@@ -1,0 +1,1 @@
+UPDATE `accounts` SET `email_verified` = 1 WHERE `role` = 'operator';
