@@ -8,6 +8,8 @@ const filesWith = (pattern: RegExp): string[] =>
 it("an account's role and plan are written by the verb that tells the guards of its keys, and by nothing else", () => {
   expect(filesWith(/\.update\(accounts\)|UPDATE (?:accounts|\$\{accounts\})/i)).toEqual([
     "worker/services/accounts/change.ts",
+    // Of the address only.
+    "worker/services/accounts/confirm-email.ts",
   ]);
   // The first operator, who has no key yet.
   expect(filesWith(/\.insert\(accounts\)|INTO (?:accounts|\$\{accounts\})/i)).toEqual([

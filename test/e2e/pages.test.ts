@@ -42,11 +42,30 @@ const fill = async (fields: Record<string, string>, button: string) => {
   await page.click(`main button:has-text("${button}")`);
 };
 
+/** The first such link in a mail to the person. */
+async function mailedLink(pattern: RegExp): Promise<string> {
+  const folder = join(stateDirectory, "mail");
+  const mails = () =>
+    readdirSync(folder).map(
+      (name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as { to: string[]; text: string },
+    );
+  const links = await until(
+    () => mails().flatMap(({ to, text }) => (to[0] === email ? (pattern.exec(text) ?? []) : [])),
+    (found) => found.length > 0,
+  );
+  return links[0] ?? "";
+}
+
 it("a person signs up, makes a key that works, and changes the password", async () => {
   await go("/");
   expect(path()).toBe("/sign-in");
   await page.click("text=Create an account");
   await fill({ name: "Ada", email, password: first }, "Create the account");
+  expect(await page.locator("[role=status]").innerText()).toContain(email);
+  await page.goto(await mailedLink(/https?:\S+verify-email\S+/));
+  expect(path()).toBe("/confirmed");
+  expect(await page.locator("[role=status]").innerText()).toContain("confirmed");
+  await fill({ email, password: first }, "Sign in");
   expect(path()).toBe("/");
   await page.click("text=Account");
   await fill({ name: "Laptop" }, "Create New Key");
@@ -65,20 +84,8 @@ it("a forgotten password is replaced by the mailed link", async () => {
   await go("/sign-in");
   await page.click("text=Forgot the password?");
   await fill({ email }, "Send me a link");
-  const folder = join(stateDirectory, "mail");
-  const mails = () =>
-    readdirSync(folder).map(
-      (name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as { to: string[]; text: string },
-    );
-  const link = await until(
-    () =>
-      mails().flatMap(({ to, text }) =>
-        to[0] === email ? (/https?:\S+reset-password\S+/.exec(text) ?? []) : [],
-      ),
-    (links) => links.length > 0,
-  );
-  await page.goto(link[0] ?? "");
-  await fill({ password: third }, "Save and sign in");
+  await page.goto(await mailedLink(/https?:\S+reset-password\S+/));
+  await fill({ password: third }, "Save the password");
   expect(path()).toBe("/sign-in");
   await fill({ email, password: second }, "Sign in");
   expect(await page.locator("[role=alert]").innerText()).toContain("not right");

@@ -213,21 +213,35 @@ const cookieOf = (response: Response) => (response.headers.get("Set-Cookie") ?? 
 const works = async (own: string) =>
   (await call("/api/v1/sites", { headers: { Cookie: own } })).status === 200;
 
-/** A person who signed up by the page. */
-async function person() {
+/** A person who signed up by the page and opened the mailed link. */
+async function person(mails = mailbox()) {
   const email = `${uniqueName("person")}@example.com`;
   const response = await post("/sign-up", { name: "Ada", email, password });
-  expect([response.status, response.headers.get("Location")]).toEqual([303, "/"]);
-  return { email, own: cookieOf(response) };
+  expect([response.status, response.headers.get("Set-Cookie")]).toEqual([200, null]);
+  expect((await call(await linkTo(mails, email), { redirect: "manual" })).headers.get("Location")).toBe(
+    "/confirmed",
+  );
+  const signedIn = await post("/sign-in", { email, password });
+  expect([signedIn.status, signedIn.headers.get("Location")]).toEqual([303, "/"]);
+  return { email, own: cookieOf(signedIn) };
 }
 
+/** The path of the link that confirms the address. */
+async function linkTo(mails: Mail[], email: string): Promise<string> {
+  const sent = () => mails.find(({ to, subject }) => to[0] === email && subject.startsWith("Confirm"));
+  await vi.waitFor(() => expect(sent()).toBeDefined(), 10_000);
+  const url = new URL(/http\S+verify-email\S+/.exec(sent()?.text ?? "")?.[0] ?? "");
+  return url.pathname + url.search;
+}
+
+type Mail = { to: string[]; subject: string; text: string };
 /** Mail goes to the configured service: what it was handed. */
 function mailbox() {
-  const mails: { to: string[]; text: string }[] = [];
+  const mails: Mail[] = [];
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
     const request = new Request(input, init);
     expect(request.url).toBe("https://mail.test/emails");
-    mails.push(await request.json<(typeof mails)[number]>());
+    mails.push(await request.json<Mail>());
     return Response.json({ id: "1" });
   });
   return mails;
@@ -236,19 +250,20 @@ afterEach(() => vi.restoreAllMocks());
 
 describe("an account", () => {
   it("is opened by its owner as a user, whatever role the request asks for", async () => {
-    mailbox();
+    const mails = mailbox();
     const email = `${uniqueName("person")}@example.com`;
     const asked = await call("/api/auth/sign-up/email", {
       method: "POST",
       headers: { "Content-Type": "application/json", Origin: siteUrl },
       body: JSON.stringify({ name: "Eve", email, password, role: "operator", plan: "pro" }),
     });
+    expect(asked.status).toBe(200);
+    await linkTo(mails, email);
     const row = await bindings.DB.prepare("SELECT role, plan FROM accounts WHERE email = ?")
       .bind(email)
       .first();
-    if (asked.ok) expect(row).toEqual({ role: "user", plan: "free" });
-    else expect(row).toBeNull();
-    const { own } = await person();
+    expect(row).toEqual({ role: "user", plan: "free" });
+    const { own } = await person(mails);
     expect((await call("/api/v1/hosts", { headers: { Cookie: own } })).status).toBe(403);
     const { results } = await bindings.DB.prepare("SELECT token_hash FROM sessions").all<{
       token_hash: string;
@@ -256,10 +271,92 @@ describe("an account", () => {
     for (const row of results) expect(row.token_hash).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it("is not opened twice for one address, nor with a short password, nor from another site's page", async () => {
+  it("is opened alike for an address that has one and for one that has none; its owner is told by mail", async () => {
+    const mails = mailbox();
+    const { email: known } = await person(mails);
+    const fresh = `${uniqueName("person")}@example.com`;
+    mails.length = 0;
+    const shown = async (path: string, email: string, headers: Record<string, string> = {}) => {
+      const fields = { name: "B", email, password: "another long password" };
+      const isForm = !path.startsWith("/api");
+      const answer = await call(path, {
+        method: "POST",
+        redirect: "manual",
+        headers: { Origin: siteUrl, ...(!isForm && { "Content-Type": "application/json" }), ...headers },
+        body: isForm ? new URLSearchParams(fields) : JSON.stringify(fields),
+      });
+      const told = [...answer.headers].filter(([name]) => name !== "x-request-id");
+      return [answer.status, told, (await answer.text()).replaceAll(email, "…")];
+    };
+    for (const path of [
+      "/sign-up",
+      "/sign-in",
+      "/forgot-password",
+      "/api/auth/sign-up/email",
+      "/api/auth/sign-in/email",
+      "/api/auth/request-password-reset",
+      "/api/auth/send-verification-email",
+      "/api/auth/change-email",
+    ])
+      expect([path, await shown(path, fresh)]).toEqual([path, await shown(path, known)]);
+    const subjects = (email: string) =>
+      new Set(mails.filter(({ to }) => to[0] === email).map(({ subject }) => subject));
+    await vi.waitFor(() => expect(subjects(known)).toContain("You have an account already"), 10_000);
+    expect(subjects(known)).not.toContain("Confirm your e-mail address");
+    await linkTo(mails, fresh);
+    expect((await post("/sign-in", { email: known, password })).status).toBe(303);
+  });
+
+  it("is answered before anything is looked up, so that no time tells whether there is one", async () => {
+    const never = new Promise<never>(() => undefined);
+    const stuck = {
+      bind: () => stuck,
+      all: () => never,
+      run: () => never,
+      raw: () => never,
+      first: () => never,
+    };
+    const DB = { prepare: () => stuck, batch: () => never };
+    for (const path of ["/sign-up/email", "/request-password-reset", "/send-verification-email"]) {
+      const request = new Request(`${siteUrl}/api/auth${path}`, {
+        method: "POST",
+        headers: {
+          "Content-Type": "application/json",
+          Origin: siteUrl,
+          "CF-Connecting-IP": `203.0.113.${path.length}`,
+        },
+        body: JSON.stringify({ name: "B", email: "a@example.com", password }),
+      });
+      const answer = await app.fetch(
+        request,
+        { ...bindings, DB } as unknown as Env,
+        {
+          waitUntil: () => undefined,
+          passThroughOnException: () => undefined,
+        } as unknown as ExecutionContext,
+      );
+      expect([path, answer.status]).toEqual([path, 200]);
+    }
+  });
+
+  it("is used once its address is confirmed, and a link that does not confirm it says so", async () => {
+    const mails = mailbox();
+    const email = `${uniqueName("person")}@example.com`;
+    await post("/sign-up", { name: "Ada", email, password });
+    const link = await linkTo(mails, email);
+    expect((await post("/sign-in", { email, password })).status).toBe(401);
+    const broken = await call(link.replace(/token=./, "token=x"), { redirect: "manual" });
+    const to = broken.headers.get("Location") ?? "";
+    expect(to).toMatch(/^\/confirmed\?error=/);
+    expect(await (await call(to)).text()).toContain("not confirmed");
+    expect((await post("/sign-in", { email, password })).status).toBe(401);
+    await call(link, { redirect: "manual" });
+    expect(await (await call("/confirmed")).text()).toContain("Your address is confirmed");
+    expect((await post("/sign-in", { email, password })).status).toBe(303);
+  });
+
+  it("is not opened with a short password, nor from another site's page", async () => {
     mailbox();
-    const { email } = await person();
-    expect(await (await post("/sign-up", { name: "B", email, password })).text()).toContain("already");
     const other = `${uniqueName("person")}@example.com`;
     expect(await (await post("/sign-up", { name: "B", email: other, password: "short" })).text()).toContain(
       "12",
@@ -277,7 +374,6 @@ describe("an account", () => {
   });
 
   it("changes its password with the current one only, and every other browser is signed out", async () => {
-    mailbox();
     const { email, own } = await person();
     const other = cookieOf(await post("/sign-in", { email, password }));
     const refused = await post(
@@ -298,7 +394,7 @@ describe("an account", () => {
 
   it("gets a new password by a mailed link that works once and ends every session", async () => {
     const mails = mailbox();
-    const { email, own } = await person();
+    const { email, own } = await person(mails);
     mails.length = 0;
     for (const to of [email, "nobody@example.com"])
       expect(await (await post("/forgot-password", { email: to })).text()).toContain(
@@ -317,7 +413,7 @@ describe("an account", () => {
   it("that gets a new password loses its keys with it, unless its owner keeps them", async () => {
     const mails = mailbox();
     const reset = async (path: string, fields: (token: string) => object) => {
-      const { email, own } = await person();
+      const { email, own } = await person(mails);
       const made = await (await post("/account/keys", { name: "Laptop" }, own)).text();
       const key = /sk_[0-9A-Za-z]{50}/.exec(made)?.[0] ?? "";
       const asKey = async () =>
@@ -349,7 +445,6 @@ describe("an account", () => {
   });
 
   it("has its keys on a page: made, shown once, revoked", async () => {
-    mailbox();
     const { own } = await person();
     const made = await (await post("/account/keys", { name: "Laptop" }, own)).text();
     const key = /sk_[0-9A-Za-z]{50}/.exec(made)?.[0] ?? "";
@@ -411,7 +506,6 @@ describe("an account", () => {
   });
 
   it("keeps a session that is used, and says so to the browser", async () => {
-    mailbox();
     const { own } = await person();
     await bindings.DB.prepare("UPDATE sessions SET expires_at = ?")
       .bind(Date.now() + 86_400_000)
@@ -424,6 +518,38 @@ describe("an account", () => {
       }>();
       expect(row?.at).toBeGreaterThan(Date.now() + 29 * 86_400_000);
     }, 10_000);
+  });
+});
+
+describe("passwords", () => {
+  it("are hashed twenty times a minute for one address at most, right or wrong, whatever they are sent to", async () => {
+    await operator();
+    const from = { "CF-Connecting-IP": "203.0.113.88" };
+    const send = (path: string, body: object, headers = from) =>
+      call(`/api/auth${path}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Origin: siteUrl, ...headers },
+        body: JSON.stringify(body),
+      });
+    expect((await send("/sign-in/email", { email, password })).status).toBe(200);
+    const tried = await Promise.all(
+      Array.from({ length: 29 }, (_, at) => send("/sign-in/email", { email: `${at}@example.com`, password })),
+    );
+    expect(tried.filter(({ status }) => status === 401)).toHaveLength(19);
+    expect(tried.filter(({ status }) => status === 429)).toHaveLength(10);
+    const fields = {
+      name: "B",
+      email: "b@example.com",
+      password,
+      newPassword: password,
+      currentPassword: password,
+      token: "x",
+    };
+    for (const path of ["/sign-in/email", "/sign-up/email", "/reset-password", "/change-password"])
+      expect([path, (await send(path, fields)).status]).toEqual([path, 429]);
+    expect(
+      (await send("/sign-in/email", { email, password }, { "CF-Connecting-IP": "203.0.113.89" })).status,
+    ).toBe(200);
   });
 });
 

@@ -6,6 +6,7 @@ import { accounts, identities, sessions, verifications } from "../db/schema.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config, type Env } from "../env.ts";
 import { logError } from "../log-error.ts";
+import { confirmEmail } from "../services/accounts/confirm-email.ts";
 import { hashPassword, isPassword } from "../services/accounts/password.ts";
 import { revokeAllKeys } from "../services/keys/revoke-all.ts";
 import { canMail, sendMail } from "./mail.ts";
@@ -102,13 +103,26 @@ async function create(env: Env): Promise<Auth> {
       // Whoever knew the old password may have made keys with it.
       onPasswordReset: async ({ user }, request) => {
         const keepsKeys = request && new URL(request.url).searchParams.get("keepKeys") === "1";
-        if (!keepsKeys) await revokeAllKeys(ctx, user.id as Id<"account">);
+        const accountId = user.id as Id<"account">;
+        await confirmEmail(ctx, accountId);
+        if (!keepsKeys) await revokeAllKeys(ctx, accountId);
       },
       password: {
         hash: (password) => hashPassword(password, ctx.random(16)),
         verify: ({ password, hash }) => isPassword(password, hash),
       },
       ...(canMail(config) && {
+        requireEmailVerification: true,
+        onExistingUserSignUp: ({ user }) =>
+          mail(
+            user.email,
+            "You have an account already",
+            "Somebody, you we hope, wanted to open a Berth account with this address, which has one. Sign in with it:",
+            `${config.SITE_URL}/sign-in`,
+            "If you do not know its password, choose a new one:",
+            `${config.SITE_URL}/forgot-password`,
+            "If it was not you, leave it: nothing has changed.",
+          ),
         sendResetPassword: ({ user, token }) =>
           mail(
             user.email,
@@ -122,12 +136,15 @@ async function create(env: Env): Promise<Auth> {
     ...(canMail(config) && {
       emailVerification: {
         sendOnSignUp: true,
+        // Only whoever has the password gets another one.
+        sendOnSignIn: true,
         sendVerificationEmail: ({ user, url }) =>
           mail(
             user.email,
             "Confirm your e-mail address",
-            "Open this link to confirm that this address is yours:",
+            "Somebody, you we hope, opened a Berth account with this address. Open this link to confirm it, then sign in:",
             url,
+            "The link works for an hour. If it was not you, leave it: nobody can use the account.",
           ),
       },
     }),

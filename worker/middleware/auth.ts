@@ -1,9 +1,12 @@
 import type { Context } from "hono";
 import * as z from "zod";
 import { errorCatalogue } from "../../protocol/errors.ts";
-import { authOf } from "../adapters/auth.ts";
+import { authOf, passwordLength } from "../adapters/auth.ts";
+import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
+import { AppError } from "../domain/app-error.ts";
+import { logError } from "../log-error.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
 
 /** Below {site_url}/api/auth: what a forged attempt would try again and again. */
@@ -14,14 +17,33 @@ const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
   "/send-verification-email": "mailed",
 };
 
+/** Each costs a password's hash, 100 ms of processor. */
+const hashing = new Set(["/sign-in/email", "/sign-up/email", "/reset-password", "/change-password"]);
+
+const EmailOnly = z.object({ email: z.email() });
+/**
+ * What is answered alike and at once whether or not the address has an account: the rest is told by mail to whoever reads it.
+ * What does not fit, better-auth refuses before it looks anything up.
+ */
+const toldByMail: Record<string, z.ZodObject> = {
+  "/sign-up/email": EmailOnly.extend({
+    name: z.string(),
+    password: z.string().min(passwordLength.min).max(passwordLength.max),
+  }),
+  "/request-password-reset": EmailOnly,
+  "/send-verification-email": EmailOnly,
+};
+
 const WithEmail = z.looseObject({ email: z.string().max(254) });
 
-async function emailIn(request: Request): Promise<string> {
-  const sent: unknown = await request
+const sentIn = (request: Request): Promise<unknown> =>
+  request
     .clone()
     .json()
     .catch(() => null);
-  const body = WithEmail.safeParse(sent);
+
+async function emailIn(request: Request): Promise<string> {
+  const body = WithEmail.safeParse(await sentIn(request));
   return body.success ? body.data.email.trim().toLowerCase() : "";
 }
 
@@ -31,11 +53,54 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const limit = guarded[path];
   const address = countedAddress(c);
   const who = limit === undefined || limit === "signUp" ? address : `${await emailIn(request)} ${address}`;
+  if (hashing.has(path)) await takeFrom(c, "passwords", address);
   if (limit) await takeFrom(c, limit, who);
+  const quiet = await toldByMailOnly(c, path, request);
+  if (quiet) return quiet;
   const response = await (await authOf(c.env)).handler(request);
   // Whoever knows the password may sign in as often as they like.
   if (limit === "signIn" && response.ok) await giveBack(c, limit, who);
-  return response.status >= 400 ? inOurShape(response) : withoutTokens(response);
+  if (response.status >= 400)
+    return inOurShape(path === "/sign-in/email" ? await asUnknown(response) : response);
+  return withoutTokens(response);
+}
+
+/** Does what is asked for after its answer, so that neither the answer nor its time tells who has an account. */
+async function toldByMailOnly(c: Context<AppEnv>, path: string, request: Request): Promise<Response | null> {
+  const config = configOf(c.env);
+  const schema =
+    canMail(config) && (path !== "/sign-up/email" || config.SIGN_UP === "open")
+      ? toldByMail[path]
+      : undefined;
+  const sent = schema?.safeParse(await sentIn(request));
+  if (!sent?.success) return null;
+  const origin = request.headers.get("Origin");
+  if (origin !== null && origin !== config.SITE_URL) throw new AppError("forbidden");
+  const body = JSON.stringify({
+    ...sent.data,
+    ...(path !== "/request-password-reset" && { callbackURL: "/confirmed" }),
+  });
+  const auth = await authOf(c.env);
+  const work = auth.handler(new Request(request.url, { method: "POST", headers: request.headers, body }));
+  const onError = (error: unknown) => logError({ auth: path }, error);
+  c.executionCtx.waitUntil(
+    work.then(
+      (done) => (done.status < 500 ? undefined : onError(new Error(`better-auth answered ${done.status}`))),
+      onError,
+    ),
+  );
+  return Response.json({ status: true });
+}
+
+/** An account whose address is not confirmed is no account yet: whoever made it is told what strangers are. */
+async function asUnknown(response: Response): Promise<Response> {
+  const told = await response
+    .clone()
+    .json<{ code?: string }>()
+    .catch(() => ({ code: undefined }));
+  if (told.code !== "EMAIL_NOT_VERIFIED") return response;
+  const body = { message: "Invalid email or password", code: "INVALID_EMAIL_OR_PASSWORD" };
+  return Response.json(body, { status: 401 });
 }
 
 const hideToken = (name: string, value: unknown) => (name === "token" ? undefined : value);

@@ -19,6 +19,8 @@ export const limits = {
   webhook: { limit: 120, windowMs: minute },
   /** Keys made per account, approved devices' too: each has a limit and a guard of its own, and may be revoked at once. */
   keyMade: { limit: 300, windowMs: day },
+  /** Passwords hashed, right or wrong, per address: so many take two seconds of processor. */
+  passwords: { limit: 20, windowMs: minute },
   /** Wrong passwords, per e-mail and address. */
   signIn: { limit: 10, windowMs: 5 * minute },
   /** Per address. */
@@ -30,10 +32,12 @@ export const limits = {
   chatFreeDaily: { limit: 100, windowMs: day },
   chatPro: { limit: 30, windowMs: minute },
   chatProDaily: { limit: 1000, windowMs: day },
-  /** Wrong device codes: 27^8 codes live for ten minutes. */
+  /**
+   * Wrong device codes. There are 27^8 = 2.8 × 10^11: where a thousand wait at once, ten guesses an hour of each of ten thousand
+   * accounts find one in three years. None is counted for everybody, or some could lock all others out.
+   */
   guessesOfAccount: { limit: 10, windowMs: 60 * minute },
   guessesOfAddress: { limit: 20, windowMs: 60 * minute },
-  guessesOfService: { limit: 300, windowMs: 60 * minute },
 } as const satisfies Record<string, Window>;
 
 /** Set by Cloudflare at the edge; nobody else stands before the Worker. */

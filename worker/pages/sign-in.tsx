@@ -6,6 +6,8 @@ export type Entry = {
   email: string;
   /** Why the last attempt was refused. */
   refusal: string | null;
+  /** What went well just now. */
+  notice: string | null;
   /** A device that waits to be approved after signing in. */
   device: string | null;
   offers: { signUp: boolean; gitHub: boolean; reset: boolean };
@@ -45,9 +47,14 @@ const NewPassword = ({ label = "Password" }: { label?: string }) => (
 
 const on = (path: string, device: string | null) => (device === null ? path : `${path}?device=${device}`);
 
-export const SignInPage = ({ email, refusal, device, offers }: Entry) => (
+export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) => (
   <Layout title="Sign in">
     <h1>Sign in</h1>
+    {notice !== null && (
+      <p class="note good" role="status">
+        {notice}
+      </p>
+    )}
     <Refusal text={refusal} />
     <form method="post" action="/sign-in">
       <Device code={device} />
@@ -93,6 +100,20 @@ export const SignUpPage = ({ email, refusal, device }: Entry) => (
   </Layout>
 );
 
+/** The same for an address that has an account already, whose owner is told by mail. */
+export const SignedUpPage = ({ email, device }: { email: string; device: string | null }) => (
+  <Layout title="Look into your mail">
+    <h1>Look into your mail</h1>
+    <p class="note" role="status">
+      A link is on its way to <strong>{email}</strong>: open it to confirm that the address is yours, then
+      sign in. It works for an hour.
+    </p>
+    <p class="links">
+      <a href={on("/sign-in", device)}>To sign-in</a>
+    </p>
+  </Layout>
+);
+
 export const ForgotPasswordPage = ({ sent }: { sent: boolean }) => (
   <Layout title="Forgot the password?">
     <h1>Forgot the password?</h1>
@@ -126,7 +147,7 @@ export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: 
       <p class="soft">
         Every browser is signed out. Keep the keys only if nobody else knew the old password.
       </p>
-      <button type="submit">Save and sign in</button>
+      <button type="submit">Save the password</button>
     </form>
   </Layout>
 );

@@ -16,7 +16,7 @@ const Decision = z.object({ code: z.string().max(50), decision: z.enum(["approve
 const objectOf = (c: Context<AppEnv>, userCode: string) =>
   c.env.DEVICE_CODE.get(c.env.DEVICE_CODE.idFromName(userCode));
 
-/** A wrong code is counted three times over: by account, by address, for the whole service. */
+/** A wrong code is counted twice: by account and by address. */
 const guess = <Found,>(
   c: Context<AppEnv>,
   accountId: string,
@@ -28,7 +28,6 @@ const guess = <Found,>(
     [
       ["guessesOfAccount", accountId],
       ["guessesOfAddress", countedAddress(c)],
-      ["guessesOfService", "all"],
     ],
     async () => (userCode === null ? null : lookUp(userCode)),
   );

@@ -14,6 +14,7 @@ import {
   ForgotPasswordPage,
   MessagePage,
   ResetPasswordPage,
+  SignedUpPage,
   SignInPage,
   SignUpPage,
   type Entry,
@@ -39,6 +40,7 @@ async function formOf(c: Context<AppEnv>) {
 const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): Entry => ({
   email: "",
   refusal: null,
+  notice: null,
   device: readUserCode(c.req.query("device") ?? ""),
   ...shown,
   offers: {
@@ -77,13 +79,23 @@ async function refusalOf(response: Response): Promise<string> {
 export const signInPages = new Hono<AppEnv>()
   .get("/sign-in", limitAddress, (c) => {
     const refusal = c.req.query("error") === undefined ? null : "Signing in did not work: try again.";
-    return show(c, <SignInPage {...entry(c, { refusal })} />);
+    const notice = c.req.query("saved") === undefined ? null : "The new password is saved: sign in with it.";
+    return show(c, <SignInPage {...entry(c, { refusal, notice })} />);
+  })
+  .get("/confirmed", limitAddress, (c) => {
+    if (c.req.query("error") === undefined)
+      return show(c, <SignInPage {...entry(c, { notice: "Your address is confirmed: sign in." })} />);
+    const refusal =
+      "This link is too old or incomplete: your address is not confirmed by it. Sign in, and you get another one.";
+    return show(c, <SignInPage {...entry(c, { refusal })} />, 400);
   })
   .post("/sign-in", limitAddress, limitBody, async (c) => {
     const { email, password, device } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/email", { email, password });
     if (answer.ok) return redirectWith(c, answer, onward(device));
-    const refusal = "The e-mail address or the password is not right.";
+    const refusal = canMail(configOf(c.env))
+      ? "The e-mail address or the password is not right, or the address is not confirmed yet: look for our mail."
+      : "The e-mail address or the password is not right.";
     return show(c, <SignInPage {...entry(c, { email, refusal, device })} />, 401);
   })
   .post("/sign-in/github", limitAddress, limitBody, async (c) => {
@@ -109,6 +121,7 @@ export const signInPages = new Hono<AppEnv>()
   .post("/sign-up", limitAddress, limitBody, async (c) => {
     const { name, email, password, device } = await formOf(c);
     const answer = await formToAuth(c, "/sign-up/email", { name, email, password, callbackURL: "/" });
+    if (answer.ok && canMail(configOf(c.env))) return show(c, <SignedUpPage email={email} device={device} />);
     if (answer.ok) return redirectWith(c, answer, onward(device));
     return show(c, <SignUpPage {...entry(c, { email, device, refusal: await refusalOf(answer) })} />, 400);
   })
@@ -129,7 +142,7 @@ export const signInPages = new Hono<AppEnv>()
     const { token, password, revokeKeys } = await formOf(c);
     const path = revokeKeys === "yes" ? "/reset-password" : "/reset-password?keepKeys=1";
     const answer = await formToAuth(c, path, { token, newPassword: password });
-    if (answer.ok) return c.redirect("/sign-in", 303);
+    if (answer.ok) return c.redirect("/sign-in?saved=1", 303);
     return show(c, <ResetPasswordPage token={token} refusal={await refusalOf(answer)} />, 400);
   })
   .post("/sign-out", limitAddress, async (c) => {

@@ -1,0 +1,9 @@
+import { eq } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { accounts } from "../../db/schema.ts";
+
+/** Whoever came by a link that was mailed reads the account's mail. */
+export async function confirmEmail(ctx: Ctx, accountId: Id<"account">): Promise<void> {
+  await ctx.db.update(accounts).set({ emailVerified: true }).where(eq(accounts.id, accountId));
+}
