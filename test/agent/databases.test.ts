@@ -57,6 +57,13 @@ describe("a server's configuration", () => {
   });
 });
 
+it.each(["pg", "pg-x", "pg-", "p", "pgx"])(
+  "a database named %s has no login of a name that PostgreSQL reserves",
+  (name) => {
+    expect(databaseNameOf(name, new Uint8Array(8))).not.toMatch(/^pg_/);
+  },
+);
+
 it("whatever a database is named, the server's names for it need no quotes and fit", () => {
   fc.assert(
     fc.property(

@@ -42,11 +42,15 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
 
 const digits = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** What the server calls it: the name, cut, and eight random characters; an identifier that needs no quotes. */
+/**
+ * What the server calls it: the name, cut, and eight random characters; an identifier that needs no quotes. PostgreSQL keeps
+ * names that begin with `pg_` for itself, also of logins.
+ */
 export function databaseNameOf(name: string, random: Uint8Array): string {
   const suffix = Array.from(random.subarray(0, 8), (byte) => digits.charAt(byte & 31)).join("");
   const stem = name.replaceAll("-", "_").slice(0, 40).replace(/_+$/, "");
-  return `${/^[a-z]/.test(stem) ? stem : `db_${stem}`}_${suffix}`;
+  const whole = `${stem}_${suffix}`;
+  return /^(?!pg_)[a-z]/.test(whole) ? whole : `db_${whole}`;
 }
 
 /** Every password has a user of its own. */
