@@ -49,7 +49,7 @@ export const BackupListQuery = listQuery("backup").extend({
 });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 
-/** Whoever has the address may download until then; ranges are supported. */
+/** Whoever has the address may download until then, or until the key or session that asked for it ends; ranges are supported. */
 export const BackupLink = z.object({ url: z.url(), expiresAt: Timestamp }).meta({ id: "BackupLink" });
 export type BackupLink = z.infer<typeof BackupLink>;
 
@@ -73,8 +73,9 @@ export const BackupSettingsPatch = z.strictObject({
 });
 export type BackupSettingsPatch = z.infer<typeof BackupSettingsPatch>;
 
-/** Digits and `signature` as a link was given them. */
+/** As a link was given them; `by`: the key or session that asked for it. */
 export const BackupDownloadQuery = z.strictObject({
   expires: z.string().regex(/^\d{1,15}$/),
+  by: z.string().regex(/^(key|ses)_[0-9a-z]{1,40}$/),
   signature: z.string().regex(/^[\w-]{43}$/),
 });

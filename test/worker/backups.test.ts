@@ -355,23 +355,23 @@ describe("a backup", () => {
       const part = await call(path, { headers: { Range } });
       expect([Range, part.status, await part.text()]).toEqual([Range, status, text]);
     }
-    const { expires, signature } = Object.fromEntries(new URL(body.url).searchParams) as Record<
+    const { expires, by, signature } = Object.fromEntries(new URL(body.url).searchParams) as Record<
       string,
       string
     >;
     const other = await backedUp(key, on, databaseId, "another");
     for (const forged of [
-      `/backups/${id}/download?expires=${Number(expires) + 1}&signature=${signature}`,
-      `/backups/${id}/download?expires=${expires}&signature=${"A".repeat(43)}`,
-      `/backups/${other}/download?expires=${expires}&signature=${signature}`,
+      `/backups/${id}/download?expires=${Number(expires) + 1}&by=${by}&signature=${signature}`,
+      `/backups/${id}/download?expires=${expires}&by=${by}&signature=${"A".repeat(43)}`,
+      `/backups/${other}/download?expires=${expires}&by=${by}&signature=${signature}`,
     ])
       expect((await call(forged)).status).toBe(404);
     expect((await call(`/backups/${id}/download`)).status).toBe(400);
     const { requireSigned } = await import("../../worker/services/backups/link.ts");
     const later = { ...ctx(), now: () => new Date(Number(expires)) };
-    expect(() => requireSigned(later, id, { expires: expires ?? "", signature: signature ?? "" })).toThrow(
-      "Not found",
-    );
+    const link = { expires: expires ?? "", by: by ?? "", signature: signature ?? "" };
+    await requireSigned(ctx(), id, link);
+    await expect(requireSigned(later, id, link)).rejects.toThrow("Not found");
   });
 });
 
@@ -630,6 +630,27 @@ describe("a backup of a database that has shrunk to nothing", () => {
     expect(await shown(key, databaseId)).toBeNull();
     on.close();
   });
+});
+
+it("an address to download from opens nothing once the key that made it is revoked, or with another's name", async () => {
+  const key = await account();
+  const on = await readyAgent();
+  const id = await backedUp(key, on, await running(key, on));
+  const { body: link } = await api<BackupLink>(key, "POST", `/backups/${id}/link`);
+  const path = link.url.replace(siteUrl, "");
+  const open = async (at: string) => {
+    const answer = await call(at);
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+  expect(await open(path)).toBe(200);
+  expect(await open(path.replace(/by=key_\w+/, "by=key_0000000000000000000000000000"))).toBe(404);
+  await run(
+    "UPDATE api_keys SET revoked_at = 1 WHERE account_id = (SELECT account_id FROM backups WHERE id = ?)",
+    id,
+  );
+  expect(await open(path)).toBe(404);
+  on.close();
 });
 
 describe("a backup that is to be verified again", () => {

@@ -459,6 +459,30 @@ describe("a refund", () => {
     expect((await service.invoice(early.invoiceToken)).status).toBe("refunded");
   });
 
+  it("that is told before its payment leaves nothing that was bought: no credits, no site", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const key = await account();
+    const { siteId, invoiceToken, invoiceId } = await createSite(key);
+    for (const token of [of.invoiceToken, invoiceToken]) {
+      const event = service.stripe.pay(await service.open(token));
+      const { amountCents } = await service.invoice(token);
+      await service.send(
+        service.stripe.refundByHand(String(event.data.object["payment_intent"]), amountCents),
+      );
+      expect(await service.send(event)).toBe(200);
+      expect(await service.send(event)).toBe(200);
+      expect((await service.invoice(token)).status).toBe("refunded");
+    }
+    expect(await credits(of.key)).toMatchObject({ balance: 0, transactions: [] });
+    // As one whose invoice is void: it was never paid.
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    expect(await rows("SELECT id FROM jobs WHERE site_id = ?", siteId)).toEqual([]);
+    expect(await paymentsOf(invoiceId)).toHaveLength(1);
+    const { body } = await api<{ problems: string[] }>(await operator(), "GET", "/ledger/verify");
+    expect(body.problems.filter((problem) => problem.includes(of.invoiceId))).toEqual([]);
+  });
+
   it("that the bank returns is flagged", async () => {
     const service = stripeService();
     const of = await paid(service);

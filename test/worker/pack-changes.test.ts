@@ -119,6 +119,17 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
     expect((await invoicesOf(id, "change")).map(({ status }) => status)).toEqual(["paid"]);
   });
 
+  it("costs what processors charge at least, however little of the term is left: steps are not free one by one", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 1040, 256)];
+    const id = await make(small);
+    const { body } = await change(path(id), { packId: large });
+    expect(body).toMatchObject({ packId: small, takesEffect: "on_payment", amountCents: 50 });
+    await pay(body.invoiceToken ?? "");
+    expect(await read(id)).toMatchObject({ pack_id: large });
+    const restart = await take(`${kind}.restart`);
+    await finish(host, restart.job, restart.attempt, result);
+  });
+
   const freeMb = async () =>
     (
       await api<{ data: { id: string; freeMemoryMb: number }[] }>(await operator(), "GET", "/hosts")
@@ -217,9 +228,12 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
     ]);
   });
 
-  it("costs nothing where the rest of the term is worth less than can be charged", async () => {
-    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 1040, 512)];
+  it("costs nothing where the rest of the term is worth less than a cent", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
     const id = await make(small);
+    await bindings.DB.prepare(`UPDATE ${kind}s SET paid_until = ? WHERE id = ?`)
+      .bind(Date.now() + 300_000, id)
+      .run();
     const { body } = await change(path(id), { packId: large });
     expect(body).toMatchObject({ packId: large, takesEffect: "now", invoiceToken: null });
     const { job, attempt } = await take(`${kind}.restart`);

@@ -45,4 +45,7 @@ export function proratedCents(
   return Number((BigInt(Math.max(0, newTermCents - oldTermCents)) * BigInt(leftMs)) / BigInt(termMs));
 }
 
+/** Processors charge no less than the least; free of charge, a dear pack could be reached by small steps. */
+export const chargedCents = (cents: number): number => (cents === 0 ? 0 : Math.max(cents, leastCents));
+
 export const addDays = (from: Date, days: number): Date => new Date(from.getTime() + days * 86_400_000);

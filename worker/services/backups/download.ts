@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { dataKeyOf } from "./keys.ts";
-import { requireSigned } from "./link.ts";
+import { requireSigned, type SignedLink } from "./link.ts";
 import { backupIdOf } from "./owned.ts";
 
 const endings: Record<DatabaseType, string> = { postgresql: "pgdump", mysql: "sql.gz", redis: "rdb" };
@@ -64,11 +64,11 @@ export async function answerData(
 export async function downloadBackup(
   ctx: Ctx,
   backupId: string,
-  link: { expires: string; signature: string },
+  link: SignedLink,
   range: string | undefined,
 ): Promise<Response> {
   const id = backupIdOf(backupId);
-  requireSigned(ctx, id, link);
+  await requireSigned(ctx, id, link);
   const [row] = await ctx.db
     .select()
     .from(backups)

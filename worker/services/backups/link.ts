@@ -1,18 +1,22 @@
 import { timingSafeEqual } from "node:crypto";
 import type { BackupLink } from "../../../protocol/api/backups.ts";
-import type { Ctx } from "../../context.ts";
+import { credentialOf, type Credential, type Ctx } from "../../context.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { linkLifeMs } from "../../domain/backup-rules.ts";
 import { deriveKey } from "../../domain/tokens.ts";
 import { hmacSha256 } from "../../domain/ciphers.ts";
+import { findWorking } from "../accounts/find-working.ts";
 import { backupOwnedBy } from "./owned.ts";
 
-const signatureOf = (ctx: Ctx, id: string, expires: string): string =>
+/** As its address carries it. */
+export type SignedLink = { expires: string; by: string; signature: string };
+
+const signatureOf = (ctx: Ctx, id: string, { expires, by }: Omit<SignedLink, "signature">): string =>
   Buffer.from(
-    hmacSha256(deriveKey(ctx.config.SECRET_KEY, "backup-link"), Buffer.from(`${id}:${expires}`)),
+    hmacSha256(deriveKey(ctx.config.SECRET_KEY, "backup-link"), Buffer.from(`${id}:${expires}:${by}`)),
   ).toString("base64url");
 
-/** An address that opens this backup, and nothing else, for ten minutes. */
+/** An address that opens this backup, and nothing else, for ten minutes, while the key or session that asked for it works. */
 export async function linkBackup(ctx: Ctx, backupId: string): Promise<BackupLink> {
   const { id, status } = await backupOwnedBy(ctx, backupId);
   if (status !== "VERIFIED" && status !== "STORED")
@@ -20,14 +24,17 @@ export async function linkBackup(ctx: Ctx, backupId: string): Promise<BackupLink
   const expiresAt = new Date(ctx.now().getTime() + linkLifeMs);
   const expires = String(expiresAt.getTime());
   const url = new URL(`/backups/${id}/download`, ctx.config.SITE_URL);
-  url.search = new URLSearchParams({ expires, signature: signatureOf(ctx, id, expires) }).toString();
+  const signed = { expires, by: credentialOf(ctx) };
+  url.search = new URLSearchParams({ ...signed, signature: signatureOf(ctx, id, signed) }).toString();
   return { url: url.href, expiresAt: expiresAt.toISOString() };
 }
 
-/** @throws AppError not_found: forged and outdated addresses lead nowhere */
-export function requireSigned(ctx: Ctx, id: string, link: { expires: string; signature: string }): void {
-  const expected = Buffer.from(signatureOf(ctx, id, link.expires));
+/** @throws AppError not_found: forged and outdated addresses lead nowhere, nor do those of who may not come in any more */
+export async function requireSigned(ctx: Ctx, id: string, link: SignedLink): Promise<void> {
+  const expected = Buffer.from(signatureOf(ctx, id, link));
   const given = Buffer.from(link.signature);
   const isOurs = expected.length === given.length && timingSafeEqual(expected, given);
   if (!isOurs || Number(link.expires) <= ctx.now().getTime()) throw new AppError("not_found");
+  const by = link.by as Credential;
+  if (!(await findWorking(ctx, [by])).has(by)) throw new AppError("not_found");
 }

@@ -1,10 +1,10 @@
-import { and, eq, sql, type SQL } from "drizzle-orm";
+import { and, eq, gte, sql, type SQL } from "drizzle-orm";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { invoices, payments } from "../../db/schema.ts";
+import { invoices, paymentFlags, payments } from "../../db/schema.ts";
 import type { PaymentReport } from "../../domain/settlement.ts";
 import { recordEvent, type ReceivedEvent } from "../payments/record-event.ts";
-import { effects } from "./effects/index.ts";
+import { effects, voided } from "./effects/index.ts";
 
 export type Settlement = PaymentReport & {
   processor: "test" | "stripe";
@@ -28,15 +28,24 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
   const { processor, reference, amountCents, currency, sessionId, event } = paid;
   const mark = ctx.newMark();
   const now = ctx.now();
-  const [invoice] =
+  const wasRefunded = and(
+    eq(paymentFlags.reason, "refunded_elsewhere"),
+    sql`${paymentFlags.reference} = ${`${reference}:`} || ${paymentFlags.amountCents}`,
+    gte(paymentFlags.amountCents, amountCents),
+  );
+  const [[invoice], [refund]] =
     invoiceId !== null && isId("invoice", invoiceId)
-      ? await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId))
-      : [];
+      ? await ctx.db.batch([
+          ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
+          ctx.db.select({ id: paymentFlags.id }).from(paymentFlags).where(wasRefunded),
+        ])
+      : [[], []];
   const effectOf = invoice && effects[invoice.kind];
   if (invoice && !effectOf) throw new Error(`Nothing says what a paid ${invoice.kind} invoice causes`);
   const effect = invoice && effectOf?.(ctx, invoice, mark, now);
   const isPayment = sql`EXISTS (SELECT 1 FROM payments WHERE processor = ${processor} AND reference = ${reference})`;
-  const isSettledNow = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
+  const refundedMark = ctx.newMark();
+  const isSettledNow = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark IN (${mark}, ${refundedMark}))`;
   const [[settled], , , , , [payment], ...rest] = await ctx.db.batch([
     ctx.db
       .update(invoices)
@@ -62,11 +71,10 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
       WHERE NOT ${isPayment} ON CONFLICT DO NOTHING`),
     ctx.statement(sql`
       UPDATE checkouts SET status = 'paid' WHERE processor = ${processor} AND session_id = ${sessionId}`),
-    // News of its refund may have come first.
+    // News of its refund may have come first: under another mark it has no effect, and what nobody paid goes.
     ctx.statement(sql`
-      UPDATE invoices SET status = 'refunded' WHERE settlement_mark = ${mark} AND EXISTS (
-        SELECT 1 FROM payment_flags WHERE reason = 'refunded_elsewhere' AND amount_cents >= ${amountCents}
-          AND reference = ${`${reference}:`} || amount_cents)`),
+      UPDATE invoices SET status = 'refunded', settlement_mark = ${refundedMark} WHERE settlement_mark = ${mark}
+        AND EXISTS (SELECT 1 FROM payment_flags WHERE ${wasRefunded})`),
     ctx.db
       .select({ id: payments.id })
       .from(payments)
@@ -81,6 +89,7 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
         ]
       : []),
     ...(effect?.statements ?? []),
+    ...(refund && invoice ? (voided[invoice.kind]?.(ctx, invoice, refundedMark, now) ?? []) : []),
   ]);
   if (settled) effect?.hint?.(event ? rest.slice(1) : rest);
   return settled ? "settled" : payment ? "known" : "flagged";

@@ -18,7 +18,10 @@ const crossChecks = [
   sql`SELECT 'Invoice ' || i.id || ' is paid and its credits are not in the ledger' AS problem
     FROM invoices i JOIN credit_purchases c ON c.invoice_id = i.id
     LEFT JOIN ledger_transfers t ON t.type = 'purchase' AND t.reference = i.id AND t.credit_id = i.account_id AND t.amount = c.credits
-    WHERE i.status IN ('paid', 'refunded') AND t.id IS NULL`,
+    WHERE i.status IN ('paid', 'refunded') AND t.id IS NULL
+      -- Given back before it was heard of, it bought nothing.
+      AND NOT EXISTS (SELECT 1 FROM payments p JOIN payment_flags f ON f.reason = 'refunded_elsewhere'
+        AND f.reference = p.reference || ':' || f.amount_cents WHERE i.status = 'refunded' AND p.invoice_id = i.id)`,
   sql`SELECT 'Transfer ' || t.id || ' is a purchase that nobody paid' AS problem
     FROM ledger_transfers t LEFT JOIN invoices i ON i.id = t.reference AND i.status IN ('paid', 'refunded')
     WHERE t.type = 'purchase' AND i.id IS NULL`,

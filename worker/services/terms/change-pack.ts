@@ -5,7 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { invoices, packs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { tooFullFor } from "../../domain/disk-notice.ts";
-import { addDays, leastCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
+import { addDays, chargedCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { databaseById, databaseIdOf, type DatabaseRow } from "../databases/owned.ts";
@@ -121,9 +121,8 @@ async function changePack(
     termPriceCents(pack.priceCents, term, pack.discounts),
   );
   const isDearer = next.priceCents > old.priceCents && renewal === undefined;
-  const amountCents = proratedCents([oldCents ?? 0, nextCents ?? 0], term, paidUntil, now);
-  // Processors charge no less, and nobody is charged for nothing.
-  const isFree = isDearer && amountCents < leastCents;
+  const amountCents = chargedCents(proratedCents([oldCents ?? 0, nextCents ?? 0], term, paidUntil, now));
+  const isFree = isDearer && amountCents === 0;
   const isSame = next.id === old.id;
 
   const mark = ctx.newMark();

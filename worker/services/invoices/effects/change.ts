@@ -19,6 +19,6 @@ export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
 export const voidedChange: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId, packId }, mark) => {
   const kind = termedOf(resourceId);
   const isVoid = sql`r.next_pack_id = ${packId} AND EXISTS (
-    SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status = 'void')`;
+    SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))`;
   return kind === null || resourceId === null ? [] : [dropChange(ctx, kind, resourceId, isVoid)];
 };

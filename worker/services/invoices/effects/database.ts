@@ -35,7 +35,7 @@ export const voidedDatabase: NonNullable<(typeof voided)["database"]> = (ctx, { 
         ...forgetDatabase(
           ctx,
           resourceId as Id<"database">,
-          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status = 'void')
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))
             AND (SELECT status FROM databases WHERE id = ${resourceId}) = 'PENDING'`,
         ),
       ];

@@ -31,7 +31,7 @@ export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
 /** Of a batch that voids or refunds an invoice; each selects by the mark, which is unique to the batch. */
 type Undone = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => BatchItem<"sqlite">[];
 
-/** Kind of invoice → what goes with it when it is void: what was never paid. */
+/** Kind of invoice → what goes with it when it is void, or its money went back before it was heard of: what was never paid. */
 export const voided: Partial<Record<InvoiceKind, Undone>> = {
   site: voidedSite,
   database: voidedDatabase,

@@ -35,7 +35,7 @@ export const voidedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resource
         ...forgetSite(
           ctx,
           resourceId as Id<"site">,
-          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status = 'void')
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))
             AND (SELECT status FROM sites WHERE id = ${resourceId}) = 'PENDING'`,
         ),
       ];
