@@ -133,7 +133,12 @@ async function commandOfOperator(): Promise<string> {
   return run.body.id;
 }
 
-const urlOf = (row: Row, id: string) => row.base + row.path.replace("{id}", id).replace("{name}", "data");
+const urlOf = (row: Row, id: string) =>
+  row.base +
+  row.path
+    .replace("{id}", id)
+    .replace("{name}", "data")
+    .replace("{keptId}", owned["sites"] ?? "");
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
 const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.example });
 
@@ -337,14 +342,13 @@ describeOperator.each(withId.filter(({ access }) => access === "operator"))("$na
   it("by an operator, with an unknown id: 404 Not found", () => expectUnknown(row));
 });
 
-describeOperator.each(rows.filter(({ access, method }) => access === "operator" && method === "GET"))(
-  "$name",
-  (row) => {
-    it("by an operator: 200", async () => {
-      expect((await send(operatorSession, row.method, urlOf(row, ""))).status).toBe(200);
-    });
-  },
-);
+describeOperator.each(
+  rows.filter(({ access, method, path }) => access === "operator" && method === "GET" && !path.includes("{")),
+)("$name", (row) => {
+  it("by an operator: 200", async () => {
+    expect((await send(operatorSession, row.method, urlOf(row, ""))).status).toBe(200);
+  });
+});
 
 describe.each(rows.filter(({ access, method }) => access !== "none" && method !== "GET"))("$name", (row) => {
   it("by a session from another site's page: 403", async () => {

@@ -52,6 +52,13 @@ describe("of a site, what is done about it when the host and the record differ:"
     ["it was mended since", record({ status: "FAILED" }), serves(old), "start"],
     ["it was mended by another version", record({ status: "FAILED" }), serves(newer), "deploy"],
     ["that was just tried", record({ status: "FAILED", wasDeployedLately: true }), serves(newer), "same"],
+    [
+      "it was said to have failed, and runs",
+      record({ status: "FAILED", currentDeploymentId: newer }),
+      runsAlone,
+      "start",
+    ],
+    ["what did not come up was left behind", record({ status: "FAILED" }), runsAlone, "setAside"],
     ["it failed", record({ status: "FAILED" }), undefined, "same"],
     ["its deletion waits", record({ status: "DELETING" }), serves(old), "same"],
     ["its deployment waits", record({ status: "DEPLOYING" }), serves(old), "same"],

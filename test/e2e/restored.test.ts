@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import type { Backup } from "../../protocol/api/backups.ts";
@@ -29,14 +29,18 @@ const state = join(stateDirectory, "state");
 const record = join(state, "d1");
 const copies = { before: join(state, "..", "tmp", "d1-before"), after: join(state, "..", "tmp", "d1-after") };
 
+const processes = () =>
+  JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Record<
+    "agent" | "control-plane",
+    number
+  >;
+const supervisorOf = (id: number) =>
+  Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1]);
+
 /** While nobody starts the control plane again; then it is up and the host has connected. */
 async function whileStopped(work: () => void): Promise<void> {
-  const { "control-plane": controlPlane } = JSON.parse(
-    readFileSync(join(stateDirectory, "processes.json"), "utf8"),
-  ) as { "control-plane": number };
-  const supervisor = Number(
-    /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${controlPlane}/status`, "utf8"))?.[1],
-  );
+  const { "control-plane": controlPlane } = processes();
+  const supervisor = supervisorOf(controlPlane);
   process.kill(supervisor, "SIGSTOP");
   try {
     process.kill(-controlPlane, "SIGKILL");
@@ -188,4 +192,64 @@ it("a record that is put back to an earlier moment is true after one round, and 
   expect(left.toString()).toBe("");
   repository.remove();
   expect(readdirSync(record).length).toBeGreaterThan(0);
+});
+
+it("a table of the ingress that is wrong ends no site, and visitors reach it again once the agent has connected", async () => {
+  const repository = new Repository(plainServer("kept"));
+  const { id, url } = await launch({ githubUrl: repository.address });
+  const containersOf = () =>
+    execFileSync("docker", ["ps", "--quiet", "--no-trunc", "--filter", `label=berth.site=${id}`]).toString();
+  const before = containersOf();
+  const table = join(stateDirectory, "agent", "ingress", "routes.json");
+  const { agent } = processes();
+  const supervisor = supervisorOf(agent);
+  process.kill(supervisor, "SIGSTOP");
+  try {
+    process.kill(agent, "SIGKILL");
+    writeFileSync(table, JSON.stringify({ version: Date.now(), sites: {} }));
+    await until(
+      () => statusOf(url),
+      (status) => status === 404,
+    );
+  } finally {
+    process.kill(supervisor, "SIGCONT");
+  }
+  await until(
+    () => textOf(url),
+    (text) => text === "version kept",
+  );
+  expect(containersOf()).toBe(before);
+  await until(
+    () => textOf(local.sampleSite.url),
+    (text) => text !== undefined,
+  );
+  await remove(id);
+  repository.remove();
+});
+
+it("a database whose container is gone runs again by itself; one whose volume is gone as well says so", async () => {
+  const { body: made } = await api<DatabaseCreated>("POST", "/databases", {
+    name: `e2e-gone-${process.pid}`,
+    type: "redis",
+  });
+  await pay(made.invoiceToken);
+  const status = async () => (await read(made.databaseId)).status;
+  await until(status, (now) => now === "RUNNING");
+  const name = `berth-${made.databaseId}`;
+  const runs = () => execFileSync("docker", ["ps", "--quiet", "--filter", `name=^${name}$`]).toString();
+  execFileSync("docker", ["rm", "--force", name]);
+  await until(runs, (id) => id !== "");
+  expect(await status()).toBe("RUNNING");
+  await until(
+    async () => (await read(made.databaseId)).updatedAt,
+    (at) => Date.now() - Date.parse(at) > 3000,
+  );
+  execFileSync("docker", ["rm", "--force", name]);
+  execFileSync("docker", ["volume", "rm", `${name}-data`]);
+  await until(status, (now) => now === "FAILED");
+  await api("DELETE", `/databases/${made.databaseId}`);
+  await until(
+    async () => (await api("GET", `/databases/${made.databaseId}`)).status,
+    (now) => now === 404,
+  );
 });

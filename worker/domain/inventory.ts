@@ -42,8 +42,10 @@ export function siteVerdict(
     case "SUSPENDED":
       return runs ? "stop" : "same";
     case "FAILED":
-      if (serving.length === 0) return "same";
-      if (servesCurrent) return "start";
+      if (serving.length === 0 && !runs) return "same";
+      if (servesCurrent || runsUnrouted(held, site.currentDeploymentId)) return "start";
+      // Half made, and left behind.
+      if (serving.length === 0) return "setAside";
       return site.wasDeployedLately ? "same" : "deploy";
     // Work that is under way, or that the cron queues, says what is to be.
     case "DEPLOYING":
@@ -51,6 +53,9 @@ export function siteVerdict(
       return "same";
   }
 }
+
+const runsUnrouted = (held: HeldSite | undefined, deploymentId: string | null): boolean =>
+  deploymentId !== null && (held?.unrouted.some((one) => one.deploymentId === deploymentId) ?? false);
 
 export type DatabaseRecord = {
   place: Place;

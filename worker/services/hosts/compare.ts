@@ -42,14 +42,14 @@ export async function compareHost(
   const heldSites = new Map(inventory.sites.map((one) => [one.id, one]));
   const siteRows = rowsOf(found.sites, heldSites, found.busy);
   await eachAlone("compare sites", siteRows, async ({ id, row, held, isBusy }) => {
-    if (held && (!row || row.place === "elsewhere")) unknownMb += held.memoryMb;
+    if (held && isUncounted(row)) unknownMb += held.memoryMb;
     if (!isBusy)
       await settleSite(ctx, { hostId, id, asOf, held, verdict: siteVerdict(row, held, known) }, lists);
   });
   const heldDatabases = new Map(inventory.databases.map((one) => [one.id, one]));
   const databaseRows = rowsOf(found.databases, heldDatabases, found.busy);
   await eachAlone("compare databases", databaseRows, async ({ id, row, held, isBusy }) => {
-    if (held && (!row || row.place === "elsewhere")) unknownMb += held.memoryMb;
+    if (held && isUncounted(row)) unknownMb += held.memoryMb;
     const verdict = databaseVerdict(row, held, known);
     if (!isBusy) await settleDatabase(ctx, { hostId, id, asOf, held, verdict }, lists);
   });
@@ -64,6 +64,10 @@ export async function compareHost(
   ctx.hosts.wake(hostId);
   return lists;
 }
+
+/** Placement does not know that it takes memory here. */
+const isUncounted = (row: { place: Place } | undefined): boolean =>
+  !row || row.place === "elsewhere" || row.place === "nowhere";
 
 type Lists = Omit<Verdicts, "type">;
 type Found<Verdict, Held> = {
