@@ -37,6 +37,7 @@ import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
 import { Keeper } from "./running/keeper.ts";
+import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash } from "./running/records.ts";
 import { keepLastLines } from "./running/site-log.ts";
 import { startSampling } from "./running/sampler.ts";
@@ -212,6 +213,7 @@ const inventory = new InventoryReporter({
 });
 const diskLookMs = 2000;
 const keeperLookMs = 5000;
+const logLookMs = 2000;
 const healthLookMs = 30_000;
 const sampleMs = config.sampleSeconds * 1000;
 const diskMb = (siteId: string) => diskUse.totalMb(siteId);
@@ -222,6 +224,7 @@ startSampling(
 diskUse.watch(sampleMs, stopping.signal, () => desk.measured());
 diskGuard.watch(diskLookMs, stopping.signal);
 keeper.watch(keeperLookMs, stopping.signal);
+new LogGuard({ engine, records, agentId: config.agentId }).watch(logLookMs, stopping.signal);
 new HealthWatch({ engine, ingress, records, agentId: config.agentId }).watch(healthLookMs, stopping.signal);
 
 const ingressReplaced = () => runner.ingressReplaced(new Date());

@@ -33,6 +33,8 @@ export type ContainerState = {
   ownVolumes: string[];
   /** `/etc/hosts` and the like, which the engine makes beside that folder, and root in the container writes to. */
   ownFiles: string[];
+  /** Where the engine keeps what it prints; left out where it keeps no file. */
+  logFile?: string;
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
   /** Its address in each network it joined. */
@@ -311,6 +313,7 @@ export function createEngine({
           (one) => one.Type === "volume" && namelessVolume.test(one.Name ?? ""),
         ).map(({ Source }) => Source),
         ownFiles: [found.HostsPath, found.HostnamePath, found.ResolvConfPath].filter(Boolean),
+        ...(found.LogPath && { logFile: found.LogPath }),
         env: found.Config.Env,
         addresses: Object.fromEntries(
           Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),

@@ -48,8 +48,12 @@ function spentBy(owner: string): { ms: number } {
   return used;
 }
 
-/** Also what an agent before this one has let start. */
+/** Also what an agent before this one has let start, or slowed down. */
 export const holdToPack = (container: Limited, root = "/"): void => give(container, 0, root);
+
+/** To less than its pack has. */
+export const holdTo = (container: Limited, milli: number, root = "/"): void =>
+  give({ ...container, cpuMilli: milli }, 0, root);
 
 let warned = false;
 

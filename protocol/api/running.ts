@@ -40,7 +40,7 @@ export type SiteSample = z.infer<typeof SiteSample>;
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
-/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has; `unhealthy`: healthCheckPath fails; `moved`: what was before is gone; `restored`, `restore_failed`: of databases. */
+/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has; `unhealthy`: healthCheckPath fails; `moved`: what was before is gone; `restored`, `restore_failed`: of databases; `slowed`: it writes too much to its log. */
 export const siteEventKinds = [
   "start",
   "restart",
@@ -54,6 +54,7 @@ export const siteEventKinds = [
   "moved",
   "restored",
   "restore_failed",
+  "slowed",
 ] as const;
 
 export const SiteEvent = z

@@ -252,7 +252,7 @@ export const SitePage = ({
     {site.status === "FAILED" && site.currentDeployment?.error && (
       <p class="note warn">{site.currentDeployment.error}</p>
     )}
-    {events.findLast(({ kind }) => kind !== "disk_full")?.kind === "unhealthy" && (
+    {events.findLast(({ kind }) => kind !== "disk_full" && kind !== "slowed")?.kind === "unhealthy" && (
       <p class="note warn">Its health check fails: see the events.</p>
     )}
     {site.status === "RUNNING" && samples.slice(-1).map((last) => <p class="soft">{used(last)}</p>)}

@@ -1,0 +1,147 @@
+import { statSync, type Stats } from "node:fs";
+import type { ContainerState, Engine } from "../docker/engine.ts";
+import { ownerOf } from "../docker/specs.ts";
+import { holdTo } from "../docker/start-speed.ts";
+import { log } from "../log.ts";
+import { every } from "./every.ts";
+import type { Records } from "./records.ts";
+
+type Means = {
+  engine: Pick<Engine, "listContainers" | "inspectContainer">;
+  records: Pick<Records, "addEvent">;
+  agentId: string;
+  now?: () => number;
+  stat?: (file: string) => Pick<Stats, "ino" | "size" | "birthtimeMs">;
+  hold?: typeof holdTo;
+};
+type Writer = {
+  container: Pick<ContainerState, "id" | "pid" | "cpuMilli" | "labels">;
+  file: string;
+  seen: Pick<Stats, "ino" | "size" | "birthtimeMs">;
+  seenAtMs: number;
+  /** Bytes beyond what it may write, which it has yet to make up for. */
+  aheadBytes: number;
+  /** What it may use of processors meanwhile; null: what its pack has. */
+  milli: number | null;
+  toldAtMs: number;
+};
+
+/** A second, for long; what comes at once, as at a start, may be more. */
+const mostBytes = 1024 * 1024;
+const burstBytes = 32 * 1024 * 1024;
+/** As the engine is told in agent/docker/specs.ts. */
+const rotatedAtBytes = 10 * 1000 * 1000;
+/** The kernel takes no less than a millisecond of each tenth of a second. */
+const leastMilli = 10;
+const listEveryMs = 10_000;
+const tellEveryMs = 3_600_000;
+
+/** Whose it is, a command's too. */
+const writerIn = (labels: Record<string, string>): string | undefined =>
+  ownerOf(labels) ?? labels["berth.commands-of"];
+
+/**
+ * Slows down who writes to its log without end: each line is the engine's work, which is all tenants', and takes many times the
+ * processor that its writer pays for. It is seen in the engine's own files, and so only where the agent may read them.
+ */
+export class LogGuard {
+  private readonly means: Means;
+  private readonly now: () => number;
+  private readonly stat: NonNullable<Means["stat"]>;
+  private readonly hold: typeof holdTo;
+  private readonly writers = new Map<string, Writer | null>();
+  private listedAtMs = -Infinity;
+
+  constructor(means: Means) {
+    this.means = means;
+    this.now = means.now ?? (() => performance.now());
+    this.stat = means.stat ?? statSync;
+    this.hold = means.hold ?? holdTo;
+  }
+
+  watch(intervalMs: number, signal: AbortSignal): void {
+    every(intervalMs, signal, () =>
+      this.look().catch((error) =>
+        log("error", "What containers write to their logs was not seen", { error }),
+      ),
+    );
+  }
+
+  async look(): Promise<void> {
+    if (this.now() - this.listedAtMs >= listEveryMs) await this.list();
+    for (const [id, writer] of this.writers) {
+      if (writer === null) continue;
+      try {
+        this.judge(writer);
+      } catch {
+        // Gone, or no longer to be read: it is looked for anew.
+        this.writers.delete(id);
+      }
+    }
+  }
+
+  /** One call to the engine, and one more for each container that is new. */
+  private async list(): Promise<void> {
+    this.listedAtMs = this.now();
+    const { engine, agentId } = this.means;
+    const found = (await engine.listContainers({ "berth.agent": agentId })).filter(
+      ({ running, labels }) => running && writerIn(labels) !== undefined,
+    );
+    const ids = new Set(found.map(({ id }) => id));
+    for (const id of this.writers.keys()) if (!ids.has(id)) this.writers.delete(id);
+    for (const id of ids) if (!this.writers.has(id)) this.writers.set(id, await this.writerOf(id));
+  }
+
+  private async writerOf(id: string): Promise<Writer | null> {
+    const container = await this.means.engine.inspectContainer(id);
+    const file = container?.logFile;
+    if (!container?.running || !file) return null;
+    try {
+      const seen = this.stat(file);
+      const writer = { container, file, seen, seenAtMs: this.now(), aheadBytes: 0, milli: null };
+      return { ...writer, toldAtMs: -Infinity };
+    } catch {
+      return null;
+    }
+  }
+
+  private judge(writer: Writer): void {
+    const seen = this.stat(writer.file);
+    const seconds = (this.now() - writer.seenAtMs) / 1000;
+    if (seconds <= 0) return;
+    const isSame = seen.ino === writer.seen.ino && seen.birthtimeMs === writer.seen.birthtimeMs;
+    // At least: of a file that came and went between two looks nothing is known.
+    const bytes = isSame
+      ? Math.max(0, seen.size - writer.seen.size)
+      : seen.size + Math.max(0, rotatedAtBytes - writer.seen.size);
+    writer.seen = seen;
+    writer.seenAtMs = this.now();
+    writer.aheadBytes = Math.max(0, writer.aheadBytes + bytes - mostBytes * seconds);
+    if (writer.milli === null && writer.aheadBytes <= burstBytes) return;
+    this.slow(writer, bytes / seconds);
+  }
+
+  /** To what it takes to write as much as it may, step by step; back to its pack once it writes less by itself. */
+  private slow(writer: Writer, bytesPerSecond: number): void {
+    const { container } = writer;
+    const pack = container.cpuMilli;
+    if (pack === null) return;
+    const step = Math.min(2, Math.max(0.1, mostBytes / Math.max(1, bytesPerSecond)));
+    const milli = Math.max(leastMilli, (writer.milli ?? pack) * step);
+    if (writer.milli === null) this.tell(writer);
+    writer.milli = milli < pack ? Math.round(milli) : null;
+    if (writer.milli === null) writer.aheadBytes = 0;
+    this.hold(container, writer.milli ?? pack);
+  }
+
+  private tell(writer: Writer): void {
+    if (this.now() - writer.toldAtMs < tellEveryMs) return;
+    writer.toldAtMs = this.now();
+    const { id, labels } = writer.container;
+    const owner = writerIn(labels);
+    log("warn", "A container writes too much to its log and is slowed down", { owner, id });
+    if (owner === undefined) return;
+    const detail = `It writes more than ${mostBytes / 1024 / 1024} MB a second to its log, and has less processor until it writes less: let it log less, or into a file.`;
+    this.means.records.addEvent(owner, id, { at: new Date().toISOString(), kind: "slowed", detail });
+  }
+}

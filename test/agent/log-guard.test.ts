@@ -1,0 +1,84 @@
+import { expect, it } from "vitest";
+import { LogGuard } from "../../agent/running/log-guard.ts";
+import type { SiteEvent } from "../../protocol/api/running.ts";
+
+const megabyte = 1024 * 1024;
+
+/** A host whose only container, of half a processor, writes so many bytes a second with all of it, or `atPack`. */
+function hostWith(labels: Record<string, string> = { "berth.site": "s1" }, logFile = "/log") {
+  const rotateAt = 10_000_000;
+  let [nowMs, size, inode, milli] = [0, 0, 1, 500];
+  const events: [string, SiteEvent][] = [];
+  const held: number[] = [];
+  const container = { id: "c1", running: true, pid: 7, cpuMilli: 500, labels, logFile };
+  const guard = new LogGuard({
+    engine: {
+      listContainers: () => Promise.resolve([{ id: "c1", name: "c1", running: true, labels }]),
+      inspectContainer: () => Promise.resolve(container as never),
+    },
+    records: { addEvent: (owner, _id, event) => void events.push([owner, event]) },
+    agentId: "a",
+    now: () => nowMs,
+    stat: (file) => {
+      if (file !== "/log") throw new Error("EACCES");
+      return { ino: inode, size, birthtimeMs: inode };
+    },
+    hold: (_container, to) => void held.push((milli = to)),
+  });
+  return {
+    events,
+    held,
+    milli: () => milli,
+    /** What it wrote a second, on average. */
+    async write(bytesPerSecondAtPack: number, seconds: number): Promise<number> {
+      let written = 0;
+      for (let look = 0; look < seconds / 2; look++) {
+        await guard.look();
+        nowMs += 2000;
+        const bytes = 2 * bytesPerSecondAtPack * (milli / 500);
+        written += bytes;
+        size += bytes;
+        if (size >= rotateAt) [size, inode] = [size % rotateAt, inode + 1];
+      }
+      await guard.look();
+      return written / seconds;
+    },
+  };
+}
+
+it("who writes to its log without end is slowed to what it may write, told once, and let go when it stops", async () => {
+  const on = hostWith();
+  await on.write(20 * megabyte, 30);
+  expect(await on.write(20 * megabyte, 60)).toBeLessThan(2.5 * megabyte);
+  expect(on.events).toMatchObject([["s1", { kind: "slowed", detail: expect.stringContaining("log less") }]]);
+  await on.write(1000, 30);
+  expect(on.milli()).toBe(500);
+  await on.write(20 * megabyte, 60);
+  expect(on.events).toHaveLength(1);
+});
+
+it("one millisecond of each tenth of a second is the least it is left", async () => {
+  const on = hostWith();
+  await on.write(1000 * megabyte, 60);
+  expect(on.milli()).toBe(10);
+});
+
+it("who starts with much, or writes as much as it may for ever, is left alone", async () => {
+  const on = hostWith();
+  await on.write(10 * megabyte, 2);
+  await on.write(0.9 * megabyte, 600);
+  expect(on.held).toEqual([]);
+  expect(on.events).toEqual([]);
+});
+
+it("commands and databases are held to the same; others' containers and logs that cannot be read are left alone", async () => {
+  for (const labels of [{ "berth.commands-of": "s1" }, { "berth.database": "s1" }]) {
+    const on = hostWith(labels);
+    await on.write(20 * megabyte, 30);
+    expect(on.events.map(([owner]) => owner)).toEqual(["s1"]);
+  }
+  for (const on of [hostWith({ "berth.ingress": "1" }), hostWith(undefined, "/elsewhere")]) {
+    await on.write(20 * megabyte, 30);
+    expect(on.held).toEqual([]);
+  }
+});
