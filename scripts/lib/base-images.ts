@@ -14,13 +14,17 @@ import { projectRoot } from "./bundle.ts";
 import { installPackages } from "./docker-engine.ts";
 import { pipe, run, step, succeeds } from "./command.ts";
 
-const debian = "debian:bookworm-slim";
+/** The smallest image of a release. */
+export const debianOf = (suite: string): string => `debian:${suite}-slim`;
+const debian = debianOf("bookworm");
 /** The images that every host needs at once: the ingress is one, and most sites are built on the other. */
 export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 
 /** What is built where no registry is in reach, under the name of the official image. */
 const standIns: Record<string, () => Promise<unknown>> = {
-  [debian]: buildDebian,
+  [debian]: () => buildDebian("bookworm"),
+  [debianOf("trixie")]: () => buildDebian("trixie"),
+  [debianOf("sid")]: () => buildDebian("sid"),
   "node:24-bookworm-slim": buildNode,
   "caddy:2": buildCaddy,
   "python:3.13-slim-bookworm": buildPython,
@@ -36,7 +40,7 @@ const standIns: Record<string, () => Promise<unknown>> = {
 /** The images of databases, as worker/domain/database-engines.ts names them. */
 export const databaseImages = ["postgres:17", "mariadb:11.4", "redis:7.2"] as const;
 
-const present = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
+export const hasImage = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
 
 /** Fails at once where no registry is in reach. */
 const pull = (image: string): Promise<boolean> =>
@@ -48,7 +52,7 @@ export const ensureBaseImages = (): Promise<void> => ensureImages(baseImages);
 export async function ensureImages(names: readonly string[]): Promise<void> {
   const missing: string[] = [];
   for (const image of names)
-    if (!(await present(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
+    if (!(await hasImage(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
   if (missing.length === 0) return;
   console.log("No container registry is in reach: building base images from Debian's packages, once.");
   for (const image of missing) await buildStandIn(image);
@@ -63,20 +67,20 @@ export async function makeStandIn(image: string): Promise<void> {
 async function buildStandIn(image: string): Promise<void> {
   const make = standIns[image];
   if (make === undefined) throw new Error(`${image} cannot be pulled, and there is no stand-in for it.`);
-  if (image !== debian && !(await present(debian))) await buildDebian();
+  if (!image.startsWith("debian:") && !(await hasImage(debian))) await buildDebian("bookworm");
   await make();
 }
 
-async function buildDebian(): Promise<void> {
+async function buildDebian(suite: string): Promise<void> {
   if (!(await succeeds("debootstrap", ["--version"]))) await installPackages(["debootstrap"]);
   // Not /tmp, which newer Debians keep in memory and without device files.
   const folder = mkdtempSync("/var/tmp/berth-debian-");
   try {
-    await step(`Building ${debian} (debootstrap, about a minute)`, async () => {
+    await step(`Building ${debianOf(suite)} (debootstrap, about a minute)`, async () => {
       await run("debootstrap", [
         "--variant=minbase",
         "--include=ca-certificates",
-        "bookworm",
+        suite,
         folder,
         ...mirror(),
       ]);
@@ -92,7 +96,15 @@ async function buildDebian(): Promise<void> {
         ["tar", ["-C", folder, "-c", "."]],
         [
           "docker",
-          ["import", "--change", "LABEL berth.stand-in=true", "--change", 'CMD ["bash"]', "-", debian],
+          [
+            "import",
+            "--change",
+            "LABEL berth.stand-in=true",
+            "--change",
+            'CMD ["bash"]',
+            "-",
+            debianOf(suite),
+          ],
         ],
       );
     });
