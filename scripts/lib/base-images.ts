@@ -16,7 +16,8 @@ import { pipe, run, step, succeeds } from "./command.ts";
 
 /** What stand-ins are made of: of another release than this where only that has the version. */
 const release = "bookworm";
-const debianOf = (name: string): string => `debian:${name}-slim`;
+/** The smallest image of a release. */
+export const debianOf = (name: string): string => `debian:${name}-slim`;
 /** The release that has this version of PostgreSQL. */
 const postgresReleases = { 15: "bookworm", 17: "trixie", 18: "sid" } as const;
 type PostgresVersion = keyof typeof postgresReleases;
@@ -26,6 +27,8 @@ export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 /** What is built where no registry is in reach, under the name of the official image. */
 const standIns: Record<string, () => Promise<unknown>> = {
   [debianOf(release)]: () => buildDebian(release),
+  [debianOf("trixie")]: () => buildDebian("trixie"),
+  [debianOf("sid")]: () => buildDebian("sid"),
   "node:24-bookworm-slim": buildNode,
   "caddy:2": buildCaddy,
   "python:3.13-slim-bookworm": buildPython,
@@ -46,7 +49,7 @@ export const standInImages = Object.keys(standIns);
 /** The images of databases, as worker/domain/database-engines.ts names them. */
 export const databaseImages = ["postgres:17", "mariadb:11.4", "redis:7.2"] as const;
 
-const present = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
+export const hasImage = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
 
 /** Fails at once where no registry is in reach. */
 const pull = (image: string): Promise<boolean> =>
@@ -58,7 +61,7 @@ export const ensureBaseImages = (): Promise<void> => ensureImages(baseImages);
 export async function ensureImages(names: readonly string[]): Promise<void> {
   const missing: string[] = [];
   for (const image of names)
-    if (!(await present(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
+    if (!(await hasImage(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
   if (missing.length === 0) return;
   console.log("No container registry is in reach: building base images from Debian's packages, once.");
   for (const image of missing) await buildStandIn(image);
@@ -77,7 +80,7 @@ async function buildStandIn(image: string): Promise<void> {
 }
 
 async function ensureDebian(name: string): Promise<string> {
-  if (!(await present(debianOf(name)))) await buildDebian(name);
+  if (!(await hasImage(debianOf(name)))) await buildDebian(name);
   return debianOf(name);
 }
 
