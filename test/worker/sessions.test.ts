@@ -444,6 +444,34 @@ describe("an account", () => {
     expect(await reset("/api/auth/reset-password?keepKeys=1", body)).toBe(200);
   });
 
+  it("has the way around on every page while signed in, refusals, documents and invoices too, and nobody else has", async () => {
+    const { own } = await person();
+    const key = await operator();
+    const { invoiceToken } = await createSite(key, { name: uniqueName("around") });
+    const shown = async (path: string, headers: Record<string, string>) =>
+      (await (await call(path, { headers: { Accept: "text/html", ...headers } })).text()).includes(
+        'action="/sign-out"',
+      );
+    for (const path of ["/", "/docs", "/device", `/invoice/${invoiceToken}`, "/nothing", "/sites/site_none"])
+      expect([path, await shown(path, { Cookie: own }), await shown(path, {})]).toEqual([path, true, false]);
+    expect(await shown("/sign-in", { Cookie: own })).toBe(false);
+  });
+
+  it("has one key of a form, however often a browser sends it again", async () => {
+    const { own } = await person();
+    const page = await (await call("/account", { headers: { Cookie: own } })).text();
+    const once = /name="once" value="([^"]+)"/.exec(page)?.[1] ?? "";
+    const send = async (fields: Record<string, string>) => (await post("/account/keys", fields, own)).text();
+    expect(await send({ once, name: "Laptop" })).toMatch(/sk_[0-9A-Za-z]{50}/);
+    const again = await send({ once, name: "Laptop" });
+    expect([
+      /sk_[0-9A-Za-z]{50}/.test(again),
+      again.includes("is made"),
+      again.split(">Revoke<").length,
+    ]).toEqual([false, true, 2]);
+    expect(await send({ once, name: "Other" })).toMatch(/sk_[0-9A-Za-z]{50}/);
+  });
+
   it("has its keys on a page: made, shown once, revoked", async () => {
     const { own } = await person();
     const made = await (await post("/account/keys", { name: "Laptop" }, own)).text();
