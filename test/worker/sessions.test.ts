@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
-import type { Env } from "../../worker/env.ts";
 import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";
@@ -129,7 +128,7 @@ describe("a session", () => {
           headers: { Cookie: `${name}=${encodeURIComponent(made)}` },
           redirect: "manual",
         }),
-        closed as Env,
+        closed,
         {
           waitUntil: () => undefined,
           passThroughOnException: () => undefined,
@@ -327,14 +326,10 @@ describe("an account", () => {
         },
         body: JSON.stringify({ name: "B", email: "a@example.com", password }),
       });
-      const answer = await app.fetch(
-        request,
-        { ...bindings, DB } as unknown as Env,
-        {
-          waitUntil: () => undefined,
-          passThroughOnException: () => undefined,
-        } as unknown as ExecutionContext,
-      );
+      const answer = await app.fetch(request, { ...bindings, DB }, {
+        waitUntil: () => undefined,
+        passThroughOnException: () => undefined,
+      } as unknown as ExecutionContext);
       expect([path, answer.status]).toEqual([path, 200]);
     }
   });

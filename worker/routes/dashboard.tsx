@@ -47,7 +47,7 @@ export const dashboard = new Hono<AppEnv>()
     const { name } = input.data;
     // The form of one page makes one key of a name: a browser that reloads the answer sends it again.
     const claim = await claimRequest(ctx, {
-      key: `${String(once)}:${name}`,
+      key: `${typeof once === "string" ? once : ""}:${name}`,
       method: "POST",
       path: c.req.path,
       body: "",
