@@ -7,6 +7,8 @@ export type AppEnv = {
   Variables: {
     requestId: string;
     ctx: Ctx;
+    /** The browser comes with a session's cookie of ours; whether it has ended is not looked up. */
+    hasSession?: boolean;
     /** A POST that only reads: under an Idempotency-Key it is done again, and nothing of its answer is kept. */
     isRead?: boolean;
     /** Fields of the answer that are shown once: what is kept under an Idempotency-Key has none of them. */

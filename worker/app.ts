@@ -11,6 +11,7 @@ import { httpsOnly } from "./middleware/https.ts";
 import { idempotency } from "./middleware/idempotency.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { knownQuery } from "./middleware/known-query.ts";
+import { noteSession } from "./middleware/session.ts";
 import { tellRequestId } from "./middleware/request-id.ts";
 import { accounts } from "./routes/accounts.ts";
 import { agent } from "./routes/agent.ts";
@@ -102,7 +103,7 @@ export const app = new Hono<AppEnv>()
   .route("/install", install)
   .route("/setup", setup)
   .route("/api/auth", auth)
-  .use(contextStorage(), pageHeaders)
+  .use(contextStorage(), pageHeaders, noteSession)
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)

@@ -124,7 +124,7 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
       title: "Berth",
       version,
       description:
-        "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
+        "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`, one for each status: a code such as `conflict`, and of 404 the text `Not found`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
     },
     servers: servers.api,
     tags: [...new Set(Object.values<Operation>(operations).map(({ tag }) => tag))].map((name) => ({ name })),

@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   baseUrl,
@@ -566,6 +568,24 @@ describe("conventions", () => {
         const { status } = await send(null, "POST", "/sites", { text: "x".repeat(bytes) });
         expect([bytes, status]).toEqual([bytes, 401]);
       }
+  });
+
+  it("a refusal is told at once to whoever has not sent the body yet", async () => {
+    const { hostname, port, protocol, host } = new URL(siteUrl);
+    const isPlain = protocol === "http:";
+    const to = { host: hostname, port: Number(port || (isPlain ? 80 : 443)), servername: hostname };
+    const socket = isPlain ? connect(to) : connectTls(to);
+    socket.write(`POST /api/v1/sites HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n`);
+    socket.write("Content-Length: 500000\r\n\r\n{");
+    const begun = Date.now();
+    let told = "";
+    for await (const part of socket) {
+      told += String(part);
+      if (told.includes("unauthorized")) break;
+    }
+    expect(told).toMatch(/^HTTP\/1\.1 401 /);
+    expect(Date.now() - begun).toBeLessThan(3000);
+    socket.destroy();
   });
 
   it("unknown addresses are 404 Not found", async () => {

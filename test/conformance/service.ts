@@ -64,7 +64,7 @@ export async function send<Body = Record<string, unknown>>(
     ...(payload !== undefined && { body: payload }),
   });
   const answered = await response.text();
-  const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
+  const isJson = answered !== "" && response.headers.get("Content-Type")?.startsWith("application/json");
   return {
     status: response.status,
     headers: response.headers,

@@ -122,11 +122,10 @@ describe("an answer of the API", () => {
 
   it("is so also where everything behind it fails", async () => {
     const broken = new Proxy({}, { get: () => () => Promise.reject(new Error("gone")) });
-    const response = await app.fetch(
-      new Request(`${siteUrl}/api/v1/packs`),
-      { ...bindings, DB: broken } as typeof bindings,
-      { waitUntil: () => undefined, passThroughOnException: () => undefined } as unknown as ExecutionContext,
-    );
+    const response = await app.fetch(new Request(`${siteUrl}/api/v1/packs`), { ...bindings, DB: broken }, {
+      waitUntil: () => undefined,
+      passThroughOnException: () => undefined,
+    } as unknown as ExecutionContext);
     expect(response.status).toBe(500);
     expectSafe("500", response);
   });

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
-import type { Env } from "../../worker/env.ts";
 import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";
@@ -129,7 +128,7 @@ describe("a session", () => {
           headers: { Cookie: `${name}=${encodeURIComponent(made)}` },
           redirect: "manual",
         }),
-        closed as Env,
+        closed,
         {
           waitUntil: () => undefined,
           passThroughOnException: () => undefined,
@@ -327,14 +326,10 @@ describe("an account", () => {
         },
         body: JSON.stringify({ name: "B", email: "a@example.com", password }),
       });
-      const answer = await app.fetch(
-        request,
-        { ...bindings, DB } as unknown as Env,
-        {
-          waitUntil: () => undefined,
-          passThroughOnException: () => undefined,
-        } as unknown as ExecutionContext,
-      );
+      const answer = await app.fetch(request, { ...bindings, DB }, {
+        waitUntil: () => undefined,
+        passThroughOnException: () => undefined,
+      } as unknown as ExecutionContext);
       expect([path, answer.status]).toEqual([path, 200]);
     }
   });
@@ -442,6 +437,34 @@ describe("an account", () => {
     const body = (token: string) => ({ token, newPassword: password });
     expect(await reset("/api/auth/reset-password", body)).toBe(401);
     expect(await reset("/api/auth/reset-password?keepKeys=1", body)).toBe(200);
+  });
+
+  it("has the way around on every page while signed in, refusals, documents and invoices too, and nobody else has", async () => {
+    const { own } = await person();
+    const key = await operator();
+    const { invoiceToken } = await createSite(key, { name: uniqueName("around") });
+    const shown = async (path: string, headers: Record<string, string>) =>
+      (await (await call(path, { headers: { Accept: "text/html", ...headers } })).text()).includes(
+        'action="/sign-out"',
+      );
+    for (const path of ["/", "/docs", "/device", `/invoice/${invoiceToken}`, "/nothing", "/sites/site_none"])
+      expect([path, await shown(path, { Cookie: own }), await shown(path, {})]).toEqual([path, true, false]);
+    expect(await shown("/sign-in", { Cookie: own })).toBe(false);
+  });
+
+  it("has one key of a form, however often a browser sends it again", async () => {
+    const { own } = await person();
+    const page = await (await call("/account", { headers: { Cookie: own } })).text();
+    const once = /name="once" value="([^"]+)"/.exec(page)?.[1] ?? "";
+    const send = async (fields: Record<string, string>) => (await post("/account/keys", fields, own)).text();
+    expect(await send({ once, name: "Laptop" })).toMatch(/sk_[0-9A-Za-z]{50}/);
+    const again = await send({ once, name: "Laptop" });
+    expect([
+      /sk_[0-9A-Za-z]{50}/.test(again),
+      again.includes("is made"),
+      again.split(">Revoke<").length,
+    ]).toEqual([false, true, 2]);
+    expect(await send({ once, name: "Other" })).toMatch(/sk_[0-9A-Za-z]{50}/);
   });
 
   it("has its keys on a page: made, shown once, revoked", async () => {

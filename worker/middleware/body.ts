@@ -44,8 +44,7 @@ export const maxBodyBytes = 1024 * 1024;
 
 const hearOutMs = 5000;
 
-async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
-  if (!body || body.locked) return;
+async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader();
   // Who sends a byte now and then is not listened to for ever.
   const timer = setTimeout(() => void reader.cancel().catch(() => undefined), hearOutMs);
@@ -61,14 +60,29 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   }
 }
 
+/** All of the answer leaves now, told by its length; the exchange is over when `heard` is. */
+async function openUntil(heard: Promise<void>, answer: Response): Promise<Response> {
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const { readable, writable } = new FixedLengthStream(bytes.byteLength);
+  const writer = writable.getWriter();
+  // Who has gone meanwhile hears no answer either.
+  const sent = async () => {
+    await writer.write(bytes);
+    await heard.catch(() => undefined);
+    await writer.close();
+  };
+  void sent().catch(() => undefined);
+  return new Response(readable, answer);
+}
+
 /**
  * Takes some of what still comes after a refusal: a client that is cut off while it sends sees no answer, only a broken
- * connection.
+ * connection. The refusal itself does not wait for that.
  */
 export const hearOut = createMiddleware<AppEnv>(async (c, next) => {
   await next();
-  // Who has gone meanwhile hears no answer either.
-  if (c.res.status >= 400) await discard(c.req.raw.body).catch(() => undefined);
+  const { body } = c.req.raw;
+  if (c.res.status >= 400 && body && !body.locked) c.res = await openUntil(discard(body), c.res);
 });
 
 /** 413 above 1 MiB, whether or not the length was declared. */

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { createMiddleware } from "hono/factory";
 import { getCookie, setCookie } from "hono/cookie";
 import { isSecure, sessionCookie, sessionDays, signedSessionToken } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
@@ -15,6 +16,14 @@ const dayMs = 86_400_000;
 /** Signed cookies of sessions that this isolate knows to have ended. None comes back, so none is looked for twice. */
 const ended = new Set<string>();
 const maxEnded = 10_000;
+
+/** For the frame of pages that are for everybody: reads the cookie and nothing else. */
+export const noteSession = createMiddleware<AppEnv>(async (c, next) => {
+  const config = configOf(c.env);
+  const cookie = getCookie(c, sessionCookie(config));
+  c.set("hasSession", cookie !== undefined && (await signedSessionToken(config, cookie)) !== null);
+  await next();
+});
 
 /** A cookie alone must not change anything for another site's page: state changes need our own Origin. @throws AppError */
 export function requireSameOrigin(c: Context<AppEnv>): void {

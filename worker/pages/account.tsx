@@ -6,10 +6,13 @@ const day = (time: string) => time.slice(0, 10);
 /** API keys and the password. `made` is a new key, shown this once. */
 export const AccountPage = ({
   keys,
+  once,
   made,
   notice,
 }: {
   keys: Key[];
+  /** Tells the forms of this page from those of another. */
+  once: string;
   made: { name: string; key: string } | null;
   notice: { tone: "good" | "warn"; text: string } | null;
 }) => (
@@ -50,6 +53,7 @@ export const AccountPage = ({
       ))}
     </table>
     <form method="post" action="/account/keys">
+      <input type="hidden" name="once" value={once} />
       <label>
         Name of a new key
         <input name="name" required maxlength={100} placeholder="Laptop" />

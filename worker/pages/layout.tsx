@@ -62,10 +62,13 @@ const takesTestPayments = (): boolean => {
   return c !== undefined && configOf(c.env).PAYMENTS === "test";
 };
 
+/** As far as the cookie tells, which is all that pages for everybody look at. */
+const hasSession = (): boolean => tryGetContext<AppEnv>()?.get("hasSession") ?? false;
+
 /** The frame of every server-rendered page: no script, nothing from elsewhere. */
 export const Layout = ({
   title,
-  signedIn = false,
+  signedIn = hasSession(),
   wide = false,
   refreshSeconds = null,
   children,

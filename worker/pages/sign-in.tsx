@@ -48,7 +48,7 @@ const NewPassword = ({ label = "Password" }: { label?: string }) => (
 const on = (path: string, device: string | null) => (device === null ? path : `${path}?device=${device}`);
 
 export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) => (
-  <Layout title="Sign in">
+  <Layout signedIn={false} title="Sign in">
     <h1>Sign in</h1>
     {notice !== null && (
       <p class="note good" role="status">
@@ -81,7 +81,7 @@ export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) =>
 );
 
 export const SignUpPage = ({ email, refusal, device }: Entry) => (
-  <Layout title="Create an account">
+  <Layout signedIn={false} title="Create an account">
     <h1>Create an account</h1>
     <Refusal text={refusal} />
     <form method="post" action="/sign-up">
@@ -102,7 +102,7 @@ export const SignUpPage = ({ email, refusal, device }: Entry) => (
 
 /** The same for an address that has an account already, whose owner is told by mail. */
 export const SignedUpPage = ({ email, device }: { email: string; device: string | null }) => (
-  <Layout title="Look into your mail">
+  <Layout signedIn={false} title="Look into your mail">
     <h1>Look into your mail</h1>
     <p class="note" role="status">
       A link is on its way to <strong>{email}</strong>: open it to confirm that the address is yours, then
@@ -115,7 +115,7 @@ export const SignedUpPage = ({ email, device }: { email: string; device: string 
 );
 
 export const ForgotPasswordPage = ({ sent }: { sent: boolean }) => (
-  <Layout title="Forgot the password?">
+  <Layout signedIn={false} title="Forgot the password?">
     <h1>Forgot the password?</h1>
     {sent ? (
       <p class="note" role="status">
@@ -134,7 +134,7 @@ export const ForgotPasswordPage = ({ sent }: { sent: boolean }) => (
 );
 
 export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: string | null }) => (
-  <Layout title="Choose a new password">
+  <Layout signedIn={false} title="Choose a new password">
     <h1>Choose a new password</h1>
     <Refusal text={refusal} />
     <form method="post" action="/reset-password">
@@ -153,7 +153,7 @@ export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: 
 );
 
 export const MessagePage = ({ title, children }: { title: string; children: Child }) => (
-  <Layout title={title}>
+  <Layout signedIn={false} title={title}>
     <h1>{title}</h1>
     <p>{children}</p>
   </Layout>

@@ -10,6 +10,7 @@ import { takeFrom } from "../middleware/limit.ts";
 import { personOf } from "../middleware/signed-in.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { SitesPage } from "../pages/sites.tsx";
+import { claimRequest } from "../services/idempotency/claim.ts";
 import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
@@ -18,7 +19,7 @@ import { listSites } from "../services/sites/list.ts";
 type Shown = Pick<Parameters<typeof AccountPage>[0], "made" | "notice">;
 async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> = {}) {
   const { data } = await listKeys(ctx, { limit: 100 });
-  const page = <AccountPage keys={data} made={null} notice={null} {...shown} />;
+  const page = <AccountPage keys={data} once={ctx.newMark()} made={null} notice={null} {...shown} />;
   return c.html(html`<!doctype html>${page}`, shown.notice?.tone === "warn" ? 400 : 200);
 }
 
@@ -37,13 +38,36 @@ export const dashboard = new Hono<AppEnv>()
   .post("/account/keys", limitBody, async (c) => {
     const ctx = await personOf(c);
     if (!ctx) return c.redirect("/sign-in", 303);
-    const input = KeyCreate.safeParse(await c.req.parseBody());
+    const { once, ...fields } = await c.req.parseBody();
+    const input = KeyCreate.safeParse(fields);
     if (!input.success)
       return accountPage(c, ctx, {
         notice: { tone: "warn", text: "A key needs a name of up to 100 characters." },
       });
-    await takeFrom(c, "keyMade", accountOf(ctx));
-    return accountPage(c, ctx, { made: await createKey(ctx, input.data) });
+    const { name } = input.data;
+    // The form of one page makes one key of a name: a browser that reloads the answer sends it again.
+    const claim = await claimRequest(ctx, {
+      key: `${typeof once === "string" ? once : ""}:${name}`,
+      method: "POST",
+      path: c.req.path,
+      body: "",
+    });
+    if ("replay" in claim)
+      return accountPage(c, ctx, {
+        notice: {
+          tone: "good",
+          text: `The key “${name}” is made. It was shown once: if you have it nowhere, revoke it and make another.`,
+        },
+      });
+    try {
+      await takeFrom(c, "keyMade", accountOf(ctx));
+      const made = await createKey(ctx, input.data);
+      await claim.keep({ status: 201, location: null, body: "" });
+      return accountPage(c, ctx, { made });
+    } catch (error) {
+      await claim.release();
+      throw error;
+    }
   })
   .post("/account/keys/revoke", limitBody, async (c) => {
     const ctx = await personOf(c);
