@@ -24,11 +24,15 @@ export const GitAddress = z
     "host/owner/repo without scheme or credentials",
   );
 
-/** A Git branch name, a strict subset of git-check-ref-format(1). */
+/** A Git branch name by the rules of git-check-ref-format(1); it is handed over as an argument of its own. */
 export const GitBranch = z
   .string()
   .max(200)
-  .regex(/^(?![-./])(?!.*(\.\.|\/\/|@\{|\/\.))[A-Za-z0-9._/-]+(?<![./])(?<!\.lock)$/, "a Git branch name");
+  .regex(
+    // oxlint-disable-next-line no-control-regex -- Git refuses them
+    /^(?!-|\/|\.|@$|HEAD$)(?![\s\S]*(?:\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$))[^\x00-\x20\x7f~^:?*[\\]+$/,
+    "a Git branch name",
+  );
 
 /** One line, no control characters: it becomes an argument of a build or start step. */
 export const command = z
@@ -113,10 +117,13 @@ const sourceSettings = {
   ...registryLogin,
 };
 
-const Region = z.string().max(50);
+export const Region = z
+  .string()
+  .max(50)
+  .regex(/^[a-z0-9-]*$/, "a–z, 0–9 and -");
 export const regionOfNew = Region.optional().meta({
   description:
-    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are, if there are any.",
+    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are.",
 });
 
 const createBase = {
