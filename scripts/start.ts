@@ -113,6 +113,7 @@ async function start(): Promise<void> {
       SITE_URL: siteUrl,
       WEBHOOK_HOST: siteUrl,
       SITES_ORIGIN: `http://localhost:${ingressPort}`,
+      INSECURE_GIT_HOSTS: `127.0.0.1:${state.ports.git}`,
       PAYMENTS: "test",
       ...limitsFromEnvironment(),
       SECRET_KEY: state.secretKey,

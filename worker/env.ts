@@ -73,6 +73,11 @@ const Settings = z.object({
     .default("https://cloudflare-dns.com/dns-query,https://dns.google/resolve")
     .transform((list) => list.split(",").map((url) => url.trim()))
     .pipe(z.array(address).min(1)),
+  /** Git hosts, by commas, that the agents' BERTH_INSECURE_GIT_HOSTS name too: no other address on a port or a private network is taken. */
+  INSECURE_GIT_HOSTS: z
+    .string()
+    .default("")
+    .transform((list) => list.split(",").flatMap((one) => one.trim() || [])),
   /** Takes mail as `POST {from, to, subject, text}` with a bearer token, as Resend's API does. */
   MAIL_ENDPOINT: address.optional(),
   MAIL_TOKEN: z.string().min(1).optional(),

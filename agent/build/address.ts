@@ -1,23 +1,12 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
+import { privateIpv4 } from "../../protocol/private-networks.ts";
 import { JobError } from "../host.ts";
 
-/** Addresses no tenant's Git host may have: this machine, private networks, link-local, metadata, CGNAT, reserved. */
+/** Addresses no tenant's Git host may have. */
 // Two lists: a rule for mapped addresses would match every IPv4 address in one.
 const refused = { ipv4: new BlockList(), ipv6: new BlockList() };
-for (const [network, prefix] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["224.0.0.0", 3],
-] as const)
-  refused.ipv4.addSubnet(network, prefix, "ipv4");
+for (const [network, prefix] of privateIpv4) refused.ipv4.addSubnet(network, prefix, "ipv4");
 for (const [network, prefix] of [
   ["::", 96],
   ["::ffff:0:0", 96],

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { idPattern } from "../ids.ts";
 import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 
@@ -45,7 +46,7 @@ export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELET
 export type BackupDeleted = z.infer<typeof BackupDeleted>;
 
 export const BackupListQuery = listQuery("backup").extend({
-  databaseId: text.min(1).max(100).optional(),
+  databaseId: z.string().regex(idPattern("database"), "not a database id").optional(),
 });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { idPattern } from "../ids.ts";
 import { commandStatuses, commandTriggers } from "../states.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 import { command } from "./sites.ts";
@@ -14,7 +15,11 @@ export const CommandCreate = z.strictObject({
 export type CommandCreate = z.infer<typeof CommandCreate>;
 
 export const CommandListQuery = listQuery("command").extend({
-  scheduleId: text.min(1).max(100).optional().describe("Only the runs of this schedule."),
+  scheduleId: z
+    .string()
+    .regex(idPattern("schedule"), "not a schedule id")
+    .optional()
+    .describe("Only the runs of this schedule."),
 });
 export type CommandListQuery = z.infer<typeof CommandListQuery>;
 

@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { hostStatuses } from "../states.ts";
 import { Timestamp } from "./common.ts";
+import { Region } from "./sites.ts";
 
 export const HostCreate = z.strictObject({
   name: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -"),
-  region: z.string().min(1).max(50).optional(),
+  region: Region.min(1).optional(),
 });
 export type HostCreate = z.infer<typeof HostCreate>;
 

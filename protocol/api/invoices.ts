@@ -11,7 +11,10 @@ export const Invoice = z
     amountCents: z.number().int(),
     currency: z.string(),
     lines: z.array(z.object({ description: z.string(), amountCents: z.number().int() })),
-    resource: z.object({ id: z.string() }).nullable().describe("The site or database it pays for."),
+    resource: z
+      .object({ id: z.string() })
+      .nullable()
+      .describe("The site, the database or, of credits, the package that it pays for."),
     createdAt: Timestamp,
     dueAt: Timestamp,
     paidAt: Timestamp.nullable(),

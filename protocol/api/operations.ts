@@ -756,7 +756,7 @@ export const operations = {
     examples: {
       body: { clientName: "CLI on laptop" },
       answer: {
-        device_code: "BCDF2345.Zx4",
+        device_code: "dev_BCDF2345Zx4dK1m8QpT0vWb7YhN3sJ6rLc9aEf2gUiX5oMtR8zC",
         user_code: "BCDF-2345",
         verification_url: "https://berth.example/device?code=BCDF-2345",
         expires_in: 600,

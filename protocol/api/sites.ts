@@ -1,3 +1,4 @@
+/* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
 import { PackChange } from "./packs.ts";
 import * as z from "zod";
 import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
@@ -24,17 +25,20 @@ export const GitAddress = z
     "host/owner/repo without scheme or credentials",
   );
 
-/** A Git branch name, a strict subset of git-check-ref-format(1). */
+/** A Git branch name by the rules of git-check-ref-format(1); it is handed over as an argument of its own. */
 export const GitBranch = z
   .string()
   .max(200)
-  .regex(/^(?![-./])(?!.*(\.\.|\/\/|@\{|\/\.))[A-Za-z0-9._/-]+(?<![./])(?<!\.lock)$/, "a Git branch name");
+  .regex(
+    /^(?!-|\/|\.|@$|HEAD$)(?![\s\S]*(?:\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$))[^\x00-\x20\x7f~^:?*[\\]+$/,
+    "a Git branch name",
+  );
 
 /** One line, no control characters: it becomes an argument of a build or start step. */
 export const command = text
   .min(1)
   .max(2000)
-  .regex(/^[^\p{Cc}]+$/u, "one line without control characters");
+  .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, "one line without control characters");
 
 /** A relative path inside the repository, without `.` or `..` segments. */
 export const RepositoryPath = z
@@ -88,11 +92,11 @@ const registryLogin = {
   registryUsername: text
     .min(1)
     .max(256)
-    .regex(/^[^\p{Cc}:]+$/u, "no colon and no control characters"),
+    .regex(/^[^\x00-\x1f\x7f-\x9f:]+$/, "no colon and no control characters"),
   registryPassword: text
     .min(1)
     .max(16_384)
-    .regex(/^[^\p{Cc}]+$/u, "no control characters"),
+    .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, "no control characters"),
 };
 
 const sourceSettings = {
@@ -110,10 +114,13 @@ const sourceSettings = {
   ...registryLogin,
 };
 
-const Region = z.string().max(50);
+export const Region = z
+  .string()
+  .max(50)
+  .regex(/^[a-z0-9-]*$/, "a–z, 0–9 and -");
 export const regionOfNew = Region.optional().meta({
   description:
-    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are, if there are any.",
+    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are.",
 });
 
 const createBase = {

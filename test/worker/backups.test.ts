@@ -412,6 +412,11 @@ describe("a backup that waits for another's", () => {
   });
 });
 
+it("that are asked for by what is no database's id are refused as such", async () => {
+  const refused = await api(await account(), "GET", "/backups?databaseId=nothing");
+  expect([refused.status, refused.body]).toMatchObject([400, { issues: [{ path: "databaseId" }] }]);
+});
+
 describe("planned backups", () => {
   const due = (id: string) => run("UPDATE databases SET next_backup_at = 1000 WHERE id = ?", id);
 

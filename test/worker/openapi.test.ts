@@ -54,6 +54,11 @@ describe("the OpenAPI document", () => {
       for (const part of reference.split("/")) found = (found as Record<string, unknown> | undefined)?.[part];
       expect(found, reference).toBeDefined();
     }
+    // As clients of any language read them.
+    for (const [, pattern = ""] of text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)) {
+      expect(pattern).not.toContain("\\p{");
+      expect(() => new RegExp(JSON.parse(pattern) as string)).not.toThrow();
+    }
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
     expect(new Set(ids)).toEqual(new Set(Object.keys(operations)));
     expect(ids.length).toBe(Object.keys(operations).length);

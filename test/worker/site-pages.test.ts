@@ -5,6 +5,7 @@ import {
   bindings,
   call,
   createSite,
+  deployingSite,
   deployResult,
   finish,
   operator,
@@ -144,6 +145,103 @@ describe("a site's pages", () => {
     await post(path, { act: "remove-domain", domain: "www.pages.example" });
     expect((await site(await operator(), siteId)).domains).toEqual([]);
   });
+});
+
+describe("a site's page", () => {
+  /** An agent that knows nothing of what runs, and says so at once. */
+  async function quietAgent() {
+    const on = await readyAgent();
+    const answerAll = async (): Promise<never> => {
+      for (;;) {
+        const { requestId } = await on.next("ask");
+        on.send({ type: "answer", requestId, answer: { kind: "refused", error: "Nothing." }, last: true });
+      }
+    };
+    void answerAll();
+    return on;
+  }
+  const refreshes = (text: string) => /http-equiv="refresh"/i.test(text);
+
+  it("comes again by itself while something is under way, and is left alone after that", async () => {
+    const on = await quietAgent();
+    const key = await operator();
+    const { siteId, job, attempt } = await deployingSite(key, on);
+    const path = `/sites/${siteId}`;
+    expect(refreshes((await page(path)).text)).toBe(true);
+    await finish(on, job, attempt, deployResult);
+    expect(refreshes((await page(path)).text)).toBe(false);
+    const { location } = await post(path, { act: "restart" });
+    const asked = await page(location ?? "");
+    expect([asked.text.includes("It is being restarted"), refreshes(asked.text)]).toEqual([true, true]);
+    const restart = await on.next("job");
+    await finish(on, restart.job, restart.attempt);
+    const done = await page(location ?? "");
+    expect([done.text.includes("It is being restarted"), refreshes(done.text)]).toEqual([false, false]);
+    on.close();
+  });
+
+  it("shows no version of a stopped site as one that serves", async () => {
+    const on = await quietAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const live = '<span class="badge good">LIVE</span>';
+    expect((await page(`/sites/${siteId}`)).text).toContain(live);
+    await bindings.DB.prepare(
+      "UPDATE sites SET status = 'STOPPED', wanted = 'STOPPED', serving = 0 WHERE id = ?",
+    )
+      .bind(siteId)
+      .run();
+    const { text } = await page(`/sites/${siteId}`);
+    expect([text.includes(live), text.includes("LIVE")]).toEqual([false, true]);
+    on.close();
+  });
+
+  it("changes the repository and its token; a token whose field is left empty stays, and is not shown", async () => {
+    const { siteId } = await createSite(await operator(), { gitToken: "the-first-token" });
+    const path = `/sites/${siteId}`;
+    const sealed = async () =>
+      (
+        await bindings.DB.prepare("SELECT git_token_sealed AS token FROM sites WHERE id = ?")
+          .bind(siteId)
+          .first<{ token: string }>()
+      )?.token;
+    const before = await sealed();
+    const settings = { act: "settings", port: "3000", githubUrl: "https://other.example/a/b/", gitToken: "" };
+    expect((await post(path, settings)).status).toBe(303);
+    expect((await site(await operator(), siteId)).githubUrl).toBe("other.example/a/b");
+    expect(await sealed()).toBe(before);
+    expect((await post(path, { ...settings, gitToken: "another-token" })).status).toBe(303);
+    expect(await sealed()).not.toBe(before);
+    expect((await page(path)).text).not.toMatch(/the-first-token|another-token/);
+  });
+
+  it("says of each button what is seen first, and of a deletion what was paid for", async () => {
+    const on = await quietAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    await post(`/sites/${siteId}`, { act: "set", key: "A", value: "1" });
+    const { text } = await page(`/sites/${siteId}`);
+    for (const [, read = "", seen = ""] of text.matchAll(/aria-label="([^"]+)"[^>]*>([^<]+)<\/button>/g))
+      expect(read.startsWith(seen)).toBe(true);
+    expect(text).toMatch(/what is paid until \d{4}-\d\d-\d\d is not given back/);
+    on.close();
+  });
+});
+
+it("the list of sites goes on beyond a hundred", async () => {
+  const { siteId } = await createSite(await operator(), { name: "the-oldest-of-many" });
+  await bindings.DB.prepare(`
+    WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 210)
+    INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at)
+    SELECT 'site_0z' || i, account_id, 'many-' || i, 'STOPPED', deploy_type, port, pack_id, billing_term, slug || i, webhook_hash || i,
+      created_at, updated_at FROM sites, n WHERE id = ?`)
+    .bind(siteId)
+    .run();
+  const first = (await page("/")).text;
+  expect(first).not.toContain("the-oldest-of-many");
+  const [, cursor = ""] = /href="(\/\?cursor=[^"]+)"/.exec(first) ?? [];
+  const next = (await page(cursor)).text;
+  expect(next).toContain("the-oldest-of-many");
+  expect(next).not.toContain("/?cursor=");
+  await bindings.DB.prepare("DELETE FROM sites WHERE id LIKE 'site_0z%'").run();
 });
 
 it("a site's page draws what the site used, with a gap where it did not run, and tells it in words", async () => {

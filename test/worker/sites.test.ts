@@ -108,8 +108,9 @@ describe("the main job", () => {
       body: { error: "invalid_request", issues: [{ path, message: expect.stringContaining(message) }] },
     });
     await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
-    // Hosts that name theirs may come yet.
-    expect((await elsewhere()).status).toBe(201);
+    expect(await elsewhere()).toMatchObject(refused("region", "nor in any other"));
+    for (const region of ["EU", "a\0b", "a\nb", "ü", "x".repeat(51)])
+      expect(await api(key, "POST", "/sites", siteInput({ region }))).toMatchObject(refused("region", ""));
     for (const region of ["us", "eu", "eu"]) await hostIn(region);
     expect(await elsewhere()).toMatchObject(refused("region", "but in eu, us:"));
     expect(await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: "mars" } })).toMatchObject(
@@ -118,6 +119,45 @@ describe("the main job", () => {
     const database = { name: uniqueName("data"), type: "redis", region: "mars" };
     expect(await api(key, "POST", "/databases", database)).toMatchObject(refused("region", "but in eu, us:"));
     expect((await api(key, "POST", "/databases", { ...database, region: "us" })).status).toBe(201);
+  });
+
+  it("is refused from where no host would fetch it, at once and as a setting", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const refused = (path: string) => ({
+      status: 400,
+      body: { error: "invalid_request", issues: [{ path, message: expect.any(String) as string }] },
+    });
+    for (const host of [
+      "git.example:8443",
+      "localhost",
+      "git.localhost",
+      "git.internal",
+      "gitea",
+      "127.0.0.1",
+      "0x7f.1",
+      "2130706433",
+      "10.0.0.1",
+      "172.31.0.1",
+      "192.168.1.1",
+      "169.254.169.254",
+      "100.64.0.1",
+      "224.0.0.1",
+      "999.1.1.1",
+    ]) {
+      const githubUrl = `${host}/owner/repo`;
+      expect([host, await api(key, "POST", "/sites", siteInput({ githubUrl }))]).toMatchObject([
+        host,
+        refused("githubUrl"),
+      ]);
+      expect(await api(key, "PATCH", `/sites/${siteId}`, { settings: { githubUrl } })).toMatchObject(
+        refused("settings.githubUrl"),
+      );
+    }
+    for (const host of ["git.example:443", "9.9.9.9", "172.32.0.1", "internal.example"])
+      expect((await api(key, "POST", "/sites", siteInput({ githubUrl: `${host}/owner/repo` }))).status).toBe(
+        201,
+      );
   });
 
   it("is refused while a thousand of the account's sites and databases were never paid for", async () => {

@@ -63,6 +63,11 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
         <a href={`/sites/${invoice.resource.id}`}>To the site</a>
       </p>
     )}
+    {invoice.status === "paid" && !invoice.resource?.id.startsWith("site_") && (
+      <p class="links screen-only">
+        <a href="/">To the dashboard</a>
+      </p>
+    )}
     <dl>
       <dt>Invoice</dt>
       <dd>{invoice.id}</dd>

@@ -4,6 +4,7 @@ import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import type { Domain, EnvVariableShown, Site } from "../../protocol/api/sites.ts";
 import { Charts } from "./charts.tsx";
 import { Layout } from "./layout.tsx";
+import { day } from "./money.ts";
 import { SiteStatus } from "./sites.tsx";
 
 export const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
@@ -11,11 +12,26 @@ export const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", 
 export const isUnderWay = ({ status }: Pick<Deployment, "status">): boolean =>
   status === "QUEUED" || status === "BUILDING" || status === "STARTING";
 
-export const DeploymentStatus = ({ status }: Pick<Deployment, "status">) => (
-  <span class={status === "LIVE" ? "badge good" : status === "FAILED" ? "badge warn" : "badge"}>
+/** `serves`: not a site that is stopped, or that crashed. */
+export const DeploymentStatus = ({
+  status,
+  serves = true,
+}: Pick<Deployment, "status"> & { serves?: boolean }) => (
+  <span class={status === "LIVE" && serves ? "badge good" : status === "FAILED" ? "badge warn" : "badge"}>
     {status}
   </span>
 );
+
+/** As whoever owns the site would say it. */
+export const askedBy: Record<Deployment["trigger"], string> = {
+  payment: "after the payment",
+  api: "asked for by you",
+  webhook: "by the deploy webhook",
+  rollback: "a rollback",
+  chat: "asked for in the chat",
+  renewal: "after the renewal",
+  move: "a move to another host",
+};
 
 /** A form of one button, or of fields and a button, that does one thing with the site. */
 const Act = ({ site, act, children }: { site: Site; act: string; children: Child }) => (
@@ -25,8 +41,9 @@ const Act = ({ site, act, children }: { site: Site; act: string; children: Child
   </form>
 );
 
-const Button = ({ label, name }: { label: string; name?: string }) => (
-  <button class="small" type="submit" {...(name !== undefined && { "aria-label": name })}>
+/** `of` is what several such buttons of a page differ by; what is read out begins with what is seen. */
+const Button = ({ label, of }: { label: string; of?: string }) => (
+  <button class="small" type="submit" {...(of !== undefined && { "aria-label": `${label}: ${of}` })}>
     {label}
   </button>
 );
@@ -49,23 +66,29 @@ const under: Record<string, string> = {
 };
 const isAwaited = (asked: string | undefined, { status }: Site): boolean =>
   (asked === "start" && status === "STOPPED") ||
-  (asked === "stop" && (status === "RUNNING" || status === "DEPLOYING"));
+  (asked === "stop" && (status === "RUNNING" || status === "DEPLOYING")) ||
+  asked === "restart";
+const isMoving = ({ status }: Site): boolean => status === "DEPLOYING" || status === "DELETING";
 
-const seconds = ({ clone, build, start, swap }: Deployment["durations"]): string => {
-  const ms = [clone, build, start, swap].reduce<number>((sum, one) => sum + (one ?? 0), 0);
-  return ms === 0 ? "" : ` · ${(ms / 1000).toFixed(1)} s`;
-};
+/** All of it, what a new version was waited for in vain too. */
+const seconds = ({ startedAt, finishedAt }: Deployment): string =>
+  startedAt === null || finishedAt === null
+    ? ""
+    : ` · ${((Date.parse(finishedAt) - Date.parse(startedAt)) / 1000).toFixed(1)} s`;
 
 const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deployment }) => (
   <tr>
     <td>
       <a href={`/deployments/${deployment.id}`}>#{deployment.number}</a>{" "}
-      <DeploymentStatus status={deployment.status} />
+      <DeploymentStatus
+        status={deployment.status}
+        serves={site.status === "RUNNING" || site.status === "DEPLOYING"}
+      />
       <br />
       <span class="soft">
         {deployment.commit && <code>{deployment.commit.slice(0, 7)} </code>}
-        {deployment.commitMessage ?? deployment.trigger} · {minute(deployment.createdAt)}
-        {seconds(deployment.durations)}
+        {deployment.commitMessage ?? askedBy[deployment.trigger]} · {minute(deployment.createdAt)}
+        {seconds(deployment)}
       </span>
       {deployment.error && <p class="warn soft">{deployment.error}</p>}
       {deployment.waitsFor && <p class="soft">{deployment.waitsFor}</p>}
@@ -77,7 +100,7 @@ const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deploymen
           <input type="hidden" name="deploymentId" value={deployment.id} />
           <Button
             label={deployment.imageKept ? "Roll back to it" : "Build it again and roll back"}
-            name={`Roll back to deployment ${deployment.number}`}
+            of={`deployment ${deployment.number}`}
           />
         </Act>
       )}
@@ -87,7 +110,7 @@ const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deploymen
 
 export const Cancel = ({ deployment }: { deployment: Deployment }) => (
   <form method="post" action={`/deployments/${deployment.id}/cancel`}>
-    <Button label="Cancel" name={`Cancel deployment ${deployment.number}`} />
+    <Button label="Cancel" of={`deployment ${deployment.number}`} />
   </form>
 );
 
@@ -103,7 +126,7 @@ const VariableRow = ({ site, variable }: { site: Site; variable: EnvVariableShow
     <td>
       <Act site={site} act="unset">
         <input type="hidden" name="key" value={variable.key} />
-        <Button label="Remove" name={`Remove ${variable.key}`} />
+        <Button label="Remove" of={variable.key} />
       </Act>
     </td>
   </tr>
@@ -133,7 +156,7 @@ const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
       {(domain.status === "pending" ? ["verify", "remove"] : ["remove"]).map((act) => (
         <Act site={site} act={`${act}-domain`}>
           <input type="hidden" name="domain" value={domain.domain} />
-          <Button label={act === "verify" ? "Verify" : "Remove"} name={`${act} ${domain.domain}`} />
+          <Button label={act === "verify" ? "Verify" : "Remove"} of={domain.domain} />
         </Act>
       ))}
     </td>
@@ -144,6 +167,7 @@ type Field = { label: string; placeholder?: string } & (
   | { name: "port" | "startTimeoutSeconds"; max: number }
   | {
       name:
+        | "githubUrl"
         | "branch"
         | "image"
         | "rootDir"
@@ -155,6 +179,7 @@ type Field = { label: string; placeholder?: string } & (
 );
 const ofSource: Record<Site["deployType"], Field[]> = {
   github: [
+    { name: "githubUrl", label: "Repository" },
     { name: "branch", label: "Branch", placeholder: "the repository's default" },
     { name: "rootDir", label: "Folder of the app", placeholder: "the repository's root" },
     { name: "buildCommand", label: "Build command", placeholder: "as the repository's files say" },
@@ -191,12 +216,24 @@ const SettingsForm = ({ site }: { site: Site }) => (
         <input
           {...field}
           value={String(site[field.name] ?? "")}
-          required={field.name === "port" || field.name === "image"}
+          required={field.name === "port" || field.name === "image" || field.name === "githubUrl"}
           autocomplete="off"
           {...("max" in field ? { type: "number", min: 1 } : { maxlength: 2000, spellcheck: false })}
         />
       </label>
     ))}
+    {site.deployType === "github" && (
+      <label>
+        Token for a private repository
+        <input
+          name="gitToken"
+          type="password"
+          maxlength={500}
+          placeholder="left empty: as it is"
+          autocomplete="new-password"
+        />
+      </label>
+    )}
     <button type="submit">Save the settings</button>
   </Act>
 );
@@ -228,7 +265,12 @@ export const SitePage = ({
   /** The action that was just asked for. */
   asked: string | undefined;
 }) => (
-  <Layout title={site.name} signedIn wide refreshSeconds={isAwaited(asked, site) ? 2 : null}>
+  <Layout
+    title={site.name}
+    signedIn
+    wide
+    refreshSeconds={isAwaited(asked, site) ? 2 : isMoving(site) ? 5 : null}
+  >
     <h1>
       {site.name} <SiteStatus status={site.status} />
     </h1>
@@ -236,7 +278,7 @@ export const SitePage = ({
       <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
     </p>
     {site.hostOffline && <p class="note warn">Its host cannot be reached now; the site may still answer.</p>}
-    {(asked === "restart" || isAwaited(asked, site)) && (
+    {isAwaited(asked, site) && (
       <p class="note" role="status">
         {under[asked ?? ""]}
       </p>
@@ -338,7 +380,9 @@ export const SitePage = ({
       <summary>Delete this site</summary>
       <Act site={site} act="delete">
         <label>
-          Its containers, images, volumes and log go, for good. Type its name to delete it.
+          Its containers, images, volumes and log go, for good
+          {site.paidUntil !== null && `; what is paid until ${day(site.paidUntil)} is not given back`}. Type
+          its name to delete it.
           <input name="name" required autocomplete="off" pattern={site.name} />
         </label>
         <button type="submit">Delete {site.name}</button>

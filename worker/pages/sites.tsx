@@ -12,7 +12,7 @@ const isMoving = ({ status }: Site): boolean => status === "DEPLOYING" || status
 
 export const SiteStatus = ({ status }: Pick<Site, "status">) => <span class={tone(status)}>{status}</span>;
 
-export const SitesPage = ({ sites }: { sites: Site[] }) => (
+export const SitesPage = ({ sites, next }: { sites: Site[]; next: string | null }) => (
   <Layout title="Sites" signedIn refreshSeconds={sites.some(isMoving) ? 3 : null}>
     <h1>Sites</h1>
     {sites.length === 0 && <p>No sites yet.</p>}
@@ -26,7 +26,7 @@ export const SitesPage = ({ sites }: { sites: Site[] }) => (
             <br />
             {site.status === "PENDING" ? (
               <span class="soft">Not paid yet</span>
-            ) : site.status === "RUNNING" ? (
+            ) : site.status === "RUNNING" || (site.status === "DEPLOYING" && site.currentDeployment) ? (
               <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
             ) : (
               <span class="soft">
@@ -43,6 +43,11 @@ export const SitesPage = ({ sites }: { sites: Site[] }) => (
         </tr>
       ))}
     </table>
+    {next !== null && (
+      <p class="links">
+        <a href={`/?cursor=${encodeURIComponent(next)}`}>Older sites</a>
+      </p>
+    )}
     <p class="links">
       <a href="/sites/new">New site</a>
     </p>

@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
+import { listQuery } from "../../protocol/api/common.ts";
 import { KeyCreate } from "../../protocol/api/keys.ts";
 import type { AppEnv } from "../app-env.ts";
 import { accountOf, type Ctx } from "../context.ts";
@@ -28,8 +29,9 @@ export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
     const ctx = await personOf(c);
     if (!ctx) return c.redirect("/sign-in", 303);
-    const { data } = await listSites(ctx, { limit: 100 });
-    return c.html(html`<!doctype html>${<SitesPage sites={data} />}`);
+    const cursor = listQuery("site").shape.cursor.safeParse(c.req.query("cursor")).data;
+    const { data, nextCursor } = await listSites(ctx, { limit: 100, cursor });
+    return c.html(html`<!doctype html>${<SitesPage sites={data} next={nextCursor} />}`);
   })
   .get("/account", async (c) => {
     const ctx = await personOf(c);

@@ -27,6 +27,7 @@ import { getSite } from "../services/sites/get.ts";
 import { unpaidInvoiceOf } from "../services/sites/refuse-unpaid.ts";
 import { removeSite } from "../services/sites/remove.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
+import { isBeingRestarted } from "../services/sites/is-being-restarted.ts";
 import { setSiteSettings } from "../services/sites/set-settings.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { followLog } from "./answer-log.ts";
@@ -34,6 +35,13 @@ import { followLog } from "./answer-log.ts";
 type Page = Parameters<typeof html>[1];
 const whole = async (page: Page): Promise<string> => String(await html`<!doctype html>${page}`);
 const fragment = async (part: Page): Promise<string> => String(await html`${part}`);
+
+const PastedAddress = z.string().transform((text) =>
+  text
+    .trim()
+    .replace(/^https?:\/\//, "")
+    .replace(/\/$/, ""),
+);
 
 /** What a form may do with a site. */
 const Act = z.discriminatedUnion("act", [
@@ -54,6 +62,7 @@ const Act = z.discriminatedUnion("act", [
   z.object({ act: z.enum(["add-domain", "verify-domain", "remove-domain"]), domain: DomainName }),
   z.looseObject({
     act: z.literal("settings"),
+    githubUrl: PastedAddress.optional(),
     port: z.coerce.number().optional(),
     startTimeoutSeconds: z.coerce.number().nullable().optional(),
   }),
@@ -63,15 +72,7 @@ const Act = z.discriminatedUnion("act", [
 /** As people paste addresses, and as forms send numbers. */
 const NewSite = z
   .object({
-    githubUrl: z
-      .string()
-      .transform((text) =>
-        text
-          .trim()
-          .replace(/^https?:\/\//, "")
-          .replace(/\/$/, ""),
-      )
-      .optional(),
+    githubUrl: PastedAddress.optional(),
     port: z.coerce.number().optional(),
     billingTerm: z.coerce.number().optional(),
   })
@@ -82,7 +83,12 @@ async function read<Schema extends z.ZodType>(c: Context<AppEnv>, schema: Schema
   const body = await c.req.parseBody();
   const given = Object.entries(body).filter(([, value]) => value !== "");
   // A setting whose field is empty is taken away.
-  const none = Object.fromEntries(Object.keys(body).map((name) => [name, null]));
+  const none = Object.fromEntries(
+    Object.keys(body)
+      // A secret is not shown, so its field is empty where it is to stay.
+      .filter((name) => name !== "gitToken")
+      .map((name) => [name, null]),
+  );
   return parsed(schema, { ...(body["act"] === "settings" && none), ...Object.fromEntries(given) });
 }
 
@@ -99,11 +105,12 @@ const told = <T,>(asked: Promise<{ data: T[] }>): Promise<T[]> =>
 async function shownSite(ctx: Ctx, siteId: string, asked: string | undefined) {
   const site = await getSite(ctx, siteId);
   const isDue = site.status === "PENDING" || site.status === "SUSPENDED";
-  const [deployments, samples, events, invoice] = await Promise.all([
+  const [deployments, samples, events, invoice, isRestarting] = await Promise.all([
     listDeployments(ctx, site.id, { limit: 10 }),
     told(siteMetrics(ctx, site.id)),
     told(siteEventsOf(ctx, site.id)),
     isDue ? unpaidInvoiceOf(ctx, site.id) : null,
+    asked === "restart" && isBeingRestarted(ctx, site.id),
   ]);
   return (
     <SitePage
@@ -112,7 +119,7 @@ async function shownSite(ctx: Ctx, siteId: string, asked: string | undefined) {
       samples={samples}
       now={ctx.now()}
       events={events.slice(-10)}
-      asked={asked}
+      asked={asked === "restart" && !isRestarting ? undefined : asked}
       payAt={invoice === null ? null : `/invoice/${invoice}`}
     />
   );

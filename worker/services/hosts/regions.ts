@@ -17,11 +17,12 @@ export function refuseUnknownRegion(
   wanted: string | null | undefined,
   known: { region: string | null }[],
 ): void {
-  // Hosts may come later.
-  if (wanted == null || known.length === 0 || known.some(({ region }) => region === wanted)) return;
+  if (wanted == null || known.some(({ region }) => region === wanted)) return;
   const names = known.map(({ region }) => region).join(", ");
   throw invalid(
     path,
-    `no host is in this region, but in ${names}: choose one of them, or leave it out to be placed anywhere`,
+    names === ""
+      ? "no host is in this region, nor in any other: leave it out to be placed anywhere"
+      : `no host is in this region, but in ${names}: choose one of them, or leave it out to be placed anywhere`,
   );
 }

@@ -11,11 +11,13 @@ import { firstInvoice } from "../invoices/first.ts";
 import { neverPaid, refuseMoreUnpaid } from "../invoices/never-paid.ts";
 import { packOffered } from "../packs/offered.ts";
 import { keepVolumes } from "../volumes/keep.ts";
+import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { newSegment } from "../webhooks/address.ts";
 
 /** A PENDING site and its unpaid invoice; nothing is deployed. */
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
+  if (input.deployType === "github") refuseUnfetched(ctx, "githubUrl", input.githubUrl);
   const [[pack], [taken], regions, unpaid] = await ctx.db.batch([
     packOffered(ctx, "site", input.packId),
     ctx.db

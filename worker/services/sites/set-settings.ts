@@ -10,6 +10,7 @@ import { requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
 import { siteById, siteIdOf } from "./owned.ts";
+import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { siteView } from "./view.ts";
 
 const ofSource = {
@@ -27,6 +28,7 @@ export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSe
     regionsOfHosts(ctx),
   ]);
   const site = requireOwned(ctx, found);
+  refuseUnfetched(ctx, "settings.githubUrl", settings.githubUrl);
   refuseUnknownRegion("settings.region", settings.region, regions);
   if (settings.replicas !== undefined && pack)
     refuseTooManyReplicas("settings.replicas", settings.replicas, pack.memoryMb);

@@ -1,0 +1,13 @@
+/** IPv4 networks in which no tenant's Git host may be: this machine, private networks, link-local, metadata, CGNAT, reserved. */
+export const privateIpv4 = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["224.0.0.0", 3],
+] as const;

@@ -1,0 +1,15 @@
+import { and, eq, inArray } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { jobs } from "../../db/schema.ts";
+
+/** A restart leaves the site RUNNING: only its job tells. */
+export async function isBeingRestarted(ctx: Ctx, siteId: string): Promise<boolean> {
+  const open = await ctx.db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(
+      and(eq(jobs.lane, siteId), inArray(jobs.status, ["QUEUED", "LEASED"]), eq(jobs.kind, "site.restart")),
+    )
+    .limit(1);
+  return open.length > 0;
+}
