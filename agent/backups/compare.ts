@@ -16,6 +16,11 @@ export function difference(wanted: Fingerprint, found: Fingerprint): string | nu
     const [had, has] = [wanted.objects[kind] ?? "0", found.objects[kind] ?? "0"];
     if (had !== has) return `There are ${has} ${kind} instead of ${had}.`;
   }
+  for (const { name, value } of wanted.settings ?? [])
+    if (!found.settings?.some((setting) => setting.name === name && setting.value === value))
+      return `The database's setting ${name} is not what it was.`;
+  for (const extension of wanted.extensions ?? [])
+    if (!found.extensions?.includes(extension)) return `The extension ${extension} is missing.`;
   const foundCounters = new Map(found.counters.map((counter) => [counter.name, counter]));
   for (const { name, from, to } of wanted.counters) {
     const value = foundCounters.get(name)?.from;

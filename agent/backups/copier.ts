@@ -8,6 +8,9 @@ import { JobError } from "../host.ts";
 /** A database server in its container. */
 export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };
 
+/** What is said of a backup's bytes. */
+export type Filling = { databaseName: string } & Pick<Fingerprint, "settings" | "extensions">;
+
 /** How one kind of database is copied out, brought in and compared. */
 export type Copier = {
   /** Hands on the bytes of a copy, and answers what the database held at the very moment of the copy. */
@@ -15,7 +18,7 @@ export type Copier = {
   /** @param wanted what it is to be compared with */
   fingerprint(server: Server, wanted: Fingerprint): Promise<Fingerprint>;
   /** Fills the server's empty database. @throws UnfitError when the bytes are none it can be filled with */
-  fill?(server: Server, bytes: AsyncIterable<Buffer>, from: { databaseName: string }): Promise<void>;
+  fill?(server: Server, bytes: AsyncIterable<Buffer>, from: Filling): Promise<void>;
   /** Instead of filling: the bytes are a file that a server of this command reads when it starts. */
   seed?: { file: string; command: string[]; ready: { command: string[]; says: string } };
   /** The filled server is one whose volume the database may run on. */
@@ -47,7 +50,13 @@ export async function demandSuccess(name: string, piped: Piped): Promise<void> {
   const { exitCode, stderr } = await piped.ended();
   if (exitCode === killed)
     throw new JobError("Copying it needed more memory than its pack has left: choose a larger pack.");
-  if (exitCode !== 0) throw new Error(`${name} ended with ${exitCode}: ${refusalIn(stderr)}`);
+  if (exitCode !== 0) throw new Error(`${name} ended with ${exitCode}: ${stderr.trim().slice(0, 500)}`);
+}
+
+/** What it prints, to an end in order. @throws Error with its first words instead of ending when it failed */
+export async function* outputOf(name: string, piped: Piped): AsyncGenerator<Buffer> {
+  yield* piped.output;
+  await demandSuccess(name, piped);
 }
 
 /** Writes bytes into a program as fast as it takes them, and waits for its end. @throws UnfitError when it refuses them */

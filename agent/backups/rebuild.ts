@@ -55,7 +55,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
       await engine.startContainer(id);
       await untilReady(host, id, spec, signal);
       await engines[spec.type].arrange(spec, (program) => run(host, id, program, signal));
-      await copier.fill?.(server, bytes, backup);
+      await copier.fill?.(server, bytes, { ...wanted, ...backup });
     }
     const differs = difference(wanted, await copier.fingerprint(server, wanted));
     if (differs !== null) throw new DamageError(differs);

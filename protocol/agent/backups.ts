@@ -25,6 +25,9 @@ export const Fingerprint = z.object({
   objects: z.record(z.string(), Count),
   /** Counters that go on while a backup is made: first and last value. */
   counters: z.array(z.object({ name: z.string(), from: Count, to: Count })),
+  /** What is set for whoever connects, and PostgreSQL's extensions. Backups of before do not say. */
+  settings: z.array(z.object({ name: z.string(), value: z.string() })).optional(),
+  extensions: z.array(z.string()).optional(),
 });
 export type Fingerprint = z.infer<typeof Fingerprint>;
 
@@ -65,9 +68,11 @@ export const StoredBackup = z.object({
 export type StoredBackup = z.infer<typeof StoredBackup>;
 
 /** The one text of a fingerprint, for hashing. */
-export const fingerprintText = ({ tables, objects, counters }: Fingerprint): string =>
+export const fingerprintText = ({ tables, objects, counters, settings, extensions }: Fingerprint): string =>
   JSON.stringify([
     tables.map(({ name, rows, checksum }) => [name, rows, checksum]),
     Object.entries(objects).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     counters.map(({ name, from, to }) => [name, from, to]),
+    ...(settings === undefined ? [] : [settings.map(({ name, value }) => [name, value])]),
+    ...(extensions === undefined ? [] : [extensions]),
   ]);

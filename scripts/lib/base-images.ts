@@ -14,13 +14,18 @@ import { projectRoot } from "./bundle.ts";
 import { installPackages } from "./docker-engine.ts";
 import { pipe, run, step, succeeds } from "./command.ts";
 
-const debian = "debian:bookworm-slim";
+/** What stand-ins are made of: of another release than this where only that has the version. */
+const release = "bookworm";
+const debianOf = (name: string): string => `debian:${name}-slim`;
+/** The release that has this version of PostgreSQL. */
+const postgresReleases = { 15: "bookworm", 17: "trixie", 18: "sid" } as const;
+type PostgresVersion = keyof typeof postgresReleases;
 /** The images that every host needs at once: the ingress is one, and most sites are built on the other. */
 export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 
 /** What is built where no registry is in reach, under the name of the official image. */
 const standIns: Record<string, () => Promise<unknown>> = {
-  [debian]: buildDebian,
+  [debianOf(release)]: () => buildDebian(release),
   "node:24-bookworm-slim": buildNode,
   "caddy:2": buildCaddy,
   "python:3.13-slim-bookworm": buildPython,
@@ -28,7 +33,9 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "php:8-cli": buildPhp,
   "composer:2": buildComposer,
   "ruby:3-slim-bookworm": buildRuby,
-  "postgres:17": buildPostgres,
+  "postgres:15": () => buildPostgres(15),
+  "postgres:17": () => buildPostgres(17),
+  "postgres:18": () => buildPostgres(18),
   "mariadb:11.4": buildMariadb,
   "redis:7.2": buildRedis,
 };
@@ -63,23 +70,22 @@ export async function makeStandIn(image: string): Promise<void> {
 async function buildStandIn(image: string): Promise<void> {
   const make = standIns[image];
   if (make === undefined) throw new Error(`${image} cannot be pulled, and there is no stand-in for it.`);
-  if (image !== debian && !(await present(debian))) await buildDebian();
   await make();
 }
 
-async function buildDebian(): Promise<void> {
+async function ensureDebian(name: string): Promise<string> {
+  if (!(await present(debianOf(name)))) await buildDebian(name);
+  return debianOf(name);
+}
+
+async function buildDebian(name: string): Promise<void> {
+  const image = debianOf(name);
   if (!(await succeeds("debootstrap", ["--version"]))) await installPackages(["debootstrap"]);
   // Not /tmp, which newer Debians keep in memory and without device files.
   const folder = mkdtempSync("/var/tmp/berth-debian-");
   try {
-    await step(`Building ${debian} (debootstrap, about a minute)`, async () => {
-      await run("debootstrap", [
-        "--variant=minbase",
-        "--include=ca-certificates",
-        "bookworm",
-        folder,
-        ...mirror(),
-      ]);
+    await step(`Building ${image} (debootstrap, about a minute)`, async () => {
+      await run("debootstrap", ["--variant=minbase", "--include=ca-certificates", name, folder, ...mirror()]);
       for (const bulk of [
         "var/cache/apt",
         "var/lib/apt/lists",
@@ -92,7 +98,7 @@ async function buildDebian(): Promise<void> {
         ["tar", ["-C", folder, "-c", "."]],
         [
           "docker",
-          ["import", "--change", "LABEL berth.stand-in=true", "--change", 'CMD ["bash"]', "-", debian],
+          ["import", "--change", "LABEL berth.stand-in=true", "--change", 'CMD ["bash"]', "-", image],
         ],
       );
     });
@@ -132,10 +138,18 @@ async function inFolder(work: (folder: string) => Promise<unknown>): Promise<voi
 }
 
 /** A stand-in that is Debian's packages and a few lines more. */
-const buildFromPackages = (image: string, packages: string[], lines: string[], entrypoint?: string) =>
-  step(`Building ${image} (Debian's packages)`, () =>
+async function buildFromPackages(
+  image: string,
+  packages: string[],
+  lines: string[],
+  { entrypoint, from = release }: { entrypoint?: string; from?: string } = {},
+): Promise<void> {
+  const debian = await ensureDebian(from);
+  await step(`Building ${image} (Debian's packages)`, () =>
     inFolder(async (folder) => {
-      const install = `apt-get update && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
+      // What a mirror says of unstable is good for a week; one that stands still is as good here.
+      const update = "apt-get update -o Acquire::Check-Valid-Until=false";
+      const install = `${update} && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
       const own = entrypoint === undefined ? [] : [`COPY ${entrypoint} /usr/local/bin/docker-entrypoint.sh`];
       if (entrypoint !== undefined)
         cpSync(join(projectRoot, "scripts", "stand-ins", entrypoint), join(folder, entrypoint));
@@ -146,6 +160,7 @@ const buildFromPackages = (image: string, packages: string[], lines: string[], e
       await build(folder, image);
     }),
   );
+}
 
 function buildPython() {
   return buildFromPackages(
@@ -210,8 +225,9 @@ function buildRuby() {
   );
 }
 
-function buildNode() {
-  return step("Building node:24-bookworm-slim (the Node of this project, npm and corepack)", () =>
+async function buildNode() {
+  const debian = await ensureDebian(release);
+  await step("Building node:24-bookworm-slim (the Node of this project, npm and corepack)", () =>
     inFolder(async (folder) => {
       const local = join(folder, "local");
       mkdirSync(join(local, "bin"), { recursive: true });
@@ -274,21 +290,20 @@ const asServer = (port: number, data: string, command: string) => [
   `CMD ["${command}"]`,
 ];
 
-/** Debian's PostgreSQL 15. */
-function buildPostgres() {
-  const bin = "/usr/lib/postgresql/15/bin";
+function buildPostgres(version: PostgresVersion) {
+  const bin = `/usr/lib/postgresql/${version}/bin`;
   const data = "/var/lib/postgresql/data";
   return buildFromPackages(
-    "postgres:17",
-    ["postgresql-15"],
+    `postgres:${version}`,
+    [`postgresql-${version}`],
     [
       // The package makes a cluster of its own.
-      "RUN rm -rf /var/lib/postgresql/15 /etc/postgresql",
+      `RUN rm -rf /var/lib/postgresql/${version} /etc/postgresql`,
       `ENV PATH=${bin}:$PATH PGDATA=${data} LANG=C.UTF-8`,
       "STOPSIGNAL SIGINT",
       ...asServer(5432, data, "postgres"),
     ],
-    "postgres.sh",
+    { entrypoint: "postgres.sh", from: postgresReleases[version] },
   );
 }
 
@@ -304,7 +319,7 @@ function buildMariadb() {
       "ENV LANG=C.UTF-8",
       ...asServer(3306, data, "mariadbd"),
     ],
-    "mariadb.sh",
+    { entrypoint: "mariadb.sh" },
   );
 }
 
@@ -319,6 +334,6 @@ function buildRedis() {
       `WORKDIR ${data}`,
       ...asServer(6379, data, "redis-server"),
     ],
-    "redis.sh",
+    { entrypoint: "redis.sh" },
   );
 }

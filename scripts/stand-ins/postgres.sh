@@ -28,7 +28,8 @@ set_up() {
   rm "$secret"
   printf '\nhost all all all %s\n' "$authentication" >>"$PGDATA/pg_hba.conf"
   # With the server's own options, but over its socket only: who waits for the port finds nothing before the set-up is done.
-  as_postgres pg_ctl --pgdata="$PGDATA" --options="$(printf '%q ' "${@:2}")-c listen_addresses=''" --wait start
+  set -- "${@:2}" -c listen_addresses=
+  as_postgres pg_ctl --pgdata="$PGDATA" --options="$(printf '%q ' "$@")" --wait start
   local client=(psql --no-psqlrc --set=ON_ERROR_STOP=1 --username="$user" --no-password)
   if [ "$database" != postgres ]; then
     as_postgres "${client[@]}" --dbname=postgres --set=name="$database" <<<'CREATE DATABASE :"name";'

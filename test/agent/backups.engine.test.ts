@@ -18,10 +18,11 @@ import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { closedAccess } from "../support/closed-access.ts";
 import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
+import { keepLogs, logSays } from "../support/orderly-ends.ts";
 import { PartServer } from "../support/part-server.ts";
 
 const socketPath = process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock";
-const engine = createEngine({ socketPath });
+const { engine, removed } = keepLogs(createEngine({ socketPath }));
 const agentId = randomBytes(8).toString("hex");
 const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
@@ -124,10 +125,11 @@ break" VALUES (1), (1), (NULL);
       COMMENT ON TABLE items IS 'what is sold';
       SELECT lo_from_bytea(0, 'large');
       CREATE SEQUENCE spare INCREMENT 5; SELECT nextval('spare');
+      CREATE UNLOGGED TABLE fragile AS SELECT n FROM generate_series(1, 10) n;
       INSERT INTO items (word) VALUES ('after the refresh');`,
     change: "INSERT INTO items (word) VALUES ('later')",
     lose: "DROP TABLE items CASCADE",
-    read: "SELECT count(*), max(id), md5(string_agg(items::text, ';' ORDER BY id)), (SELECT last_value FROM spare), obj_description('items'::regclass) FROM items",
+    read: "SELECT count(*), max(id), md5(string_agg(items::text, ';' ORDER BY id)), (SELECT last_value FROM spare), obj_description('items'::regclass), (SELECT count(*) FROM fragile) FROM items",
   },
   mysql: {
     command: ({ databaseName, logins: [login] }) => [
@@ -235,8 +237,12 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
 
   it("that lost its data is what it was after a restore, on a new volume and with the same login", async () => {
     await ask(spec, lose);
+    removed.length = 0;
     expect(await restore(spec, backupId)).toMatchObject({ damage: null, version: expect.any(String) });
     expect(await ask(spec, read)).toBe(before);
+    // The one that was filled, and the one whose place it took.
+    expect(removed.length).toBe(2);
+    for (const { log } of removed) expect(log).toMatch(logSays[type].ended);
     await ask(spec, change);
     expect(await volumesOf(spec)).toEqual([expect.stringContaining(spec.volume ?? "none")]);
     expect(await copies()).toBe("");

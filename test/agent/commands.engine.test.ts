@@ -185,8 +185,8 @@ describe("a command", () => {
     await engine.removeContainer(neighbour);
     expect(texts[0]).toBe("hi");
     expect(texts).toContain("ls: cannot access '/var/run/docker.sock': No such file or directory");
-    // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID, NET_BIND_SERVICE, and no other.
-    expect(texts).toContain("CapBnd:\t00000000000004cb");
+    // CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID, NET_BIND_SERVICE, and no other.
+    expect(texts).toContain("CapBnd:\t00000000000004eb");
     // What it says to stderr may come after what it printed later.
     expect(Number(texts.find((text) => /^\d+$/.test(text)))).toBeLessThan(8);
   });

@@ -18,10 +18,11 @@ import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { closedAccess } from "../support/closed-access.ts";
 import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
+import { keepLogs, logOf, logSays } from "../support/orderly-ends.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
+const { engine, removed } = keepLogs(
+  createEngine({ socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock" }),
+);
 const agentId = randomBytes(8).toString("hex");
 const accountId = `acc_${agentId}`;
 const emptyFolder = mkdtempSync(join(tmpdir(), "berth-databases-"));
@@ -66,6 +67,10 @@ type Client = {
   read: string;
   /** Keeps its connection open for ten seconds. */
   linger: string;
+  /** Makes what only an end in order keeps whole, and tells whether it is. */
+  fragile: [make: string, ask: string, whole: string];
+  /** Writes until it is cut off. */
+  load: string;
   /** What only the server's own user may do. */
   forbidden: string;
   tuned: [ask: string, says: RegExp];
@@ -84,9 +89,15 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
     read: "SELECT count(*) FROM kept",
     linger: "SELECT pg_sleep(10)",
+    fragile: [
+      "CREATE UNLOGGED TABLE fragile AS SELECT 1",
+      "SELECT count(*), (SELECT n_tup_ins > 0 FROM pg_stat_user_tables WHERE relname = 'fragile') FROM fragile",
+      "1|t",
+    ],
+    load: "CREATE TABLE IF NOT EXISTS load (n int); DO $$ BEGIN LOOP INSERT INTO load VALUES (1); COMMIT; END LOOP; END $$",
     forbidden: "ALTER SYSTEM SET shared_buffers = '1GB'",
     tuned: [
-      "SELECT current_setting('shared_buffers'), current_setting('max_connections'), count(*) > 0 FROM pg_stat_statements",
+      "SELECT current_setting('shared_buffers'), (SELECT rolconnlimit FROM pg_roles WHERE rolname = session_user), count(*) > 0 FROM pg_stat_statements",
       /^64MB\|32\|t$/,
     ],
   },
@@ -104,6 +115,12 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     write: "CREATE TABLE IF NOT EXISTS kept (word text); INSERT INTO kept VALUES ('kept')",
     read: "SELECT count(*) FROM kept",
     linger: "SELECT SLEEP(10)",
+    fragile: [
+      "CREATE TABLE fragile (n INT) ENGINE=MyISAM; INSERT INTO fragile VALUES (1)",
+      "CHECK TABLE fragile FAST",
+      "mysql_data.fragile\tcheck\tstatus\tTable is already up to date",
+    ],
+    load: "INSERT INTO fragile SELECT seq FROM seq_1_to_1000000000",
     forbidden: "SET GLOBAL max_connections = 1",
     tuned: ["SELECT @@innodb_buffer_pool_size DIV 1048576, @@max_connections", /^1\d\d\t32$/],
   },
@@ -118,6 +135,8 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     write: "RPUSH kept kept",
     read: "LLEN kept",
     linger: "BLPOP nothing 10",
+    fragile: ["SET fragile 1", "GET fragile", "1"],
+    load: "-r 1000000 RPUSH load 1",
     forbidden: "CONFIG GET maxmemory",
     tuned: ["INFO memory", /maxmemory_human:192\.00M[^]*maxmemory_policy:noeviction/],
   },
@@ -246,7 +265,7 @@ it("what a PostgreSQL database's owner makes or sets gives no right over the ser
 
 describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type) => {
   const spec = specOf(type);
-  const { write, read, linger, forbidden, tuned } = clients[type];
+  const { write, read, linger, fragile, load, forbidden, tuned } = clients[type];
   const inspect = async () => (await engine.inspectContainer(containerName(spec.databaseId)))!;
 
   it("is provisioned for a login that owns it and not the server, and tells its version", async () => {
@@ -297,11 +316,40 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
     expect(await askUntilUp(spec, read)).toBe("1");
   });
 
+  it("ends in order whatever stops it, also under load: the next start recovers nothing, and nothing is lost", async () => {
+    const [make, asked, whole] = fragile;
+    await ask(spec, first(spec), make);
+    const larger = { ...spec, limits: { ...spec.limits, memoryMb: 320 } };
+    const ways: [kind: Job["kind"], spec: DatabaseSpec][] = [
+      ["database.stop", spec],
+      ["database.restart", spec],
+      // Another pack.
+      ["database.start", larger],
+      ["database.start", spec],
+    ];
+    for (const [kind, wanted] of ways) {
+      const { ended } = await openConnection(first(spec), load);
+      removed.length = 0;
+      await does(kind, wanted);
+      expect(await ended).toBe("cut");
+      expect(removed).toMatchObject([{ name: containerName(spec.databaseId) }]);
+      expect(removed[0]?.log).toMatch(logSays[type].ended);
+      expect(removed[0]?.log).not.toContain("tini");
+      await does("database.start", wanted);
+      expect(await ask(spec, first(spec), asked)).toBe(whole);
+      expect(await logOf(containerName(spec.databaseId))).not.toMatch(logSays[type].recovered);
+    }
+    expect(await ask(spec, first(spec), read)).toBe("1");
+  });
+
   /** A connection that the server has, and how it ends. */
-  async function openConnection(login: Login): Promise<{ ended: Promise<"kept" | "cut"> }> {
+  async function openConnection(
+    login: Login,
+    statement = linger,
+  ): Promise<{ ended: Promise<"kept" | "cut"> }> {
     const served = async () => countServed(...(await socketTables((await inspect()).pid)));
     expect(await served()).toBe(0);
-    const ended = ask(spec, login, linger).then(
+    const ended = ask(spec, login, statement).then(
       () => "kept" as const,
       () => "cut" as const,
     );

@@ -202,10 +202,10 @@ describe("a postgresql database", () => {
       "SELECT set_config('transaction_read_only', 'off', false), nextval('part_id_seq')",
       /must be set before/,
     ],
-    ["SELECT nextval('part_id_seq')", /read-only transaction/],
+    ["SELECT nextval('part_id_seq')", /permission denied/],
     ["COPY kept TO PROGRAM 'touch /tmp/owned'", /must be superuser|permission denied/],
     ["COPY kept TO '/tmp/owned'", /must be superuser|permission denied/],
-    ["COPY kept FROM STDIN", /read-only transaction|use INSERT/],
+    ["COPY kept FROM STDIN", /permission denied/],
     ["COPY kept TO STDOUT", /use SELECT/],
     ["SELECT pg_read_file('/etc/passwd')", /permission denied/],
     ["SELECT lo_import('/etc/passwd')", /permission denied|read-only/],
@@ -215,6 +215,45 @@ describe("a postgresql database", () => {
     ["SELEC 1", /syntax error.*at character 1/],
   ])("refuses %s", async (statement, reason) => {
     expect(await refusal(statement)).toMatch(reason);
+    await unharmed();
+  });
+
+  it("lets what reads end, lock or maintain nothing of its owner's, and read all of it", async () => {
+    const hidden = ["CREATE TABLE hidden AS SELECT 1 AS id", "ALTER TABLE hidden ENABLE ROW LEVEL SECURITY"];
+    for (const statement of hidden) await result(statement, { write: true });
+    expect(await rows("SELECT id FROM hidden")).toEqual([[1]]);
+    await result("DROP TABLE hidden", { write: true });
+    const owned = engine.execute(containerName(spec.databaseId), {
+      command: [
+        "psql",
+        `--username=${server.login.username}`,
+        `--dbname=${spec.databaseName}`,
+        "-qAtc",
+        "SELECT pg_sleep(8)",
+      ],
+    });
+    const sessions = `pg_stat_activity WHERE usename = '${server.login.username}' AND pid <> pg_backend_pid()`;
+    await expect.poll(() => rows(`SELECT count(*) FROM ${sessions}`)).toEqual([[1]]);
+    for (const end of ["terminate", "cancel"])
+      expect(
+        await refusal(`SELECT set_config('role', 'none', false), pg_${end}_backend(pid) FROM ${sessions}`),
+      ).toMatch(/permission denied|must be a member/);
+    expect(await refusal("LOCK TABLE kept IN ACCESS EXCLUSIVE MODE")).toMatch(/permission denied/);
+    expect(await refusal("SELECT * FROM kept FOR UPDATE")).toMatch(/permission denied|read-only/);
+    expect(await refusal("REINDEX TABLE kept")).toMatch(/must be owner|permission denied/);
+    await query("ANALYZE kept");
+    expect(await rows("SELECT last_analyze FROM pg_stat_user_tables WHERE relname = 'kept'")).toEqual([
+      [null],
+    ]);
+    expect(await refusal(`SET ROLE ${spec.databaseName}`)).toMatch(/permission denied/);
+    expect((await owned).exitCode).toBe(0);
+    // Also of a database of before, where nobody is yet who reads only.
+    const admin = (statement: string) =>
+      engine.execute(containerName(spec.databaseId), {
+        command: ["psql", "--username=berth", `--dbname=${spec.databaseName}`, "-qAtc", statement],
+      });
+    expect(await admin("DROP OWNED BY berth_query; DROP ROLE berth_query")).toMatchObject({ exitCode: 0 });
+    await query("SELECT 1");
     await unharmed();
   });
 
@@ -238,7 +277,7 @@ describe("a postgresql database", () => {
       .poll(
         () =>
           rows(
-            "SELECT count(*) FROM pg_stat_activity WHERE usename = session_user AND pid <> pg_backend_pid()",
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
           ),
         { timeout: 10_000 },
       )
@@ -258,6 +297,7 @@ describe("a postgresql database", () => {
   });
 
   it("tells how it does, which statements run, and which took long", async () => {
+    await result("UPDATE kept SET word = word", { write: true });
     const running = query("SELECT pg_sleep(6), 'running'", { timeoutMs: 20_000 });
     const insight = await expect
       .poll(

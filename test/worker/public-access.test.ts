@@ -84,7 +84,7 @@ describe("public access", () => {
     expect(shown?.certificateAuthority).toBe(authority);
     expect(shown?.connectionString).toMatch(
       new RegExp(
-        `^postgresql://data_.+@192\\.0\\.2\\.7:${port}/data_.+\\?sslmode=verify-ca&sslrootcert=ca\\.pem$`,
+        `^postgresql://data_.+@192\\.0\\.2\\.7:${port}/data_.+\\?sslmode=verify-full&sslrootcert=ca\\.pem$`,
       ),
     );
 

@@ -19,7 +19,7 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     port: 5432,
     scheme: "postgresql",
     publicScheme: "postgresql",
-    publicQuery: "?sslmode=verify-ca&sslrootcert=ca.pem",
+    publicQuery: "?sslmode=verify-full&sslrootcert=ca.pem",
     variable: "DATABASE_URL",
   },
   mysql: {

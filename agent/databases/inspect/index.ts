@@ -4,6 +4,7 @@ import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../container.ts";
 import { StatementError, type Inspector, type Place } from "./place.ts";
+import { openReaders } from "./readers.ts";
 import { redis } from "./redis.ts";
 
 /** The two clients cost every agent 25 MB, so each is loaded at the first question to its server. */
@@ -21,12 +22,16 @@ const askedAtOnce = 24;
 const maxErrorCharacters = 1900;
 
 export type Means = {
-  engine: Pick<Engine, "inspectContainer">;
+  engine: Pick<Engine, "inspectContainer" | "execute">;
   agentId: string;
   /** Whether this is the first time; remembered until it has expired. */
   useOnce: (nonce: string, expiresAt: string) => boolean;
 };
 export type Inspection = (question: ServerQuestion, signal: AbortSignal) => Promise<Answer>;
+
+/** SQLSTATE class 28, of PostgreSQL. */
+const isSignInRefused = (error: unknown): boolean =>
+  /^28...$/.test(String((error as { code?: unknown }).code));
 
 const refused = (error: string): Answer => ({ kind: "refused", error });
 const statementRefused = (error: string): Answer => ({
@@ -34,8 +39,9 @@ const statementRefused = (error: string): Answer => ({
   error: error.length > maxErrorCharacters ? `${error.slice(0, maxErrorCharacters)}…` : error,
 });
 
-/** Asks database servers, as their owners' logins, over the accounts' own networks. */
+/** Asks database servers, as their owners' logins or less, over the accounts' own networks. */
 export function openInspection({ engine, agentId, useOnce }: Means): Inspection {
+  const readers = openReaders(engine);
   const asking = new Map<string, number>();
   let all = 0;
   const count = (databaseId: string, by: 1 | -1) => {
@@ -49,8 +55,9 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
     const found = await engine.inspectContainer(containerName(question.databaseId));
     if (!found?.running || found.labels["berth.agent"] !== agentId) return null;
     const address = found.addresses[networkName(found.labels["berth.account"] ?? "")];
-    const { databaseName, login } = question;
-    return address ? { address, databaseName, login, signal } : null;
+    const { databaseId, databaseName, login } = question;
+    const reader = () => readers.of(databaseId, databaseName, found.id);
+    return address ? { address, databaseName, login, reader, signal } : null;
   };
 
   return async (question, asked) => {
@@ -70,6 +77,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
         return statementRefused(
           `The statement took longer than ${question.timeoutMs / 1000} s, and its connection was ended.`,
         );
+      if (isSignInRefused(error)) readers.forget(databaseId);
       // Not the error itself: a client may quote what it was given.
       const reason = (error as { code?: string }).code ?? (error as Error).name;
       return refused(

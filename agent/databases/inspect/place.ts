@@ -6,14 +6,17 @@ import type { DatabaseInsight, DatabaseQueryResult, DatabaseSchema } from "../..
 export type Place = {
   address: string;
   databaseName: string;
-  login: ServerQuestion["login"];
+  login: Login;
+  /** Of PostgreSQL, who may read everything and do nothing else. @throws when the server does not let it be made */
+  reader: () => Promise<Login>;
   signal: AbortSignal;
 };
+export type Login = ServerQuestion["login"];
 
 export type Asked = { statement: string; write: boolean; limit: number; timeoutMs: number };
 export type Answered = Omit<DatabaseQueryResult, "durationMs">;
 
-/** What can be asked of one kind of server. Everything runs as the customer's own login. */
+/** What can be asked of one kind of server. Everything runs as the customer's own login, or as one that may do less. */
 export type Inspector = {
   insight(place: Place): Promise<DatabaseInsight>;
   schema(place: Place): Promise<DatabaseSchema>;

@@ -10,7 +10,7 @@ const maxTables = 300;
 
 type Connected = { client: pg.Client; taken: () => void };
 
-/** As the customer's login; the server ends what this connection began when it is gone, whatever it does just then. */
+/** The server ends what this connection began when it is gone, whatever it does just then. */
 async function connected<T>(
   { address, databaseName, login, signal }: Place,
   timeoutMs: number,
@@ -84,13 +84,19 @@ function refusalOf(error: unknown, timeoutMs: number): unknown {
 
 const insights = {
   summary: `SELECT pg_database_size(current_database()), (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-    current_setting('max_connections')::int, (SELECT blks_hit::float8 / nullif(blks_hit + blks_read, 0) FROM pg_stat_database WHERE datname = current_database()),
+    (SELECT coalesce(nullif(rolconnlimit, -1), current_setting('max_connections')::int) FROM pg_roles WHERE rolname = session_user), (SELECT blks_hit::float8 / nullif(blks_hit + blks_read, 0) FROM pg_stat_database WHERE datname = current_database()),
     extract(epoch FROM now() - pg_postmaster_start_time())`,
   active: `SELECT pid, left(query, ${maxShownStatement}), extract(epoch FROM clock_timestamp() - query_start) * 1000, concat_ws(', ', state, wait_event_type)
     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND query_start IS NOT NULL ORDER BY query_start LIMIT 50`,
   slow: `SELECT left(query, ${maxShownStatement}), calls, total_exec_time, mean_exec_time, max_exec_time FROM pg_stat_statements
     WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND userid = current_user::regrole ORDER BY total_exec_time DESC LIMIT 20`,
 };
+
+/** Nobody but who reads sees the text of what it reads. */
+async function activeOf(place: Place): Promise<unknown[][]> {
+  const login = await place.reader();
+  return connected({ ...place, login }, ownQuestionsMs, ({ client }) => list(client, insights.active));
+}
 
 const tables = `
 SELECT json_build_object(
@@ -129,7 +135,7 @@ export const postgresql: Inspector = {
       // As the login itself, which may see its own connections; as the owner it may not.
       await client.query("SET ROLE NONE");
       const [[size, used, max, hits, uptime] = []] = await list(client, insights.summary);
-      const active = await list(client, insights.active);
+      const active = [...(await list(client, insights.active)), ...(await activeOf(place))];
       return {
         sizeMb: megabytes(Number(size)),
         connections: { used: Number(used), max: Number(max) },
@@ -164,8 +170,9 @@ export const postgresql: Inspector = {
       return { tables: found.slice(0, maxTables), keyspaces: [], truncated: found.length > maxTables };
     }),
 
-  query: (place, { statement, write, limit, timeoutMs }) =>
-    connected(place, timeoutMs, async ({ client, taken }) => {
+  query: async (place, { statement, write, limit, timeoutMs }) => {
+    const login = write ? place.login : await place.reader();
+    return connected({ ...place, login }, timeoutMs, async ({ client, taken }) => {
       const rows = new Rows(limit);
       try {
         // Once a transaction has a snapshot, nothing in it can make it one that writes.
@@ -179,5 +186,6 @@ export const postgresql: Inspector = {
       } catch (error) {
         throw refusalOf(error, timeoutMs);
       }
-    }),
+    });
+  },
 };

@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { containerName } from "../../agent/databases/container.ts";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import { ensureImages } from "../../scripts/lib/base-images.ts";
+import { openBackupHost, type BackupHost } from "../support/backup-host.ts";
+
+let host: BackupHost;
+let spec: DatabaseSpec;
+const own = (statements: string) => host.psql(spec, statements);
+
+beforeAll(async () => {
+  await ensureImages(["postgres:17"]);
+  host = await openBackupHost();
+  spec = await host.provision("postgresql", "odd");
+}, 15 * 60_000);
+afterAll(() => host.close());
+afterEach(() =>
+  host.psql(
+    spec,
+    `SET default_transaction_read_only = off; ALTER DATABASE ${spec.databaseName} RESET ALL`,
+    "berth",
+  ),
+);
+
+const anew = () => own("DROP SCHEMA IF EXISTS public, ours CASCADE; CREATE SCHEMA public");
+
+describe("a PostgreSQL database's backup is made and proven", () => {
+  it.each([
+    ["of a type that has no such hash", "t timestamptz, c text, n json, x point"],
+    ["that are rows themselves", "t pair, c pair, n int, x text"],
+    ["as the functions that read it", "count int, sum text, record_out json, json_build_array int"],
+  ])("whatever its columns are called: columns %s", async (_, columns) => {
+    await anew();
+    await own(`CREATE TYPE pair AS (id int, word text);
+      CREATE TABLE acked (id int, ${columns}); CREATE TABLE t (t int); CREATE TABLE empty ();`);
+    await own("INSERT INTO acked (id) SELECT generate_series(1, 10); INSERT INTO t VALUES (1)");
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    // Not the one column only: another id is another checksum.
+    const checksum = async () => {
+      const { tables } = host.store.found(await host.backUp(spec)).manifest.fingerprint;
+      return tables.find(({ name }) => name.includes("acked"))?.checksum;
+    };
+    const before = await checksum();
+    await own("UPDATE acked SET id = 99 WHERE id = 1");
+    expect(await checksum()).not.toBe(before);
+  });
+
+  it("whatever is called as what the server has, and is set for whoever connects, and the settings are kept", async () => {
+    await anew();
+    await own(`
+      CREATE TABLE public.pg_class (t text); INSERT INTO public.pg_class VALUES ('ours');
+      CREATE TABLE public.pg_stat_statements (a int);
+      CREATE TYPE public.text AS (a int); CREATE DOMAIN public.int4 AS pg_catalog.text;
+      CREATE FUNCTION count() RETURNS int LANGUAGE sql AS 'SELECT 1/0';
+      CREATE FUNCTION record_out(anyelement) RETURNS pg_catalog.text LANGUAGE plpgsql AS $$ BEGIN RAISE 'captured'; END $$;
+      CREATE FUNCTION set_config(pg_catalog.text, pg_catalog.text, boolean) RETURNS pg_catalog.text LANGUAGE plpgsql AS $$ BEGIN RAISE 'captured'; END $$;
+      CREATE FUNCTION same(oid, oid) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'captured'; END $$;
+      CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = oid, FUNCTION = same);
+      CREATE TABLE paid (a money, b json); INSERT INTO paid VALUES (7, '1');
+      ALTER DATABASE ${spec.databaseName} SET search_path = public, pg_catalog;
+      ALTER DATABASE ${spec.databaseName} SET work_mem = '9216kB';
+      ALTER DATABASE ${spec.databaseName} SET statement_timeout = '20s';
+      ALTER DATABASE ${spec.databaseName} SET default_transaction_read_only = on;
+      ALTER DATABASE ${spec.databaseName} SET client_encoding = LATIN1;
+      ALTER DATABASE ${spec.databaseName} SET quote_all_identifiers = on;
+      ALTER DATABASE ${spec.databaseName} SET standard_conforming_strings = off;
+      ALTER DATABASE ${spec.databaseName} SET application_name = 'it''s $berth$ "\\! touch /tmp/owned';`);
+    const kept =
+      "SELECT pg_catalog.string_agg(c, ';' ORDER BY c) FROM pg_catalog.pg_db_role_setting s, pg_catalog.unnest(setconfig) c WHERE setrole OPERATOR(pg_catalog.=) 0";
+    const before = await own(kept);
+    expect(before).toContain("application_name=it's $berth$");
+    await host.does("database.restart", { database: spec });
+    expect(await host.restore(spec, await host.backUp(spec))).toBeNull();
+    expect(await own(kept)).toBe(before);
+    expect(await inContainer("ls", "/tmp/owned")).toBe(2);
+  });
+
+  it("of thousands of sequences and tables", async () => {
+    await anew();
+    await own("SELECT format('CREATE TABLE many%s (id serial)', n) FROM generate_series(1, 3000) n \\gexec");
+    expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+  });
+});
+
+const inContainer = async (...command: string[]): Promise<number> =>
+  (await host.engine.execute(containerName(spec.databaseId), { command })).exitCode;
+const superusers = () =>
+  host.psql(spec, "SELECT string_agg(rolname, ',') FROM pg_roles WHERE rolsuper", "berth");
+
+describe("what a PostgreSQL database's owner makes while it is backed up", () => {
+  it("runs with no right over the server: a sequence that becomes a view that calls a function", async () => {
+    await anew();
+    await own(`CREATE SCHEMA ours; CREATE SEQUENCE ours.held; CREATE SEQUENCE ours.swapped;
+      CREATE FUNCTION ours.take() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+        COPY (SELECT 1) TO PROGRAM 'touch /tmp/owned'; RETURN 1; END $$;`);
+    const waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const swap = (async () => {
+      const lock = own(`BEGIN; DROP SEQUENCE ours.held;
+        DO $$ BEGIN FOR i IN 1..600 LOOP PERFORM pg_sleep(0.1);
+          EXIT WHEN EXISTS (SELECT FROM pg_views WHERE viewname = 'swapped');
+        END LOOP; END $$;
+        ROLLBACK`);
+      await vi.waitUntil(
+        async () =>
+          (await own(
+            "SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE relname = 'held' AND mode = 'AccessExclusiveLock' AND granted",
+          )) === "1",
+        { timeout: 20_000, interval: 50 },
+      );
+      release();
+      await vi.waitUntil(async () => (await own(waiting)) !== "0", { timeout: 20_000, interval: 50 });
+      await own(
+        "SET statement_timeout = '2s'; DROP SEQUENCE ours.swapped; CREATE VIEW ours.swapped AS SELECT ours.take() AS last_value",
+      );
+      await lock;
+    })();
+    await held;
+    const outcome = await host.backUp(spec).catch((error: Error) => error.message);
+    await swap;
+    expect([await inContainer("ls", "/tmp/owned"), await superusers()]).toEqual([2, "berth"]);
+    expect(outcome).toMatch(/sequences from "ours"."held" on could not be read/);
+  });
+
+  it("is named with the reason when it cannot be read, and nothing of its rows is", async () => {
+    await anew();
+    await own("CREATE TABLE broken (word text); INSERT INTO broken SELECT repeat('private ', 10000)");
+    await own("CREATE TABLE other (a int)");
+    const path = `/var/lib/postgresql/data/${await own("SELECT pg_relation_filepath('broken')")}`;
+    await host.does("database.restart", { database: spec });
+    expect(
+      await inContainer("dd", "if=/dev/urandom", `of=${path}`, "bs=100", "count=1", "conv=notrunc"),
+    ).toBe(0);
+    const error = await host.backUp(spec).catch((reason: Error) => reason.message);
+    expect(error).toMatch(/^The table (public\.)?"?(public"\.")?broken"? could not be read: .*damaged\.$/);
+    expect(error).not.toContain("private");
+  });
+});
