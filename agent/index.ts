@@ -33,6 +33,7 @@ import { maxLostSites } from "../protocol/agent/messages.ts";
 import { isId, type Id } from "../protocol/ids.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { Desk } from "./running/desk.ts";
+import { DatabaseWrites } from "./running/database-writes.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
@@ -92,7 +93,9 @@ const diskUse = new DiskUse({
       .catch((error) =>
         log("error", "A site over its disk was not stopped", { siteId: holding.siteId, error }),
       ),
+  onDatabaseMeasured: (holding) => databaseWrites.judge(holding, diskGuard.isShort),
 });
+const databaseWrites = new DatabaseWrites({ engine, records });
 const buildRoom = openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds });
 const diskGuard = new DiskGuard({
   engine,
@@ -100,6 +103,7 @@ const diskGuard = new DiskGuard({
   records,
   agentId: config.agentId,
   diskUse,
+  databases: databases.list,
   disk: () => buildRoom.disk(),
   minFreeMb: config.builds.minFreeDiskMb,
   onCrash: (crash) => desk.crashed(crash),

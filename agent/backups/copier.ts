@@ -50,7 +50,7 @@ export async function demandSuccess(name: string, piped: Piped): Promise<void> {
   const { exitCode, stderr } = await piped.ended();
   if (exitCode === killed)
     throw new JobError("Copying it needed more memory than its pack has left: choose a larger pack.");
-  if (exitCode !== 0) throw new Error(`${name} ended with ${exitCode}: ${refusalIn(stderr)}`);
+  if (exitCode !== 0) throw new Error(`${name} ended with ${exitCode}: ${stderr.trim().slice(0, 500)}`);
 }
 
 /** What it prints, to an end in order. @throws Error with its first words instead of ending when it failed */

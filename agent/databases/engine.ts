@@ -31,9 +31,16 @@ export type DatabaseEngine = {
   ready: { program(spec: DatabaseSpec): Program; says?: string };
   /** Makes the database, its owner and its logins what the spec says, whatever they were. */
   arrange(spec: DatabaseSpec, run: Run): Promise<void>;
+  /** What its logins may write; an arrangement allows everything again. None where memory bounds what it holds. */
+  limitWrites?: { envName: string; program(database: Held, writes: Writes): Program };
   /** The server's own word for its version. */
   version(spec: DatabaseSpec, run: Run): Promise<string>;
 };
+
+/** `less`: nothing that takes room. `none`: nothing, and no reading either. */
+export type Writes = "all" | "less" | "none";
+/** A database whose spec is not at hand, by its container's own variables. */
+export type Held = Pick<DatabaseSpec, "databaseName" | "adminPassword">;
 
 /** Of the container's own, so that what is secret in it is in no volume, and goes with it. */
 export const tlsFolder = "/etc/berth";

@@ -1,5 +1,12 @@
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import { certificateFile, keyFile, maxConnections, type DatabaseEngine } from "./engine.ts";
+import {
+  certificateFile,
+  keyFile,
+  maxConnections,
+  type DatabaseEngine,
+  type Held,
+  type Writes,
+} from "./engine.ts";
 import { mysqlVerifier } from "./verifiers.ts";
 
 export const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
@@ -51,6 +58,36 @@ BEGIN NOT ATOMIC
   FOR login IN (${gone}) DO
     EXECUTE IMMEDIATE CONCAT('ALTER USER ', QUOTE(login.User), '@''%'' ACCOUNT LOCK');
     EXECUTE IMMEDIATE CONCAT('KILL USER ', QUOTE(login.User));
+  END FOR;
+END //
+DELIMITER ;
+`;
+}
+
+/** What stays gives room back: TRUNCATE and DROP do so at once. */
+const takesRoom =
+  "INSERT, UPDATE, CREATE, ALTER, INDEX, REFERENCES, CREATE TEMPORARY TABLES, CREATE VIEW, CREATE ROUTINE, TRIGGER, EVENT";
+
+/**
+ * Of everybody who has rights on the database, as routines run with those of who defined them. Sessions keep what they had: whose
+ * rights go loses them.
+ */
+function writesOf({ databaseName }: Held, writes: Writes): string {
+  const all = everythingIn(databaseName);
+  const changes: Record<Writes, [change: string, whose: string, ends: string]> = {
+    all: [`GRANT ALL PRIVILEGES ON ${all} TO `, "TRUE", "FALSE"],
+    less: [`REVOKE ${takesRoom} ON ${all} FROM `, "Insert_priv = 'Y'", "TRUE"],
+    // Not all: nothing would tell whose they were.
+    none: [`REVOKE ${takesRoom}, SELECT, DELETE, DROP, EXECUTE ON ${all} FROM `, "Select_priv = 'Y'", "TRUE"],
+  };
+  const [change, whose, ends] = changes[writes];
+  const named = `Db = ${literal(pattern(databaseName))} AND Host IN ('', '%')`;
+  return `
+DELIMITER //
+BEGIN NOT ATOMIC
+  FOR one IN (SELECT User, Host FROM mysql.db WHERE ${named} AND ${whose}) DO
+    EXECUTE IMMEDIATE CONCAT(${literal(change)}, QUOTE(one.User), IF(one.Host = '', '', '@''%'''));
+    IF ${ends} AND one.Host <> '' THEN EXECUTE IMMEDIATE CONCAT('KILL USER ', QUOTE(one.User)); END IF;
   END FOR;
 END //
 DELIMITER ;
@@ -134,6 +171,8 @@ export const mysql: DatabaseEngine = {
       // Beside the connections, the server's own.
       "performance-schema-max-thread-instances": String(maxConnections(limits) + 48),
       "max-allowed-packet": `${packetMb}M`,
+      // Off unless it is asked for; its owner made the events there are.
+      "event-scheduler": "ON",
       "character-set-server": "utf8mb4",
       "bind-address": "0.0.0.0",
     };
@@ -155,5 +194,9 @@ export const mysql: DatabaseEngine = {
   // The one that sets it up is on the socket as well, but not on the network.
   ready: { program: ({ adminPassword }) => mariadb(adminPassword, "SELECT @@skip_networking"), says: "0" },
   arrange: async (spec, run) => void (await run(mariadb(spec.adminPassword, arrangement(spec)))),
+  limitWrites: {
+    envName: "MARIADB_DATABASE",
+    program: (held, writes) => mariadb(held.adminPassword, writesOf(held, writes)),
+  },
   version: ({ adminPassword }, run) => run(mariadb(adminPassword, "SELECT VERSION()")),
 };

@@ -6,7 +6,9 @@ import {
   maxConnections,
   tlsFolder,
   type DatabaseEngine,
+  type Held,
   type Run,
+  type Writes,
 } from "./engine.ts";
 import { scramVerifier } from "./verifiers.ts";
 
@@ -134,7 +136,8 @@ DO $berth$ BEGIN
 END $berth$;
 ALTER ROLE ${identifier(username)} LOGIN INHERIT CONNECTION LIMIT ${maxConnections(limits)} PASSWORD ${literal(scramVerifier(password, randomBytes(16)))};
 GRANT ${owner} TO ${identifier(username)};
-ALTER ROLE ${identifier(username)} SET role = ${literal(databaseName)};`,
+ALTER ROLE ${identifier(username)} SET role = ${literal(databaseName)};
+ALTER ROLE ${identifier(username)} IN DATABASE ${owner} RESET default_transaction_read_only;`,
   )
   .join("\n")}
 DO $berth$ DECLARE gone name; BEGIN
@@ -152,6 +155,31 @@ DO $berth$ DECLARE gone name; BEGIN
 END $berth$;
 `;
 }
+
+/**
+ * A session may still say `SET default_transaction_read_only = off`: only so can its owner delete and vacuum. Whoever goes on
+ * filling the disk like that is not let in.
+ */
+function writesOf({ databaseName }: Held, writes: Writes): string {
+  const [login, readOnly, isSo] = {
+    all: ["LOGIN", "RESET default_transaction_read_only", "false"],
+    less: ["LOGIN", "SET default_transaction_read_only = on", isReadOnly],
+    none: ["NOLOGIN", "SET default_transaction_read_only = on", "NOT m.rolcanlogin"],
+  }[writes];
+  return `
+DO $berth$ DECLARE login name; BEGIN
+  FOR login IN SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member JOIN pg_roles o ON o.oid = a.roleid
+    WHERE o.rolname = ${literal(databaseName)} AND m.rolname <> ${literal(admin)} AND NOT (${isSo})
+  LOOP
+    EXECUTE format('ALTER ROLE %I ${login}', login);
+    EXECUTE format('ALTER ROLE %I IN DATABASE ${identifier(databaseName)} ${readOnly}', login);
+    ${writes === "all" ? "" : "PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = login;"}
+  END LOOP;
+END $berth$;
+`;
+}
+const isReadOnly = `EXISTS (SELECT FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
+  WHERE s.setrole = m.oid AND d.datname = current_database() AND 'default_transaction_read_only=on' = ANY (s.setconfig))`;
 
 /** Beside its owner's: the three that PostgreSQL keeps for superusers, two of a backup, four questions. */
 const ownConnections = 9;
@@ -214,5 +242,9 @@ export const postgresql: DatabaseEngine = {
   stopSignal: "SIGINT",
   ready: { program: () => ({ command: ["pg_isready", "--quiet", "--host=127.0.0.1", "--timeout=2"] }) },
   arrange: async (spec, run) => void (await run(psql(spec.databaseName, arrangement(spec)))),
+  limitWrites: {
+    envName: "POSTGRES_DB",
+    program: (held, writes) => psql(held.databaseName, writesOf(held, writes)),
+  },
   version: ({ databaseName }, run) => run(psql(databaseName, "SHOW server_version")),
 };

@@ -16,7 +16,8 @@ type Means = {
   ingress: Ingress;
   records: Records;
   agentId: string;
-  diskUse: Pick<DiskUse, "holdings">;
+  diskUse: Pick<DiskUse, "holdings" | "of">;
+  databases: () => Promise<ReadonlyMap<string, string>>;
   /** The disk that containers write to; null where the agent does not see it. */
   disk: () => Promise<Disk | null>;
   /** The operator's floor, or null. */
@@ -32,6 +33,8 @@ const againMs = 60_000;
 const concurrency = 4;
 /** What is not counted in a short walk, as its files are too many, is counted in one of so long. */
 const longWalkMs = 10 * 60_000;
+/** A disk that lost so much since the last look is filled by somebody: databases are measured at once. */
+const fastBytes = 256 * 1024 * 1024;
 /** What fills the disk does so until it ends. */
 const graceSeconds = 1;
 
@@ -44,6 +47,8 @@ export class DiskGuard {
   private readonly stopping = new Set<string>();
   private lookedAtMs = -againMs;
   private freeBytes = Infinity;
+  private lastFreeBytes = 0;
+  private measuring: Promise<void> | undefined;
   private counting: Promise<void> | undefined;
 
   constructor(means: Means) {
@@ -57,11 +62,19 @@ export class DiskGuard {
     );
   }
 
+  get isShort(): boolean {
+    return this.freeBytes !== Infinity;
+  }
+
   /** Measures all who write once the disk has less room than its floor, and again when it still falls. */
   async look(): Promise<void> {
     const disk = await this.means.disk();
     if (!disk) return;
     const floor = floorBytes(disk, this.means.minFreeMb);
+    const fell = this.lastFreeBytes - disk.freeBytes;
+    // Since the last measuring, however slowly: nobody else looks as often.
+    if (fell >= fastBytes) this.measureDatabases();
+    if (fell >= fastBytes || fell < 0) this.lastFreeBytes = disk.freeBytes;
     if (disk.freeBytes >= floor) {
       this.freeBytes = Infinity;
       return;
@@ -70,6 +83,7 @@ export class DiskGuard {
     if (!falls && performance.now() - this.lookedAtMs < againMs) return;
     this.freeBytes = disk.freeBytes;
     log("warn", "This host is short of disk: those who write are measured", { freeBytes: disk.freeBytes });
+    this.measureDatabases();
     await this.stopWhoIsBeyond(disk);
     this.lookedAtMs = performance.now();
   }
@@ -86,6 +100,16 @@ export class DiskGuard {
     } finally {
       this.stopping.delete(siteId);
     }
+  }
+
+  /** Nobody waits for it: a database has files that take long to walk. */
+  private measureDatabases(): void {
+    this.measuring ??= this.means
+      .databases()
+      .then((running) => sideBySide(running.keys(), concurrency, (id) => this.means.diskUse.of(id, 0)))
+      .then(() => undefined)
+      .catch((error) => log("error", "A database was not measured", { error }))
+      .finally(() => (this.measuring = undefined));
   }
 
   private async stopWhoIsBeyond({ bytesPerFile = 0 }: Disk): Promise<void> {

@@ -10,6 +10,7 @@ import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
+import type { DatabaseHolding } from "./database-writes.ts";
 import type { Records } from "./records.ts";
 
 /** Megabytes; null where the host cannot tell. */
@@ -21,6 +22,8 @@ type Means = {
   databases: () => Promise<ReadonlyMap<string, string>>;
   /** Told of every site in service that was measured. */
   onMeasured?: (holding: Holding) => void;
+  /** Told of every database that was measured. */
+  onDatabaseMeasured?: (holding: DatabaseHolding) => Promise<void>;
   ownFolder?: typeof ownFolderOf;
 };
 /** What a site's containers and volumes hold, and its pack has; null where the host cannot tell. */
@@ -205,6 +208,7 @@ export class DiskUse {
     this.ofDatabases.set(databaseId, usedMb);
     const diskGb = Number(container.labels["berth.disk"] ?? 0);
     this.judge(databaseId, usedMb, diskGb, () => databaseOverQuota(usedMb, diskGb));
+    await this.means.onDatabaseMeasured?.({ databaseId, containerId: container.id, usedMb, diskGb });
   }
 
   /** Says it once when a site or a database comes to hold more than the pack has. */
@@ -245,4 +249,4 @@ export const beyondPack = (holding: Holding, who: string): string =>
   `${who} wrote more than its pack's disk and was stopped: ${holds(holding)}.`;
 
 const databaseOverQuota: typeof overQuota = (usedMb, diskGb) =>
-  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it goes on running, and is backed up.`;
+  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it goes on running, and is backed up; more than a tenth over it, it is read-only while its host is short of disk.`;

@@ -60,6 +60,7 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
       throw new Error("no space left on device");
   };
   let rounds = 0;
+  const measured: string[] = [];
   const guard = new DiskGuard({
     engine,
     ingress,
@@ -74,7 +75,12 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
     disk: () => Promise.resolve(disk),
     minFreeMb: 2048,
     onCrash: (crash) => crashes.push(crash),
+    databases: () => Promise.resolve(new Map([["db_1", "container"]])),
     diskUse: {
+      of: (id) => {
+        measured.push(id);
+        return Promise.resolve({ volumes: [], totalMb: 1 });
+      },
       holdings: (siteId, ids, beside, count) => {
         const { bytesPerFile = 0, limitMs = 0 } = count ?? {};
         rounds++;
@@ -89,7 +95,7 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
       },
     },
   });
-  return { guard, disk, done, crashes, rounds: () => rounds };
+  return { guard, disk, done, crashes, measured, rounds: () => rounds };
 }
 
 const s1 = formatId("site", 1, new Uint8Array(10));
@@ -112,6 +118,22 @@ it("asks nothing of the engine while there is room", async () => {
   const { guard, rounds } = hostWith({ one: site("s1") }, { s1: 9999 });
   await guard.look();
   expect(rounds()).toBe(0);
+});
+
+it("measures databases once the disk has lost 256 MB since, and whenever it is short", async () => {
+  const { guard, disk, measured } = hostWith({ database }, {});
+  await guard.look();
+  disk.freeBytes -= 200 * 1024 ** 2;
+  await guard.look();
+  expect(measured).toEqual([]);
+  disk.freeBytes -= 100 * 1024 ** 2;
+  await guard.look();
+  await expect.poll(() => measured).toEqual(["db_1"]);
+  expect(guard.isShort).toBe(false);
+  disk.freeBytes = gibibyte;
+  await guard.look();
+  await expect.poll(() => measured.length).toBe(2);
+  expect(guard.isShort).toBe(true);
 });
 
 it("stops who is beyond its pack when the disk is short, with the reason, and nobody else", async () => {

@@ -528,6 +528,7 @@ it("a disk hog is stopped alone once the disk is short, with the reason, and wha
     records,
     agentId,
     diskUse,
+    databases: () => Promise.resolve(new Map()),
     // As full as the agent would find a small disk.
     disk: async () => ({ ...(await diskAt(rootDirectory))!, freeBytes: 1e9 - written() }),
     minFreeMb: 1e9 / 1024 ** 2,

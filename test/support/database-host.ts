@@ -117,6 +117,14 @@ export class DatabaseHost {
     await this.engine.writeFiles(containerName(spec.databaseId), "/", archive);
   }
 
+  /** As the owner of a PostgreSQL database, whose first statements may be options of the session. */
+  psql(spec: DatabaseSpec, input: string): Promise<string> {
+    const [login] = spec.logins;
+    const options = ["--set=ON_ERROR_STOP=1", "-qAt", `--dbname=${spec.databaseName}`];
+    const address = ["env", `PGPASSWORD=${login?.password}`, "psql", "--host=127.0.0.1"];
+    return this.run(spec, [...address, `--username=${login?.username}`, ...options], `${input}\n`);
+  }
+
   /** As the owner, by this program of MariaDB's, over the network as any client. */
   mariadb(
     spec: DatabaseSpec,

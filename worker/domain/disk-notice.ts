@@ -17,7 +17,7 @@ const isOver = (diskMb: number | null, diskGb: number): diskMb is number =>
 /** Says that a database holds more than its pack has, and what to do; null where it does not. */
 export const diskNotice = ({ type, diskMb, diskGb }: Held & { diskGb: number }): string | null =>
   isOver(diskMb, diskGb)
-    ? `The database holds ${gigabytes(diskMb)} GB and its pack has ${diskGb} GB: choose a larger pack, or ${advice[type]}. Until then it goes on running, and is backed up. What it holds is measured every ten minutes while it runs.`
+    ? `The database holds ${gigabytes(diskMb)} GB and its pack has ${diskGb} GB: choose a larger pack, or ${advice[type]}. Until then it goes on running, and is backed up; more than a tenth over it, it is read-only while its host is short of disk. What it holds is measured every ten minutes while it runs.`
     : null;
 
 /** Why a database cannot have a pack, by what is known of it. */
