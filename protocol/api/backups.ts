@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { idPattern } from "../ids.ts";
 import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
-import { listQuery, text, Timestamp } from "./common.ts";
+import { listQuery, Timestamp } from "./common.ts";
 
 export const Backup = z
   .object({

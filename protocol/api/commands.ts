@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { idPattern } from "../ids.ts";
 import { commandStatuses, commandTriggers } from "../states.ts";
-import { listQuery, text, Timestamp } from "./common.ts";
+import { listQuery, Timestamp } from "./common.ts";
 import { command } from "./sites.ts";
 
 export const TimeoutSeconds = z.number().int().min(1).max(3600).describe("How long the command may run.");

@@ -66,6 +66,14 @@ describe("what retention takes", () => {
     expect(surplusBackups([at("4", "1"), at("3", "1")], 1, now)).toEqual(["3"]);
   });
 
+  it("is a failed one after a week, to the moment", () => {
+    const failed = (ageMs: number) => [
+      { id: "1", status: "FAILED" as const, createdAt: new Date(now.getTime() - ageMs), shrunkFrom: null },
+    ];
+    expect(surplusBackups(failed(7 * day), 1, now)).toEqual([]);
+    expect(surplusBackups(failed(7 * day + 1), 1, now)).toEqual(["1"]);
+  });
+
   it.each([
     [{ rows: 9 }, true],
     [{ rows: 10 }, false],
@@ -134,6 +142,22 @@ describe("the next planned backup", () => {
         },
       ),
     );
+  });
+
+  it("lies in another minute for another id, and weekly ones on all days", () => {
+    const ids = Array.from(
+      { length: 500 },
+      (_, index) => `db_${(index * 7919).toString(36).padStart(12, "0")}`,
+    );
+    const daily = ids.map((id) => nextBackupAt({ schedule: "daily", hourUtc: 3 }, id, now)!.getUTCMinutes());
+    expect(new Set(daily).size).toBeGreaterThan(50);
+    const weekly = ids.map((id) => nextBackupAt({ schedule: "weekly", hourUtc: 3 }, id, now)!.getUTCDay());
+    expect(new Set(weekly).size).toBe(7);
+  });
+
+  it("is of an id's last characters: what comes before tells when it was made", () => {
+    const at = (id: string) => nextBackupAt({ schedule: "daily", hourUtc: 3 }, id, now);
+    expect(at("db_one_abcdef")).toEqual(at("db_two_abcdef"));
   });
 
   it("is none without a schedule", () => {

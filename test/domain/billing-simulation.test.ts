@@ -7,7 +7,7 @@ import { randomOf } from "../support/random.ts";
 
 /** One run again: `BERTH_SEED=123 vitest run --project unit test/domain/billing-simulation.test.ts`. */
 const seedAgain = Number(process.env["BERTH_SEED"] ?? 0);
-/** Fewer of them for each mutant (test/mutants.md). */
+/** Fewer of them for each mutant (test/mutants). */
 const runsMax = Number(process.env["BERTH_SIMULATION_RUNS"] ?? 10_000);
 const seeds = seedAgain > 0 ? [seedAgain] : Array.from({ length: runsMax }, (_, index) => index + 1);
 const steps = 80;
