@@ -139,6 +139,23 @@ describe("a MariaDB database of large rows", () => {
   });
 });
 
+it("events of a MariaDB database run, and in a copy that is compared they do not", async () => {
+  const spec = host.specOf("mysql", "timed");
+  await host.does("database.provision", { database: spec });
+  await host.mariadb(
+    spec,
+    "CREATE TABLE t (at TIMESTAMP); CREATE EVENT tick ON SCHEDULE EVERY 1 SECOND DO INSERT INTO t VALUES (NOW())",
+  );
+  const count = async () => Number(await host.mariadb(spec, "SELECT COUNT(*) FROM t"));
+  await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(1);
+  const backupId = await host.backUp(spec);
+  expect(await host.verify(spec, backupId)).toBeNull();
+  await host.rotate(spec);
+  expect(await host.restore(spec, backupId)).toBeNull();
+  const restored = await count();
+  await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(restored);
+});
+
 describe("what an owner made in a MariaDB database", () => {
   const spec = host.specOf("mysql", "spied");
   const asRoot = (input: string) =>
