@@ -107,7 +107,7 @@ export function partsOf(
     {
       name: "ingress",
       // A name of no site, which Caddy asks the responder for.
-      asks: (signal) => ask({ address: outside, port, host: "berth.invalid" }, signal),
+      asks: (signal) => ask({ address: outside, port, host: "nobody.invalid" }, signal),
       async replace() {
         const found = await engine.inspectContainer(spec.name);
         if (found) await engine.removeContainer(found.id);

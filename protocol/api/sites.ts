@@ -26,8 +26,7 @@ export const GitAddress = z
   );
 
 /** A Git branch name by the rules of git-check-ref-format(1); it is handed over as an argument of its own. */
-export const GitBranch = z
-  .string()
+export const GitBranch = text
   .max(200)
   .regex(
     /^(?!-|\/|\.|@$|HEAD$)(?![\s\S]*(?:\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$))[^\x00-\x20\x7f~^:?*[\\]+$/,

@@ -121,7 +121,14 @@ describe("an answer of the API", () => {
   });
 
   it("is so also where everything behind it fails", async () => {
-    const broken = new Proxy({}, { get: () => () => Promise.reject(new Error("gone")) });
+    const broken = new Proxy(
+      {},
+      {
+        get: () => () => {
+          throw new Error("gone");
+        },
+      },
+    );
     const response = await app.fetch(new Request(`${siteUrl}/api/v1/packs`), { ...bindings, DB: broken }, {
       waitUntil: () => undefined,
       passThroughOnException: () => undefined,

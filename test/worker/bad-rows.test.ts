@@ -48,7 +48,9 @@ describe("one row that cannot be worked on is logged, and holds up no other of i
 
   it("a schedule", async () => {
     const key = await account();
-    const { siteId } = await createSite(key);
+    const on = await readyAgent();
+    const { siteId } = await runningSite(key, on);
+    on.close();
     const ids: string[] = [];
     for (let number = 1; number <= 12; number++) {
       const input = { name: `clean-up-${number}`, cron: "* * * * *", command: "true" };

@@ -436,7 +436,8 @@ describe("a schedule", () => {
     expect(Date.parse(after?.nextRunAt ?? "")).toBeGreaterThan(before);
     expect(after?.skippedRuns).toBe(0);
     await succeed(host, await given(host));
-    expect((await listed(key, siteId, "?scheduleId=sch_other")).data).toEqual([]);
+    const other = (await schedule(key, siteId, { name: "other" })).body;
+    expect((await listed(key, siteId, `?scheduleId=${other.id}`)).data).toEqual([]);
   });
 
   it("shows no next run while its site is stopped", async () => {

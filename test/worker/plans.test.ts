@@ -76,6 +76,8 @@ it("no statement of a request, a host's turn or a timer reads through a table th
       .bind(...bound)
       .all<{ detail: string }>();
     for (const { detail } of results) {
+      // A list of JSON is as long as itself.
+      if (detail.includes("VIRTUAL TABLE")) continue;
       const scanned = /^SCAN (\w+)/.exec(detail)?.[1];
       if (scanned && !small.includes(scanned)) scans.push(`${detail}: ${sql.replaceAll(/\s+/g, " ")}`);
     }
