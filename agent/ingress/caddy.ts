@@ -2,7 +2,7 @@
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
  * often; what a swap replaces serves until then.
  */
-export const refreshMs = 250;
+export const refreshMs = 50;
 
 /** How certificates are had: of Let's Encrypt, or of another ACME directory (RFC 8555). */
 export type TlsSettings = {
