@@ -389,7 +389,7 @@ it("a site's container passes section 5 of the CIS Docker Benchmark", async () =
   expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
   // 2: a filter, which is Docker's default one.
   expect(status).toMatch(/^Seccomp:\s+2$/m);
-  // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID, NET_BIND_SERVICE.
+  // CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID, NET_BIND_SERVICE.
   expect(status).toMatch(/^CapBnd:\s+00000000000004eb$/m);
   expect((await docker("exec", site.id, "sh", "-c", "ulimit -n; ulimit -c")).split("\n")).toEqual([
     "16384",
