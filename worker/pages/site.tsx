@@ -119,7 +119,7 @@ const VariableRow = ({ site, variable }: { site: Site; variable: EnvVariableShow
     <td>
       <code>{variable.key}</code>
       <br />
-      <span class="soft wraps">
+      <span class="soft">
         {variable.encrypted ? "secret" : variable.value} {variable.scope !== "both" && `· ${variable.scope}`}
       </span>
     </td>
@@ -137,7 +137,7 @@ const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
     <td>
       <strong>{domain.domain}</strong>{" "}
       <span class={domain.status === "verified" ? "badge good" : "badge"}>{domain.status}</span>
-      <dl class="wraps">
+      <dl>
         {domain.status === "pending" && (
           <>
             <dt>TXT</dt>
@@ -274,7 +274,7 @@ export const SitePage = ({
     <h1>
       {site.name} <SiteStatus status={site.status} />
     </h1>
-    <p class="wraps">
+    <p>
       <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
     </p>
     {site.hostOffline && <p class="note warn">Its host cannot be reached now; the site may still answer.</p>}
