@@ -249,6 +249,7 @@ const named = (detail: string, deployments: Deployment[]): string =>
 export const SitePage = ({
   site,
   deployments,
+  next,
   samples,
   now,
   events,
@@ -257,6 +258,8 @@ export const SitePage = ({
 }: {
   site: Site;
   deployments: Deployment[];
+  /** Where the list of them goes on. */
+  next: string | null;
   samples: SiteSample[];
   now: Date;
   events: SiteEvent[];
@@ -306,13 +309,18 @@ export const SitePage = ({
       ))}
       {site.hostId !== null && <a href={`/sites/${site.id}/log`}>Log</a>}
     </div>
-    <h2>Deployments</h2>
+    <h2 id="deployments">Deployments</h2>
     {deployments.length === 0 && <p>None yet.</p>}
     <table class="rows">
       {deployments.map((deployment) => (
         <DeploymentRow site={site} deployment={deployment} />
       ))}
     </table>
+    {next !== null && (
+      <p class="links">
+        <a href={`/sites/${site.id}?cursor=${encodeURIComponent(next)}#deployments`}>Older deployments</a>
+      </p>
+    )}
     {samples.length > 0 && <Charts samples={samples} now={now} />}
     <h2 id="variables">Variables</h2>
     <p class="soft">Changes are used from the next restart or deployment on.</p>
