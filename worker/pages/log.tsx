@@ -46,7 +46,7 @@ export const DeploymentEnd = ({ deployment }: { deployment: Deployment }) => (
 export const SiteLogPage = ({ site, mark }: { site: Site; mark: string }) => (
   <Layout title={`Log of ${site.name}`} signedIn wide>
     <h1>Log of {site.name}</h1>
-    <p>What it writes, as it writes it.</p>
+    <p>Its output, as it is written.</p>
     <Log mark={mark} />
     <p class="links">
       <a href={`/sites/${site.id}`}>Back to the site</a>

@@ -204,7 +204,7 @@ const ofAll: Field[] = [
     name: "startTimeoutSeconds",
     label: "Seconds that the app may take to start",
     max: 600,
-    placeholder: "as the operator says",
+    placeholder: "the operator's default",
   },
 ];
 
@@ -229,7 +229,7 @@ const SettingsForm = ({ site }: { site: Site }) => (
           name="gitToken"
           type="password"
           maxlength={500}
-          placeholder="left empty: as it is"
+          placeholder="leave empty to keep the present one"
           autocomplete="new-password"
         />
       </label>
@@ -339,9 +339,9 @@ export const SitePage = ({
         <textarea name="value" rows={2} maxlength={32_768} autocomplete="off" spellcheck={false} />
       </label>
       <label>
-        Given to
+        Available to
         <select name="scope">
-          <option value="">as it was; a new one to both</option>
+          <option value="">unchanged, or both if the variable is new</option>
           <option value="build">builds only</option>
           <option value="runtime">the running site only</option>
           <option value="both">both</option>
@@ -372,7 +372,7 @@ export const SitePage = ({
       <SettingsForm site={site} />
     </details>
     <h2>Events</h2>
-    {events.length === 0 && <p>None are known.</p>}
+    {events.length === 0 && <p>None yet.</p>}
     <table class="rows">
       {events.toReversed().map(({ at, kind, detail }) => (
         <tr>
@@ -388,7 +388,7 @@ export const SitePage = ({
       <summary>Delete this site</summary>
       <Act site={site} act="delete">
         <label>
-          Its containers, images, volumes and log go, for good
+          Its containers, images, volumes and log are deleted for good
           {site.paidUntil !== null && `; what is paid until ${day(site.paidUntil)} is not given back`}. Type
           its name to delete it.
           <input name="name" required autocomplete="off" pattern={site.name} />
