@@ -326,6 +326,7 @@ describe("a deployment's page", () => {
     };
     await read("<pre>");
     expect(text).toContain("Cancel");
+    expect(text).toContain("asked for by you");
     const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
     const at = new Date().toISOString();
     await log.append(1, 1, [{ at, stream: "stdout", text: "\u001b[31m<script>alert(1)</script>\u001b[0m" }]);

@@ -1,7 +1,7 @@
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { Layout } from "./layout.tsx";
-import { Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
+import { askedBy, Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
 
 /** A page whose log is written while it is open; its lines take the place of `mark`. */
 const Log = ({ mark }: { mark: string }) => (
@@ -15,7 +15,7 @@ export const DeploymentPage = ({ deployment, mark }: { deployment: Deployment; m
     <h1>Deployment {deployment.number}</h1>
     <p>
       {deployment.commit && <code>{deployment.commit.slice(0, 7)} </code>}
-      {deployment.commitMessage ?? deployment.trigger} · {minute(deployment.createdAt)}
+      {deployment.commitMessage ?? askedBy[deployment.trigger]} · {minute(deployment.createdAt)}
     </p>
     {isUnderWay(deployment) ? (
       <div class="actions until-end">
