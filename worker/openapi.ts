@@ -1,9 +1,13 @@
 import * as z from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from "zod-openapi";
 import { ErrorBody } from "../protocol/api/common.ts";
+import { entryOperations } from "../protocol/api/entry-operations.ts";
 import { operations, type Operation } from "../protocol/api/operations.ts";
 import { errorCatalogue, type ErrorCode } from "../protocol/errors.ts";
 import { version } from "./version.ts";
+
+/** All that the document has. */
+export const documented: Record<string, Operation> = { ...operations, ...entryOperations };
 
 const meanings: Record<ErrorCode, string> = {
   invalid_request: "The body, a parameter or the query is not valid; `issues` says where and why",
@@ -20,6 +24,8 @@ const meanings: Record<ErrorCode, string> = {
   not_implemented: "This installation cannot do that yet",
 };
 
+const needsNoKey = ({ access }: Operation): boolean => access === "none" || access === "own";
+
 /** What an operation may refuse, from what it asks for. */
 export function refusalsOf(operation: Operation): ErrorCode[] {
   const takesBody = operation.body !== undefined;
@@ -27,12 +33,12 @@ export function refusalsOf(operation: Operation): ErrorCode[] {
   // A key that does not work is refused also where none is needed.
   if (operation.at === undefined) codes.push("unauthorized");
   if (operation.path.includes("{id}")) codes.push("not_found");
-  if (operation.access !== "none" && (operation.path.includes("{id}") || operation.access !== "key"))
+  if (!needsNoKey(operation) && (operation.path.includes("{id}") || operation.access !== "key"))
     codes.push("forbidden");
   if (operation.at !== "site" || takesBody || operation.query) codes.push("invalid_request");
   if (takesBody) codes.push("payload_too_large", "unsupported_media_type");
   if (operation.anyBody) codes.push("payload_too_large");
-  if (operation.method === "post" && operation.access !== "none") {
+  if (operation.method === "post" && !needsNoKey(operation)) {
     if (!codes.includes("conflict")) codes.push("conflict");
     codes.push("idempotency_mismatch");
   }
@@ -56,9 +62,26 @@ const lastEventId = z.object({
     .describe("With `follow=1`: go on after this event, as browsers do by themselves."),
 });
 
+const range = z.object({
+  Range: z.string().optional().describe("Such as `bytes=0-1023`: one range, or the whole file is answered."),
+});
+
 const json = (schema: z.ZodType, example?: unknown) => ({
   "application/json": { schema, ...(example !== undefined && { example }) },
 });
+
+/** What an operation asks for beside the credentials in addresses and bodies. */
+function securityOf({ access, bearer }: Operation): Record<string, []>[] {
+  if (bearer) return [{ [bearer]: [] }];
+  if (access === "none" || access === "own") return [];
+  return access === "session" ? [{ session: [] }] : [{ key: [] }, { session: [] }];
+}
+
+function headersOf(operation: Operation) {
+  if (operation.isFile) return range;
+  if (operation.method === "post") return needsNoKey(operation) ? undefined : idempotencyKey;
+  return operation.streams && lastEventId;
+}
 
 function describe(operationId: string, operation: Operation): ZodOpenApiOperationObject {
   const responses: ZodOpenApiResponsesObject = {};
@@ -66,31 +89,26 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
     const isExampled = operation.answers.at(-1)?.status === status;
     responses[`${status}`] = {
       description: when ?? (status === 202 ? "Accepted" : status === 201 ? "Created" : "OK"),
-      content: {
-        ...json(schema, isExampled ? operation.examples?.answer : undefined),
-        ...(operation.streams && { "text/event-stream": { schema: z.string() } }),
-      },
+      content: operation.isFile
+        ? { "application/octet-stream": { schema } }
+        : {
+            ...json(schema, isExampled ? operation.examples?.answer : undefined),
+            ...(operation.streams && { "text/event-stream": { schema: z.string() } }),
+          },
     };
   }
+  if (operation.isFile) responses["416"] = { description: "The file has no such range" };
   for (const code of refusalsOf(operation))
     responses[`${errorCatalogue[code].status as 400}`] = { $ref: `#/components/responses/${code}` };
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, z.string()]);
   const path = inPath.length > 0 && z.object(Object.fromEntries(inPath) as Record<string, z.ZodString>);
-  const header =
-    operation.method === "post"
-      ? operation.access !== "none" && idempotencyKey
-      : operation.streams && lastEventId;
+  const header = headersOf(operation);
   return {
     operationId,
     summary: operation.summary,
     tags: [operation.tag],
     "x-access": operation.access,
-    security:
-      operation.access === "none"
-        ? []
-        : operation.access === "session"
-          ? [{ session: [] }]
-          : [{ key: [] }, { session: [] }],
+    security: securityOf(operation),
     requestParams: {
       ...(path && { path }),
       ...(operation.query && { query: operation.query }),
@@ -114,7 +132,7 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
     webhook: [{ url: config.WEBHOOK_HOST }],
   };
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const [id, operation] of Object.entries<Operation>(operations)) {
+  for (const [id, operation] of Object.entries(documented)) {
     const path = (paths[operation.path] ??= operation.at ? { servers: servers[operation.at] } : {});
     path[operation.method] = describe(id, operation);
   }
@@ -127,11 +145,12 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
         "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`, one for each status: a code such as `conflict`, and of 404 the text `Not found`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
     },
     servers: servers.api,
-    tags: [...new Set(Object.values<Operation>(operations).map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(Object.values(documented).map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: {
         key: { type: "http", scheme: "bearer", description: "An API key: `Authorization: Bearer sk_…`" },
+        setupToken: { type: "http", scheme: "bearer", description: "The installation's SETUP_TOKEN" },
         session: {
           type: "apiKey",
           in: "cookie",

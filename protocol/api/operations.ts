@@ -70,15 +70,19 @@ export type Operation = {
   at?: "site" | "webhook";
   tag: string;
   summary: string;
-  /** key: a key or a session; session: a session only; operator: an operator's key or session. */
-  access: "none" | "key" | "session" | "operator";
+  /** key: a key or a session; session: a session only; operator: an operator's key or session; own: see `entryOperations`. */
+  access: "none" | "key" | "session" | "operator" | "own";
+  /** The credential of its own, where it is neither in the address nor in the body. */
+  bearer?: "setupToken" | "session";
   query?: z.ZodObject;
   body?: z.ZodType;
   /** The body may be left out. */
   optionalBody?: true;
   /** Any body is taken and none of it is trusted. */
   anyBody?: true;
-  answers: { status: 200 | 201 | 202; schema: z.ZodType; when?: string }[];
+  answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string }[];
+  /** Answers bytes in place of JSON, or a range of them. */
+  isFile?: true;
   /** Also answers server-sent events. */
   streams?: true;
   /** Beyond those that follow from access, parameters and body. */

@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it } from "vitest";
-import { baseUrl, person, send, siteUrl } from "./service.ts";
+import { baseUrl, password, person, send, siteUrl } from "./service.ts";
 
 const run = promisify(execFile);
 const here = join(import.meta.dirname, "client");
@@ -45,7 +45,8 @@ it("a client generated from openapi.json type-checks and drives the main job", a
     },
   );
 
-  const { key } = await (await person()).newKey();
+  const somebody = await person();
+  const { key } = await somebody.newKey();
   // The embedded service has a Git server; another deployment shows an honest failure.
   const source = process.env["BERTH_E2E_GIT_HOST"];
   const githubUrl = source ? `${source}/examples/static-page.git` : "git.invalid/owner/repo";
@@ -55,6 +56,8 @@ it("a client generated from openapi.json type-checks and drives the main job", a
     siteUrl,
     key,
     githubUrl,
+    somebody.email,
+    password,
   ]);
   const driven = JSON.parse(stdout) as { status: string; url: string; lines: string[] };
   expect(driven.status).toBe(source ? "RUNNING" : "FAILED");

@@ -18,7 +18,7 @@ import {
 /** Every documented operation against every refusal. The rows come from the service's own document. */
 type Operation = {
   operationId: string;
-  "x-access": "none" | "key" | "session" | "operator";
+  "x-access": "none" | "key" | "session" | "operator" | "own";
   parameters?: { in: string; name: string }[];
   requestBody?: { required: boolean; content: Record<string, { example?: unknown; schema?: Schema }> };
   responses: Record<string, unknown>;
@@ -31,7 +31,7 @@ type Document = Servers & {
 };
 
 const { body: document } = await send<Document>(null, "GET", "/openapi.json");
-const rows = Object.entries(document.paths).flatMap(([path, item]) =>
+const everyRow = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item)
     .filter(([method]) => ["get", "post", "patch", "delete"].includes(method))
     .map(([method, described]) => ({ method, operation: described as Operation }))
@@ -49,7 +49,10 @@ const rows = Object.entries(document.paths).flatMap(([path, item]) =>
       example: operation.requestBody?.content["application/json"]?.example,
     })),
 );
-type Row = (typeof rows)[number];
+type Row = (typeof everyRow)[number];
+const rows = everyRow.filter(({ access }) => access !== "own");
+/** Sign-in, payment and files: each has a credential of its own. */
+const entries = everyRow.filter(({ access }) => access === "own");
 
 /** Of a deployment elsewhere, BERTH_OPERATOR_EMAIL and BERTH_OPERATOR_PASSWORD say who; without them its rows are skipped. */
 const operatorSession = await operator();
@@ -459,11 +462,20 @@ describe("endpoints without credentials", () => {
     expect([401, 403, 500]).not.toContain(answer.status);
   });
 
+  it.each(entries)("$name refuses, without its own credential, as the API does", async (row) => {
+    const answer = await send(null, row.method, urlOf(row, "unknown"), {
+      ...(row.hasBody && { body: {} }),
+      address: newAddress(),
+    });
+    expect([200, 400, 401, 404]).toContain(answer.status);
+    if (answer.status !== 200) expect(answer.body["error"]).toEqual(expect.any(String));
+  });
+
   it("are limited per client address: 429", async () => {
     const address = newAddress();
     for (let round = 0; round < 30; round++)
       await Promise.all(Array.from({ length: 40 }, () => send(null, "GET", "/packs", { address })));
-    for (const row of open.filter(({ path }) => path !== "/health")) {
+    for (const row of [...open, ...entries].filter(({ path }) => path !== "/health")) {
       const answer = await send(null, row.method, urlOf(row, "unknown"), { ...sentOf(row), address });
       expect([row.name, answer.status, answer.body["error"]]).toEqual([row.name, 429, "rate_limited"]);
       expect(answer.headers.get("Retry-After")).toMatch(/^[1-9]\d*$/);

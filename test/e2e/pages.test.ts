@@ -42,6 +42,15 @@ const fill = async (fields: Record<string, string>, button: string) => {
   await page.click(`main button:has-text("${button}")`);
 };
 
+/** How far a page of a phone's width must be moved sideways to be read. */
+async function overflowOnPhone(on: Page): Promise<number> {
+  const before = on.viewportSize();
+  await on.setViewportSize({ width: 390, height: 844 });
+  const pixels = await on.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth");
+  if (before) await on.setViewportSize(before);
+  return pixels;
+}
+
 /** The first such link in a mail to the person. */
 async function mailedLink(pattern: RegExp): Promise<string> {
   const folder = join(stateDirectory, "mail");
@@ -117,6 +126,7 @@ it("an invoice is shown and paid without signing in, and starts the site", async
   const other = await browser.newPage();
   await other.goto(`${local.siteUrl}/invoice/${invoiceToken}`);
   expect(await other.locator("footer").innerText()).toContain("No money moves");
+  expect(await overflowOnPhone(other)).toBe(0);
   const pdf = await other.request.get(`${local.siteUrl}/invoice/${invoiceToken}/pdf`);
   const printed = execFileSync("pdftotext", ["-layout", "-", "-"], {
     input: await pdf.body(),
@@ -161,6 +171,7 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   expect(await ended()).toMatch(
     /^FAILED The build failed: .* exited with code 7\. Its last lines: no compiler$/,
   );
+  expect(await overflowOnPhone(page)).toBe(0);
 
   repository.commit(plainServer("two"), "Mends");
   await page.goto(here);
@@ -190,6 +201,7 @@ it("the API's reference is read without a script", async () => {
   await go("/docs");
   await page.click("#createSite summary");
   expect(await page.locator("#createSite").innerText()).toContain("githubUrl");
+  expect(await overflowOnPhone(page)).toBe(0);
   expect(errors).toEqual([]);
 });
 

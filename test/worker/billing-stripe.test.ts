@@ -323,7 +323,8 @@ describe("a delayed payment", () => {
     await service.send(service.stripe.pay(session, true));
     expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
     expect((await service.pay(of.invoiceToken)).status).toBe(409);
-    expect(await (await service.call(`/invoice/${of.invoiceToken}`)).text()).toContain("on its way");
+    const page = await service.call(`/invoice/${of.invoiceToken}`, { headers: { Accept: "text/html" } });
+    expect(await page.text()).toContain("on its way");
     // Nobody voids what is being paid.
     await tendBilling(service.ctx(30 * 24 * hourMs));
     const refused = await service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/void`);

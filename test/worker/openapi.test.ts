@@ -1,8 +1,13 @@
 import type * as z from "zod";
-import { describe, expect, it } from "vitest";
-import { operations, type Operation } from "../../protocol/api/operations.ts";
+import { describe, expect, it, vi } from "vitest";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
+import type { Operation } from "../../protocol/api/operations.ts";
+import { errorCatalogue } from "../../protocol/errors.ts";
 import { app } from "../../worker/app.ts";
-import { call } from "./service.ts";
+import { documented, refusalsOf } from "../../worker/openapi.ts";
+import { call, createSite, operator, operatorLogin, siteUrl } from "./service.ts";
+
+const { email, password } = operatorLogin;
 
 type Tagged = { target?: "json" | "query"; schema?: z.ZodType };
 type Media = { schema: unknown; example?: unknown };
@@ -11,31 +16,41 @@ type Document = {
   paths: Record<string, Record<string, { responses: Record<string, { content: Record<string, Media> }> }>>;
 };
 
-const all = Object.entries<Operation>(operations);
+const all = Object.entries(documented);
 const below = { site: "", webhook: "", api: "/api/v1" } as const;
 const mountPath = ({ path, at }: Operation) => below[at ?? "api"] + path.replaceAll(/\{(\w+)\}/g, ":$1");
 const methods = new Set(["GET", "POST", "PATCH", "PUT", "DELETE"]);
-/** Not the API: pages for people, their forms, and what the agent and set-up use. */
-const isApi = (path: string) => /^\/(api\/v1|webhooks|health)(\/|$)/.test(path) && !path.includes("*");
+/** Below it, better-auth has its own routes. */
+const isAuth = (path: string) => path.startsWith("/api/auth/");
+/** Not the API: pages for people, their forms, and what the agent uses. */
+const isApi = (path: string) =>
+  (/^\/(api\/v1|webhooks|health|setup|backups)(\/|$)/.test(path) ||
+    /^\/invoice\/:token(\/pay)?$/.test(path)) &&
+  !path.includes("*");
 
 const mounted = () => app.routes.filter(({ method, path }) => methods.has(method) && isApi(path));
 
 describe("the OpenAPI document", () => {
   it("documents the very routes that are mounted, no more and no less", () => {
     const routes = new Set(mounted().map(({ method, path }) => `${method} ${path}`));
-    const documented = new Set(all.map(([, one]) => `${one.method.toUpperCase()} ${mountPath(one)}`));
-    expect([...routes].toSorted()).toEqual([...documented].toSorted());
+    const told = all
+      .map(([, one]) => ({ method: one.method.toUpperCase(), path: mountPath(one) }))
+      .filter(({ path }) => !isAuth(path));
+    expect([...routes].toSorted()).toEqual(told.map(({ method, path }) => `${method} ${path}`).toSorted());
   });
 
-  it.each(all)("%s validates with the schemas it documents", (_, operation) => {
-    const handlers = mounted().filter(
-      ({ method, path }) => method === operation.method.toUpperCase() && path === mountPath(operation),
-    );
-    const schemaOf = (target: "json" | "query") =>
-      handlers.map(({ handler }) => handler as Tagged).find((one) => one.target === target)?.schema;
-    expect(schemaOf("json")).toBe(operation.body);
-    expect(schemaOf("query")).toBe(operation.query);
-  });
+  it.each(all.filter(([, { path }]) => !isAuth(path)))(
+    "%s validates with the schemas it documents",
+    (_, operation) => {
+      const handlers = mounted().filter(
+        ({ method, path }) => method === operation.method.toUpperCase() && path === mountPath(operation),
+      );
+      const schemaOf = (target: "json" | "query") =>
+        handlers.map(({ handler }) => handler as Tagged).find((one) => one.target === target)?.schema;
+      expect(schemaOf("json")).toBe(operation.body);
+      expect(schemaOf("query")).toBe(operation.query);
+    },
+  );
 
   it.each(all.filter(([, { examples }]) => examples))("%s has examples that validate", (_, operation) => {
     const { body, answer } = operation.examples ?? {};
@@ -60,8 +75,8 @@ describe("the OpenAPI document", () => {
       expect(() => new RegExp(JSON.parse(pattern) as string)).not.toThrow();
     }
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
-    expect(new Set(ids)).toEqual(new Set(Object.keys(operations)));
-    expect(ids.length).toBe(Object.keys(operations).length);
+    expect(new Set(ids)).toEqual(new Set(Object.keys(documented)));
+    expect(ids.length).toBe(all.length);
   });
 
   it("says what parameters and fields mean, and so does the page: how a log is followed and gone on with", async () => {
@@ -94,5 +109,59 @@ describe("the OpenAPI document", () => {
     expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
     expect(html).not.toMatch(/<script|<link|<img|src=/);
     for (const [id] of all) expect(html).toContain(`id="${id}"`);
+  });
+});
+
+/** As a client without a browser's headers calls it. */
+async function enter(id: keyof typeof entryOperations, address: string, body?: object, cookie = "") {
+  const operation: Operation = entryOperations[id];
+  const response = await call(address, {
+    method: operation.method.toUpperCase(),
+    headers: {
+      ...(body && { "Content-Type": "application/json" }),
+      ...(cookie !== "" && { Cookie: cookie, Origin: siteUrl }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const answered: unknown = await response.json();
+  const schema = operation.answers.find(({ status }) => status === response.status)?.schema;
+  expect([id, response.status, schema?.safeParse(answered).error]).toEqual([id, response.status, undefined]);
+  const names = refusalsOf(operation).map((code) => errorCatalogue[code].status as number);
+  expect([...names, ...operation.answers.map(({ status }) => status as number)]).toContain(response.status);
+  return {
+    status: response.status,
+    cookie: response.headers.get("Set-Cookie")?.split(";")[0] ?? "",
+    answered,
+  };
+}
+
+describe("what has a credential of its own", () => {
+  it("answers sign-up, sign-in and password resets as documented", async () => {
+    await operator();
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => Response.json({}));
+    const auth = (id: keyof typeof entryOperations, body?: object, cookie?: string) =>
+      enter(id, entryOperations[id].path, body, cookie);
+    const strange = { name: "Ada", email: "entering@example.com", password };
+    expect((await auth("signUp", strange)).status).toBe(200);
+    expect((await auth("signIn", { email, password: "a wrong password" })).status).toBe(401);
+    const { status, cookie } = await auth("signIn", { email, password });
+    expect(status).toBe(200);
+    expect((await auth("getSession", undefined, cookie)).answered).toMatchObject({ user: { email } });
+    expect((await auth("requestPasswordReset", { email: strange.email })).status).toBe(200);
+    expect((await auth("resetPassword", { token: "none", newPassword: password })).status).toBe(400);
+    expect((await auth("signOut", {}, cookie)).status).toBe(200);
+    expect((await auth("getSession", undefined, cookie)).answered).toBeNull();
+  });
+
+  it("answers an invoice, its payment, set-up and a backup's address as documented", async () => {
+    const { invoiceToken } = await createSite(await operator());
+    const invoice = `/invoice/${invoiceToken}`;
+    expect((await enter("getInvoiceByToken", invoice)).answered).toMatchObject({ status: "unpaid" });
+    expect((await enter("payInvoice", `${invoice}/pay`)).answered).toMatchObject({ status: "paid" });
+    expect((await enter("payInvoice", "/invoice/inv_none/pay")).status).toBe(404);
+    const input = { email, password, name: "Ada" };
+    expect((await enter("setUp", "/setup", input)).status).toBe(401);
+    const link = `expires=1&by=key_none&signature=${"A".repeat(43)}`;
+    expect((await enter("downloadBackup", `/backups/bak_none/download?${link}`)).status).toBe(404);
   });
 });

@@ -51,7 +51,7 @@ export async function operator(): Promise<string> {
   return key;
 }
 
-const operatorLogin = { email: "operator@example.com", password: "correct horse battery" };
+export const operatorLogin = { email: "operator@example.com", password: "correct horse battery" };
 
 /** The cookie of a new session of the operator's. */
 export async function operatorCookie(): Promise<string> {

@@ -244,6 +244,39 @@ it("the list of sites goes on beyond a hundred", async () => {
   await bindings.DB.prepare("DELETE FROM sites WHERE id LIKE 'site_0z%'").run();
 });
 
+it("the deployments on a site's page go on beyond the newest ten", async () => {
+  const { siteId } = await createSite(await operator());
+  await bindings.DB.prepare(`
+    WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 22)
+    INSERT INTO deployments (id, site_id, account_id, number, status, trigger, created_at)
+    SELECT 'dep_0z' || i, id, account_id, i - 9, 'CANCELLED', 'api', created_at FROM sites, n WHERE id = ?`)
+    .bind(siteId)
+    .run();
+  const numbers = (text: string) => [...text.matchAll(/>#(\d+)</g)].map(([, number]) => Number(number));
+  const first = (await page(`/sites/${siteId}`)).text;
+  expect(numbers(first)).toEqual([13, 12, 11, 10, 9, 8, 7, 6, 5, 4]);
+  const [, older = ""] = /href="([^"#]+cursor=[^"#]+)#deployments"/.exec(first) ?? [];
+  const next = (await page(older)).text;
+  expect(numbers(next)).toEqual([3, 2, 1]);
+  expect(next).not.toContain("cursor=");
+  expect((await page(`/sites/${siteId}?cursor=elsewhere`)).status).toBe(200);
+});
+
+it("the list of keys goes on beyond a hundred", async () => {
+  await bindings.DB.prepare(`
+    WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 210)
+    INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at)
+    SELECT 'key_0z' || i, id, 'many-' || i, 'hash-' || i, 'sk_many', 'dashboard', created_at
+      FROM accounts, n WHERE role = 'operator'`).run();
+  const first = (await page("/account")).text;
+  expect([first.includes("many-210"), first.includes("many-100")]).toEqual([true, false]);
+  const [, older = ""] = /href="(\/account\?cursor=[^"]+)"/.exec(first) ?? [];
+  const next = (await page(older)).text;
+  expect([next.includes("many-210"), next.includes("many-100")]).toEqual([false, true]);
+  expect(next).not.toContain("/account?cursor=");
+  await bindings.DB.prepare("DELETE FROM api_keys WHERE id LIKE 'key_0z%'").run();
+});
+
 it("a site's page draws what the site used, with a gap where it did not run, and tells it in words", async () => {
   const on = await readyAgent();
   const { siteId } = await runningSite(await operator(), on);
@@ -293,6 +326,7 @@ describe("a deployment's page", () => {
     };
     await read("<pre>");
     expect(text).toContain("Cancel");
+    expect(text).toContain("asked for by you");
     const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
     const at = new Date().toISOString();
     await log.append(1, 1, [{ at, stream: "stdout", text: "\u001b[31m<script>alert(1)</script>\u001b[0m" }]);

@@ -6,11 +6,14 @@ const day = (time: string) => time.slice(0, 10);
 /** API keys and the password. `made` is a new key, shown this once. */
 export const AccountPage = ({
   keys,
+  next,
   once,
   made,
   notice,
 }: {
   keys: Key[];
+  /** Where the list goes on. */
+  next: string | null;
   /** Tells the forms of this page from those of another. */
   once: string;
   made: { name: string; key: string } | null;
@@ -52,6 +55,11 @@ export const AccountPage = ({
         </tr>
       ))}
     </table>
+    {next !== null && (
+      <p class="links">
+        <a href={`/account?cursor=${encodeURIComponent(next)}`}>Older keys</a>
+      </p>
+    )}
     <form method="post" action="/account/keys">
       <input type="hidden" name="once" value={once} />
       <label>

@@ -7,11 +7,11 @@ const style = `
 :root { color-scheme: light dark; --ink: #16202c; --soft: #5b6878; --line: #dfe5ec; --paper: #fff; --ground: #f3f6f9; --sea: #0b6e8f; --sea-ink: #fff; --good: #17734a; --warn: #8a5a00; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8edf3; --soft: #98a6b6; --line: #2b3745; --paper: #17202b; --ground: #0f161e; --sea: #3aa6c9; --sea-ink: #06222c; --good: #5cc795; --warn: #e0b155; } }
 * { box-sizing: border-box; margin: 0 }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); min-height: 100vh; display: grid; grid-template-rows: auto 1fr auto }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); min-height: 100vh; display: grid; grid-template: auto 1fr auto / minmax(0, 1fr) }
 header { display: flex; gap: 1.25rem; align-items: baseline } header form { margin-left: auto }
 header, footer { padding: 1.25rem 1.5rem; color: var(--soft); font-size: .9rem }
 header nav a { margin-right: 1rem; color: var(--soft); text-decoration: none } header > a { font-weight: 700; font-size: 1.1rem; color: var(--ink); text-decoration: none; letter-spacing: -.01em }
-main { width: min(34rem, 100% - 2rem); margin: 1rem auto auto; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem }
+main { width: min(34rem, 100% - 2rem); margin: 1rem auto auto; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem; overflow-wrap: anywhere }
 h2 { font-size: 1.15rem; letter-spacing: -.01em; margin-top: 2.5rem }
 h1 { font-size: 1.45rem; letter-spacing: -.02em; margin-bottom: .25rem }
 p { color: var(--soft) }
@@ -28,12 +28,12 @@ button:focus-visible, input:focus-visible, a:focus-visible { outline: 3px solid 
 .badge { display: inline-block; font-size: .8rem; font-weight: 650; padding: .1rem .6rem; border-radius: 99px; border: 1px solid currentColor }
 button.small { width: auto; margin: 0; padding: .35rem .8rem; font-size: .85rem; background: transparent; color: var(--soft); border: 1px solid var(--line) }
 .links { display: flex; justify-content: space-between; gap: 1rem; margin-top: 1.25rem; font-size: .92rem } .links a { color: var(--sea) }
-code { font: .9em ui-monospace, monospace } .secret { display: block; margin-top: .5rem; overflow-wrap: anywhere; color: var(--ink); font-weight: 650; user-select: all }
+code { font: .9em ui-monospace, monospace } .secret { display: block; margin-top: .5rem; color: var(--ink); font-weight: 650; user-select: all }
 td a { color: var(--sea) } .soft { color: var(--soft); font-size: .9rem }
 .good { color: var(--good) } .warn { color: var(--warn) }
 .note { margin-top: 1rem; font-size: .88rem; padding: .7rem .9rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line) }
 .code { font: 650 1.9rem/1.2 ui-monospace, monospace; letter-spacing: .08em; text-align: center; margin: 1.2rem 0 }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; font-size: .92rem; margin-top: 1rem } dt { color: var(--soft) }
+dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .3rem 1rem; font-size: .92rem; margin-top: 1rem } dt { color: var(--soft) }
 main.wide { width: min(60rem, 100% - 2rem) }
 pre { margin: .75rem 0; padding: .8rem 1rem; border-radius: 9px; background: var(--ground); border: 1px solid var(--line); overflow-x: auto; font: .85rem/1.45 ui-monospace, monospace }
 details { border: 1px solid var(--line); border-radius: 9px; margin-top: .5rem; padding: .55rem .9rem } summary { cursor: pointer; display: flex; gap: .75rem; align-items: baseline; flex-wrap: wrap } summary .soft { margin-left: auto }
@@ -45,11 +45,11 @@ select { font-weight: 400 } textarea, select { width: 100%; font: inherit; color
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem 2rem; margin-top: 1rem } .charts figcaption { font-size: .9rem; font-weight: 550 } .charts svg { display: block; width: 100%; height: 4rem; margin-top: .3rem; border-bottom: 1px solid var(--line); background: var(--ground) } .charts path { fill: none; stroke: var(--sea); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 .check { display: flex; gap: .5rem; align-items: center } .check input { width: auto; margin: 0 }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; align-items: center; margin-top: 1rem } .actions a, p a { color: var(--sea) } td form { display: inline-block; margin: 0 0 .4rem .4rem }
-td, .wraps { overflow-wrap: anywhere } h1 .badge { vertical-align: middle }
+h1 .badge { vertical-align: middle }
 /* Laid out from its end, a box keeps its end in sight while it grows. */
 p.ended { margin-top: 1rem } .until-end:has(~ .ended) { display: none }
 .log { display: flex; flex-direction: column-reverse; max-height: 65vh; overflow: auto; margin-top: 1rem; border: 1px solid var(--line); border-radius: 9px; background: var(--ground) } .log pre { border: 0; margin: 0; overflow: visible; white-space: pre-wrap; overflow-wrap: anywhere }
-@media (max-width: 40rem) { header { flex-wrap: wrap; gap: .5rem 1rem } header > a { white-space: nowrap } main { padding: 1.25rem } main, main.wide { width: calc(100% - 1rem) } .rows td { display: block; text-align: left; white-space: normal } .rows td + td { border: 0; padding-top: 0 } .rows td + td form { margin: 0 .4rem .4rem 0 } }
+@media (max-width: 40rem) { header { flex-wrap: wrap; gap: .5rem 1rem } header > a { white-space: nowrap } main { padding: 1.25rem } main, main.wide { width: calc(100% - 1rem) } .rows td { display: block; text-align: left; white-space: normal } .rows td + td { border: 0; padding-top: 0 } .rows td + td form { margin: 0 .4rem .4rem 0 } table.fields td { display: block } table.fields td + td { width: auto; padding: 0 0 .35rem; border: 0 } }
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #333; --line: #bbb; --paper: #fff; --good: #000; --warn: #000 }
   body { background: none; display: block } main { border: 0; width: 100%; padding: 0 1.5rem } button, header, .note, .screen-only { display: none }

@@ -1,7 +1,7 @@
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { Layout } from "./layout.tsx";
-import { Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
+import { askedBy, Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
 
 /** A page whose log is written while it is open; its lines take the place of `mark`. */
 const Log = ({ mark }: { mark: string }) => (
@@ -15,7 +15,7 @@ export const DeploymentPage = ({ deployment, mark }: { deployment: Deployment; m
     <h1>Deployment {deployment.number}</h1>
     <p>
       {deployment.commit && <code>{deployment.commit.slice(0, 7)} </code>}
-      {deployment.commitMessage ?? deployment.trigger} · {minute(deployment.createdAt)}
+      {deployment.commitMessage ?? askedBy[deployment.trigger]} · {minute(deployment.createdAt)}
     </p>
     {isUnderWay(deployment) ? (
       <div class="actions until-end">
@@ -46,7 +46,7 @@ export const DeploymentEnd = ({ deployment }: { deployment: Deployment }) => (
 export const SiteLogPage = ({ site, mark }: { site: Site; mark: string }) => (
   <Layout title={`Log of ${site.name}`} signedIn wide>
     <h1>Log of {site.name}</h1>
-    <p>What it writes, as it writes it.</p>
+    <p>Its output, as it is written.</p>
     <Log mark={mark} />
     <p class="links">
       <a href={`/sites/${site.id}`}>Back to the site</a>

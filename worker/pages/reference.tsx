@@ -141,10 +141,12 @@ const Answer = ({ document, status, answer }: { document: Document; status: stri
 
 const credentials = (security: object[]): string =>
   security.length === 0
-    ? "No credentials."
-    : security.some((one) => "key" in one)
-      ? "A key or a session."
-      : "A session.";
+    ? "No key."
+    : security.some((one) => "setupToken" in one)
+      ? "The installation's SETUP_TOKEN."
+      : security.some((one) => "key" in one)
+        ? "A key or a session."
+        : "A session.";
 
 type Listed = { method: string; path: string; operation: OperationObject };
 const Operation = ({ document, method, path, operation }: Listed & { document: Document }) => {
@@ -191,7 +193,8 @@ export const ReferencePage = ({ document }: { document: Document }) => {
   const all = Object.entries(document.paths ?? {}).flatMap(([path, item]): Listed[] =>
     methods.flatMap((method) => {
       const operation = item[method] as OperationObject | undefined;
-      return operation ? [{ method, path, operation }] : [];
+      // Of what is not below the base address, the whole one.
+      return operation ? [{ method, path: `${item.servers?.[0]?.url ?? ""}${path}`, operation }] : [];
     }),
   );
   return (

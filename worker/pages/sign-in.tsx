@@ -102,14 +102,14 @@ export const SignUpPage = ({ email, refusal, device }: Entry) => (
 
 /** The same for an address that has an account already, whose owner is told by mail. */
 export const SignedUpPage = ({ email, device }: { email: string; device: string | null }) => (
-  <Layout signedIn={false} title="Look into your mail">
-    <h1>Look into your mail</h1>
+  <Layout signedIn={false} title="Check your mail">
+    <h1>Check your mail</h1>
     <p class="note" role="status">
       A link is on its way to <strong>{email}</strong>: open it to confirm that the address is yours, then
       sign in. It works for an hour.
     </p>
     <p class="links">
-      <a href={on("/sign-in", device)}>To sign-in</a>
+      <a href={on("/sign-in", device)}>Sign in</a>
     </p>
   </Layout>
 );

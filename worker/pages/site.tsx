@@ -119,7 +119,7 @@ const VariableRow = ({ site, variable }: { site: Site; variable: EnvVariableShow
     <td>
       <code>{variable.key}</code>
       <br />
-      <span class="soft wraps">
+      <span class="soft">
         {variable.encrypted ? "secret" : variable.value} {variable.scope !== "both" && `· ${variable.scope}`}
       </span>
     </td>
@@ -137,7 +137,7 @@ const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
     <td>
       <strong>{domain.domain}</strong>{" "}
       <span class={domain.status === "verified" ? "badge good" : "badge"}>{domain.status}</span>
-      <dl class="wraps">
+      <dl>
         {domain.status === "pending" && (
           <>
             <dt>TXT</dt>
@@ -204,7 +204,7 @@ const ofAll: Field[] = [
     name: "startTimeoutSeconds",
     label: "Seconds that the app may take to start",
     max: 600,
-    placeholder: "as the operator says",
+    placeholder: "the operator's default",
   },
 ];
 
@@ -229,7 +229,7 @@ const SettingsForm = ({ site }: { site: Site }) => (
           name="gitToken"
           type="password"
           maxlength={500}
-          placeholder="left empty: as it is"
+          placeholder="leave empty to keep the present one"
           autocomplete="new-password"
         />
       </label>
@@ -249,6 +249,7 @@ const named = (detail: string, deployments: Deployment[]): string =>
 export const SitePage = ({
   site,
   deployments,
+  next,
   samples,
   now,
   events,
@@ -257,6 +258,8 @@ export const SitePage = ({
 }: {
   site: Site;
   deployments: Deployment[];
+  /** Where the list of them goes on. */
+  next: string | null;
   samples: SiteSample[];
   now: Date;
   events: SiteEvent[];
@@ -274,7 +277,7 @@ export const SitePage = ({
     <h1>
       {site.name} <SiteStatus status={site.status} />
     </h1>
-    <p class="wraps">
+    <p>
       <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
     </p>
     {site.hostOffline && <p class="note warn">Its host cannot be reached now; the site may still answer.</p>}
@@ -306,13 +309,18 @@ export const SitePage = ({
       ))}
       {site.hostId !== null && <a href={`/sites/${site.id}/log`}>Log</a>}
     </div>
-    <h2>Deployments</h2>
+    <h2 id="deployments">Deployments</h2>
     {deployments.length === 0 && <p>None yet.</p>}
     <table class="rows">
       {deployments.map((deployment) => (
         <DeploymentRow site={site} deployment={deployment} />
       ))}
     </table>
+    {next !== null && (
+      <p class="links">
+        <a href={`/sites/${site.id}?cursor=${encodeURIComponent(next)}#deployments`}>Older deployments</a>
+      </p>
+    )}
     {samples.length > 0 && <Charts samples={samples} now={now} />}
     <h2 id="variables">Variables</h2>
     <p class="soft">Changes are used from the next restart or deployment on.</p>
@@ -331,9 +339,9 @@ export const SitePage = ({
         <textarea name="value" rows={2} maxlength={32_768} autocomplete="off" spellcheck={false} />
       </label>
       <label>
-        Given to
+        Available to
         <select name="scope">
-          <option value="">as it was; a new one to both</option>
+          <option value="">unchanged, or both if the variable is new</option>
           <option value="build">builds only</option>
           <option value="runtime">the running site only</option>
           <option value="both">both</option>
@@ -364,7 +372,7 @@ export const SitePage = ({
       <SettingsForm site={site} />
     </details>
     <h2>Events</h2>
-    {events.length === 0 && <p>None are known.</p>}
+    {events.length === 0 && <p>None yet.</p>}
     <table class="rows">
       {events.toReversed().map(({ at, kind, detail }) => (
         <tr>
@@ -380,7 +388,7 @@ export const SitePage = ({
       <summary>Delete this site</summary>
       <Act site={site} act="delete">
         <label>
-          Its containers, images, volumes and log go, for good
+          Its containers, images, volumes and log are deleted for good
           {site.paidUntil !== null && `; what is paid until ${day(site.paidUntil)} is not given back`}. Type
           its name to delete it.
           <input name="name" required autocomplete="off" pattern={site.name} />

@@ -1,7 +1,6 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
-import { listQuery } from "../../protocol/api/common.ts";
 import { KeyCreate } from "../../protocol/api/keys.ts";
 import type { AppEnv } from "../app-env.ts";
 import { accountOf, type Ctx } from "../context.ts";
@@ -16,11 +15,14 @@ import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
 import { listSites } from "../services/sites/list.ts";
+import { cursorOf } from "./page-cursor.ts";
 
 type Shown = Pick<Parameters<typeof AccountPage>[0], "made" | "notice">;
 async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> = {}) {
-  const { data } = await listKeys(ctx, { limit: 100 });
-  const page = <AccountPage keys={data} once={ctx.newMark()} made={null} notice={null} {...shown} />;
+  const { data, nextCursor } = await listKeys(ctx, { limit: 100, cursor: cursorOf(c, "key") });
+  const page = (
+    <AccountPage keys={data} next={nextCursor} once={ctx.newMark()} made={null} notice={null} {...shown} />
+  );
   return c.html(html`<!doctype html>${page}`, shown.notice?.tone === "warn" ? 400 : 200);
 }
 
@@ -29,8 +31,7 @@ export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
     const ctx = await personOf(c);
     if (!ctx) return c.redirect("/sign-in", 303);
-    const cursor = listQuery("site").shape.cursor.safeParse(c.req.query("cursor")).data;
-    const { data, nextCursor } = await listSites(ctx, { limit: 100, cursor });
+    const { data, nextCursor } = await listSites(ctx, { limit: 100, cursor: cursorOf(c, "site") });
     return c.html(html`<!doctype html>${<SitesPage sites={data} next={nextCursor} />}`);
   })
   .get("/account", async (c) => {

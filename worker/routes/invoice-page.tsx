@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { accepts } from "hono/accepts";
 import { html } from "hono/html";
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
@@ -12,9 +11,8 @@ import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-b
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
 import { reconcileInvoice } from "../services/payments/reconcile.ts";
 
-const wantsJson = (c: Context<AppEnv>) =>
-  accepts(c, { header: "Accept", supports: ["text/html", "application/json"], default: "text/html" }) ===
-  "application/json";
+/** A page is for browsers, which name it; any other client wants the answer. */
+const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.includes("text/html") ?? false;
 
 /** The token is the credential: shown and paid without signing in. */
 export const invoicePage = new Hono<AppEnv>()
@@ -27,7 +25,7 @@ export const invoicePage = new Hono<AppEnv>()
       await reconcileInvoice(ctx, invoice);
       invoice = await getInvoiceByToken(ctx, invoice.token);
     }
-    if (wantsJson(c)) return c.json(invoice);
+    if (!wantsPage(c)) return c.json(invoice);
     const isOnItsWay = invoice.status === "unpaid" && (await isPaymentOnItsWay(ctx, invoice));
     return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} isOnItsWay={isOnItsWay} />}`);
   })
@@ -40,9 +38,7 @@ export const invoicePage = new Hono<AppEnv>()
   })
   .post("/:token/pay", async (c) => {
     const token = c.req.param("token");
-    // A page is for browsers, which name it; any other client wants the answer.
-    if (!c.req.header("Accept")?.includes("text/html"))
-      return c.json(await payInvoiceAtOnce(c.var.ctx, token));
+    if (!wantsPage(c)) return c.json(await payInvoiceAtOnce(c.var.ctx, token));
     const checkout = await payInvoice(c.var.ctx, token);
     return c.redirect(checkout?.url ?? `/invoice/${token}`, 303);
   });

@@ -31,6 +31,7 @@ import { isBeingRestarted } from "../services/sites/is-being-restarted.ts";
 import { setSiteSettings } from "../services/sites/set-settings.ts";
 import { setSiteEnv } from "../services/sites/set-env.ts";
 import { followLog } from "./answer-log.ts";
+import { cursorOf } from "./page-cursor.ts";
 
 type Page = Parameters<typeof html>[1];
 const whole = async (page: Page): Promise<string> => String(await html`<!doctype html>${page}`);
@@ -102,11 +103,12 @@ function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.inf
 const told = <T,>(asked: Promise<{ data: T[] }>): Promise<T[]> =>
   asked.then(({ data }) => data).catch(() => []);
 
-async function shownSite(ctx: Ctx, siteId: string, asked: string | undefined) {
+type Asked = { action: string | undefined; cursor: string | undefined };
+async function shownSite(ctx: Ctx, siteId: string, { action: asked, cursor }: Asked) {
   const site = await getSite(ctx, siteId);
   const isDue = site.status === "PENDING" || site.status === "SUSPENDED";
   const [deployments, samples, events, invoice, isRestarting] = await Promise.all([
-    listDeployments(ctx, site.id, { limit: 10 }),
+    listDeployments(ctx, site.id, { limit: 10, cursor }),
     told(siteMetrics(ctx, site.id)),
     told(siteEventsOf(ctx, site.id)),
     isDue ? unpaidInvoiceOf(ctx, site.id) : null,
@@ -116,6 +118,7 @@ async function shownSite(ctx: Ctx, siteId: string, asked: string | undefined) {
     <SitePage
       site={site}
       deployments={deployments.data}
+      next={deployments.nextCursor}
       samples={samples}
       now={ctx.now()}
       events={events.slice(-10)}
@@ -179,9 +182,10 @@ export const sitePages = new Hono<AppEnv>()
     const { invoiceToken } = await createSite(c.var.ctx, await read(c, NewSite));
     return c.redirect(`/invoice/${invoiceToken}`, 303);
   })
-  .get("/:id", async (c) =>
-    c.html(await whole(await shownSite(c.var.ctx, c.req.param("id"), c.req.query("asked")))),
-  )
+  .get("/:id", async (c) => {
+    const asked = { action: c.req.query("asked"), cursor: cursorOf(c, "deployment") };
+    return c.html(await whole(await shownSite(c.var.ctx, c.req.param("id"), asked)));
+  })
   .post("/:id", limitBody, async (c) =>
     c.redirect(await act(c.var.ctx, c.req.param("id"), await read(c, Act)), 303),
   )

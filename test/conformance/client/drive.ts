@@ -2,11 +2,19 @@ import createClient from "openapi-fetch";
 import type { paths } from "./schema.d.ts";
 
 /**
- * The main job by a client whose types were generated from openapi.json: create, pay, watch, read the log, delete.
- * Usage: drive.ts <base url> <site url> <key> <git address>; prints the site's last state as JSON.
+ * The main job by a client whose types were generated from openapi.json: sign in, create, pay, watch, read the log, delete.
+ * Usage: drive.ts <base url> <site url> <key> <git address> <email> <password>; prints the site's last state as JSON.
  */
-const [baseUrl = "", siteUrl = "", key = "", githubUrl = ""] = process.argv.slice(2);
+const [baseUrl = "", siteUrl = "", key = "", githubUrl = "", email = "", password = ""] =
+  process.argv.slice(2);
 const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } });
+
+const site = createClient<paths>({ baseUrl: siteUrl });
+
+const signedIn = await site.POST("/api/auth/sign-in/email", { body: { email, password } });
+const headers = { Cookie: signedIn.response.headers.get("Set-Cookie")?.split(";")[0] ?? "" };
+const { data: session } = await site.GET("/api/auth/get-session", { headers });
+if (session?.user.email !== email) throw new Error(`Signed in as ${JSON.stringify(session)}`);
 
 const { data: packs } = await client.GET("/packs");
 const packId = packs?.data.find(({ kind }) => kind === "site")?.id;
@@ -22,18 +30,21 @@ const { data: created, error } = await client.POST("/sites", {
   },
 });
 if (!created) throw new Error(JSON.stringify(error));
-await fetch(`${siteUrl}/invoice/${created.invoiceToken}/pay`, { method: "POST" });
+const invoice = { params: { path: { token: created.invoiceToken } } };
+await site.POST("/invoice/{token}/pay", invoice);
+const { data: paid } = await site.GET("/invoice/{token}", invoice);
+if (paid?.status !== "paid") throw new Error(`The invoice is ${paid?.status}`);
 
 const params = { path: { id: created.siteId } };
 for (;;) {
-  const { data: site } = await client.GET("/sites/{id}", { params });
-  if (site && site.status !== "PENDING" && site.status !== "DEPLOYING") {
-    const id = site.latestDeployment?.id ?? "";
+  const { data: now } = await client.GET("/sites/{id}", { params });
+  if (now && now.status !== "PENDING" && now.status !== "DEPLOYING") {
+    const id = now.latestDeployment?.id ?? "";
     const { data: log } = await client.GET("/deployments/{id}/logs", { params: { path: { id } } });
     await client.PATCH("/sites/{id}", { params, body: { envVariables: [{ key: "DRIVEN", value: "1" }] } });
     await client.DELETE("/sites/{id}", { params });
     const lines = typeof log === "object" ? log.data.map(({ text }) => text) : [];
-    process.stdout.write(JSON.stringify({ status: site.status, url: site.url, lines }));
+    process.stdout.write(JSON.stringify({ status: now.status, url: now.url, lines }));
     break;
   }
   await new Promise((resolve) => setTimeout(resolve, 1500));

@@ -1,0 +1,141 @@
+import * as z from "zod";
+import { BackupDownloadQuery } from "./backups.ts";
+import { Invoice } from "./invoices.ts";
+import type { Operation } from "./operations.ts";
+import { Setup, SetupDone } from "./setup.ts";
+import {
+  CurrentSession,
+  PasswordReset,
+  PasswordResetQuery,
+  PasswordResetRequest,
+  SignedIn,
+  SignedUp,
+  SignIn,
+  SignUp,
+} from "./sign-in.ts";
+
+const email = "ada@example.com";
+const password = "correct horse battery staple";
+
+/** What clients call beside the API proper, each with a credential of its own: to come in, to pay, to fetch a file. */
+export const entryOperations = {
+  setUp: {
+    method: "post",
+    path: "/setup",
+    at: "site",
+    tag: "Sign-in",
+    summary: "Create the first operator and its first API key, once, as the bearer of SETUP_TOKEN",
+    access: "own",
+    bearer: "setupToken",
+    body: Setup,
+    answers: [{ status: 201, schema: SetupDone }],
+    refusals: ["unauthorized", "conflict"],
+    examples: { body: { email, password, name: "Ada" } },
+  },
+  signUp: {
+    method: "post",
+    path: "/api/auth/sign-up/email",
+    at: "site",
+    tag: "Sign-in",
+    summary:
+      "Open an account. Where the service sends mail, the mailed link confirms the address first; elsewhere the answer sets the session's cookie",
+    access: "own",
+    body: SignUp,
+    answers: [{ status: 200, schema: SignedUp }],
+    refusals: ["forbidden", "conflict"],
+    examples: { body: { name: "Ada", email, password }, answer: { status: true } },
+  },
+  signIn: {
+    method: "post",
+    path: "/api/auth/sign-in/email",
+    at: "site",
+    tag: "Sign-in",
+    summary: "Open a session; its cookie is the credential",
+    access: "own",
+    body: SignIn,
+    answers: [{ status: 200, schema: SignedIn }],
+    refusals: ["unauthorized", "forbidden"],
+    examples: { body: { email, password } },
+  },
+  getSession: {
+    method: "get",
+    path: "/api/auth/get-session",
+    at: "site",
+    tag: "Sign-in",
+    summary: "The session of the cookie and whose it is; null where there is none",
+    access: "own",
+    bearer: "session",
+    answers: [{ status: 200, schema: CurrentSession.nullable() }],
+  },
+  signOut: {
+    method: "post",
+    path: "/api/auth/sign-out",
+    at: "site",
+    tag: "Sign-in",
+    summary: "End the session of the cookie; needs the service's own Origin",
+    access: "own",
+    bearer: "session",
+    answers: [{ status: 200, schema: z.object({ success: z.literal(true) }) }],
+    refusals: ["forbidden"],
+  },
+  requestPasswordReset: {
+    method: "post",
+    path: "/api/auth/request-password-reset",
+    at: "site",
+    tag: "Sign-in",
+    summary: "Mail a link to choose a new password; answered alike whether or not there is an account",
+    access: "own",
+    body: PasswordResetRequest,
+    answers: [{ status: 200, schema: z.looseObject({ status: z.literal(true) }) }],
+    refusals: ["forbidden"],
+    examples: { body: { email } },
+  },
+  resetPassword: {
+    method: "post",
+    path: "/api/auth/reset-password",
+    at: "site",
+    tag: "Sign-in",
+    summary: "Choose a new password by the token of a mailed link; ends every session of the account",
+    access: "own",
+    query: PasswordResetQuery,
+    body: PasswordReset,
+    answers: [{ status: 200, schema: z.object({ status: z.literal(true) }) }],
+    refusals: ["forbidden"],
+    examples: { body: { token: "s7Kq2mYd0cVx", newPassword: password } },
+  },
+  getInvoiceByToken: {
+    method: "get",
+    path: "/invoice/{token}",
+    at: "site",
+    tag: "Billing",
+    summary: "An invoice by its token, which is the credential; a page for browsers",
+    access: "own",
+    answers: [{ status: 200, schema: Invoice }],
+    refusals: ["not_found"],
+  },
+  payInvoice: {
+    method: "post",
+    path: "/invoice/{token}/pay",
+    at: "site",
+    tag: "Billing",
+    summary:
+      "Pay an invoice by its token: the test processor takes the payment at once; of another one, the address to pay at is answered",
+    access: "own",
+    answers: [{ status: 200, schema: z.union([Invoice, z.object({ url: z.url() })]) }],
+    refusals: ["not_found", "conflict"],
+  },
+  downloadBackup: {
+    method: "get",
+    path: "/backups/{id}/download",
+    at: "site",
+    tag: "Databases",
+    summary: "A backup's file by the address that POST /backups/{id}/link answers; takes one Range",
+    access: "own",
+    query: BackupDownloadQuery,
+    answers: [
+      { status: 200, schema: z.string().meta({ format: "binary" }) },
+      { status: 206, schema: z.string().meta({ format: "binary" }), when: "The part that was asked for" },
+    ],
+    isFile: true,
+  },
+} as const satisfies Record<string, Operation>;
