@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import { refusalIn } from "../databases/refusal.ts";
+import { refusalIn, ServerRefusal } from "../databases/refusal.ts";
 import type { Engine, Piped } from "../docker/engine.ts";
 import { JobError } from "../host.ts";
 
@@ -50,7 +50,11 @@ export async function demandSuccess(name: string, piped: Piped): Promise<void> {
   const { exitCode, stderr } = await piped.ended();
   if (exitCode === killed)
     throw new JobError("Copying it needed more memory than its pack has left: choose a larger pack.");
-  if (exitCode !== 0) throw new Error(`${name} ended with ${exitCode}: ${stderr.trim().slice(0, 500)}`);
+  if (exitCode !== 0)
+    throw new ServerRefusal(
+      refusalIn(stderr),
+      `${name} ended with ${exitCode}: ${stderr.trim().slice(0, 500)}`,
+    );
 }
 
 /** What it prints, to an end in order. @throws Error with its first words instead of ending when it failed */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
+import { refusalIn, ServerRefusal } from "../databases/refusal.ts";
 import type { Copier, Server } from "./copier.ts";
 import { demandSuccess } from "./copier.ts";
 import { strayMark } from "./strays.ts";
@@ -15,7 +16,8 @@ async function ask({ engine, id, spec, signal }: Server, input: string, anonymou
     input,
   };
   const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
-  if (exitCode !== 0) throw new Error(`redis-cli ended with ${exitCode}: ${stderr.slice(0, 300)}`);
+  if (exitCode !== 0)
+    throw new ServerRefusal(refusalIn(stderr), `redis-cli ended with ${exitCode}: ${stderr.slice(0, 300)}`);
   return stdout;
 }
 
@@ -119,7 +121,8 @@ async function untilSaved(server: Server): Promise<void> {
     if (valueOf(info, "rdb_bgsave_in_progress") === "0") {
       if (valueOf(info, "rdb_last_bgsave_status") === "ok") return;
       const lines = await server.engine.lastLines(server.id, 5);
-      throw new Error(`BGSAVE failed: ${lines.join(" | ")}`);
+      // Scripts may print data into the server's log.
+      throw new ServerRefusal("BGSAVE failed", `BGSAVE failed: ${lines.join(" | ")}`);
     }
     await delay(pauseMs, undefined, { signal: server.signal });
   }

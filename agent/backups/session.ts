@@ -1,4 +1,4 @@
-import { refusalIn } from "../databases/refusal.ts";
+import { refusalIn, ServerRefusal } from "../databases/refusal.ts";
 import type { Piped } from "../docker/engine.ts";
 
 /** A database client that stays open: statements go in, lines come out. What is asked for must come as lines without breaks. */
@@ -24,7 +24,8 @@ export class Session {
       const { value, done } = await this.lines.next();
       if (done) {
         const { stderr } = await this.piped.ended();
-        throw new Error(`The database's client ended: ${refusalIn(stderr)}`);
+        const reason = refusalIn(stderr);
+        throw new ServerRefusal(reason, `The database's client ended: ${reason}`);
       }
       if (value === end) return found;
       found.push(value);

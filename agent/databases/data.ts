@@ -1,5 +1,7 @@
+import { readdir } from "node:fs/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import type { Engine } from "../docker/engine.ts";
 import { fileIn } from "../docker/files-in.ts";
 import { JobError, type Host } from "../host.ts";
 import { log } from "../log.ts";
@@ -39,6 +41,17 @@ export async function demandData({ engine }: Host, id: string, spec: DatabaseSpe
     if (found) return;
   }
   throw new DataGone();
+}
+
+/** The same for a container that is only to run again: in an empty folder an image's server begins anew. */
+export async function isEmptied(
+  engine: Pick<Engine, "volumes">,
+  labels: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const { "berth.agent": agentId = "", "berth.database": databaseId = "", "berth.volume": name } = labels;
+  if (name === undefined) return false;
+  const volume = (await engine.volumes(volumeLabels(agentId, databaseId))).find((one) => one.name === name);
+  return !volume || (await readdir(volume.folder).catch(() => null))?.length === 0;
 }
 
 /** The server has set itself up, or had before: from now on an empty folder is a loss. On a full disk, at the next start. */

@@ -1,11 +1,23 @@
-/** What MariaDB's client says of its server's refusal, below the statement, which it prints as well. */
-const ofMariadb = /^ERROR \d+ \(\w+\).*$/gm;
+/** What MariaDB's clients say of its server's refusal, one of them below the statement, which it prints as well. */
+const ofMariadb = /^(?:ERROR \d+ \(\w+\)|mariadb-dump: ).*$/gm;
 /** What is quoted behind these words is the name of something; whatever else is may be somebody's data. */
 const named =
   /\b(?:table|view|column|index|key|function|procedure|trigger|event|sequence|database|engine|collation|variable|definer) \(?'[^']*'(?:@'[^']*')?\)?/gi;
 /** Up to the last one, as what is quoted may have quotes itself; one within a word is none. */
 const quoted = /(?<!\w)'.*(?:'|$)/;
 const shownMax = 300;
+
+/** A database's server or program refused; `reason` may be shown to whoever sees the database's record. */
+export class ServerRefusal extends Error {
+  override name = "ServerRefusal";
+  readonly reason: string;
+
+  /** @param said for the agent's log */
+  constructor(reason: string, said = reason) {
+    super(said);
+    this.reason = reason;
+  }
+}
 
 /** Why a database's program failed, in one line: without the statement, and without what is quoted of rows. */
 export function refusalIn(stderr: string): string {

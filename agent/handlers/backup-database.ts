@@ -2,6 +2,7 @@ import { copiers } from "../backups/index.ts";
 import { endStrays } from "../backups/strays.ts";
 import { uploadParts, type Uploaded } from "../backups/upload.ts";
 import { containerName } from "../databases/container.ts";
+import { ServerRefusal } from "../databases/refusal.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { JobError, type Handler } from "../host.ts";
@@ -29,10 +30,7 @@ export const backupDatabase: Handler<"database.backup"> = async (host, args, job
       await endStrays(host.engine, found.id).catch(() => undefined);
       signal.throwIfAborted();
       if (error instanceof JobError) throw error;
-      const why = saysDiskFull([String(error)])
-        ? diskIsFull("back it up again")
-        : "The database could not be copied: try again, or ask the operator about its host.";
-      throw new JobError(why, { cause: error });
+      throw new JobError(whyNot(error), { cause: error });
     }
     return {};
   } finally {
@@ -40,3 +38,11 @@ export const backupDatabase: Handler<"database.backup"> = async (host, args, job
     if (!serving) await takeDown(host, database.databaseId);
   }
 };
+
+function whyNot(error: unknown): string {
+  if (saysDiskFull([String(error)])) return diskIsFull("back it up again");
+  const reason = error instanceof ServerRefusal ? error.reason.replace(/\.$/, "") : "";
+  return reason === ""
+    ? "The database could not be copied: try again, or ask the operator about its host."
+    : `The database could not be copied: ${reason}. Try again, or ask the operator about its host.`;
+}

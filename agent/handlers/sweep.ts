@@ -1,6 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { endStrays } from "../backups/strays.ts";
+import { isEmptied } from "../databases/data.ts";
 import { removeEmptyLock } from "../databases/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { holdToPack } from "../docker/start-speed.ts";
@@ -115,6 +116,9 @@ async function reviveDatabase(
   try {
     // One that never ran may lack the files it starts with: the job that makes it starts it.
     if ((await host.engine.inspectContainer(id))?.startedAt === null) return;
+    // The control plane, told that it does not run, has it started by a job, whose refusal says why.
+    if (await isEmptied(host.engine, labels))
+      return log("error", "A database's data is gone", { databaseId });
     await removeEmptyLock(host.engine, labels);
     await host.engine.startContainer(id);
   } catch (error) {

@@ -25,6 +25,11 @@ describe("why a database's program failed", () => {
     expect(refusalIn(said)).not.toContain("secret");
   });
 
+  it("is mariadb-dump's as well", () =>
+    expect(
+      refusalIn("mariadb-dump: Couldn't execute 'SHOW FIELDS FROM `secret`': View 'a.b' is invalid (1356)\n"),
+    ).toBe("mariadb-dump: Couldn't execute '…'"));
+
   it("names what is not there, and is one line of any other program", () => {
     const missing = "ERROR 1146 (42S02) at line 2: Table 'a.b' doesn't exist";
     expect(refusalIn(missing)).toBe(missing);

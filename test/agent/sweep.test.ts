@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -30,8 +30,15 @@ const ofCommand = () =>
 
 type Container = { id: string; labels: Record<string, string>; running: boolean };
 let workDirectory: string;
-beforeEach(() => void (workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"))));
-afterEach(() => rmSync(workDirectory, { recursive: true }));
+/** Of the volume `data`. */
+let dataFolder: string;
+beforeEach(() => {
+  workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"));
+  dataFolder = mkdtempSync(join(tmpdir(), "berth-data-"));
+});
+afterEach(() => {
+  for (const folder of [workDirectory, dataFolder]) rmSync(folder, { recursive: true });
+});
 
 /** Sweeps a host of these containers, of which `serving` is in service. The engine refuses to start or remove some. */
 async function swept(
@@ -66,6 +73,7 @@ async function swept(
       inspectContainer: (id: string) =>
         Promise.resolve({ ...containers.find((one) => one.id === id), labels: {}, addresses: {} }),
       listContainers: () => Promise.resolve(containers),
+      volumes: () => Promise.resolve([{ name: "data", labels: {}, folder: dataFolder }]),
       execute: (id: string) => {
         done.executed.push(id);
         return Promise.resolve({ exitCode: 0, stdout: "", stderr: "" });
@@ -107,6 +115,21 @@ describe("an agent that starts", () => {
       ["site", "left"],
     );
     expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
+  });
+
+  it("begins no database anew in a volume that was emptied, nor where there is none: that is for a job to say", async () => {
+    const on = (volume: string) => ({
+      ...databaseLabels("agent", databaseId, accountId),
+      "berth.volume": volume,
+    });
+    const revived = async (volume: string, work?: typeof sweep) =>
+      (await swept([{ id: "database", labels: on(volume), running: false }], null, [], work)).started;
+    for (const work of [sweep, (host: Host) => reviveServing(host, new Set())]) {
+      expect(await revived("data", work)).toEqual([]);
+      expect(await revived("gone", work)).toEqual([]);
+    }
+    writeFileSync(join(dataFolder, "PG_VERSION"), "17");
+    expect(await revived("data")).toEqual(["database"]);
   });
 
   it("stops what it finds running of a stopped site, such as a version of which the agent before it made no end", async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
+import { hashPassword, isPassword } from "../../worker/services/accounts/password.ts";
 import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";
@@ -573,6 +574,48 @@ describe("passwords", () => {
     expect(
       (await send("/sign-in/email", { email, password }, { "CF-Connecting-IP": "203.0.113.89" })).status,
     ).toBe(200);
+  });
+
+  it("hold up nobody else while they are hashed: between two of them everybody has a turn", async () => {
+    const stored = await hashPassword(password, new Uint8Array(16));
+    const told: string[] = [];
+    const others = new AbortController();
+    const answering = (async () => {
+      while (!others.signal.aborted) {
+        expect((await call("/health")).status).toBe(200);
+        told.push("health");
+        await scheduler.wait(1);
+      }
+    })();
+    const turning = (async () => {
+      while (!others.signal.aborted) {
+        await scheduler.wait(1);
+        told.push("turn");
+      }
+    })();
+    const hashed = Array.from({ length: 6 }, async () => {
+      expect(await isPassword(password, stored)).toBe(true);
+      told.push("hash");
+    });
+    await Promise.all(hashed);
+    others.abort();
+    await Promise.all([answering, turning]);
+    expect(told.filter((one) => one === "hash")).toHaveLength(6);
+    expect(told.join(" ")).not.toMatch(/hash hash/);
+    expect(told.indexOf("health")).toBeLessThan(told.lastIndexOf("hash"));
+  });
+
+  it("of which too many wait are refused, and told when to be sent again", async () => {
+    await operator();
+    const tried = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        call("/api/auth/sign-in/email", { method: "POST", headers: { Origin: siteUrl } }),
+      ),
+    );
+    const refused = tried.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(10);
+    for (const { headers } of refused) expect(headers.get("Retry-After")).toBe("5");
+    await expect.poll(async () => (await signIn({ email, password })).status).toBe(303);
   });
 });
 

@@ -6,6 +6,7 @@ import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
+import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
 
@@ -19,6 +20,9 @@ const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
 
 /** Each costs a password's hash, 100 ms of processor. */
 const hashing = new Set(["/sign-in/email", "/sign-up/email", "/reset-password", "/change-password"]);
+
+/** Five seconds of them, with the pauses between. */
+const hashes = new Backlog(200, 5000);
 
 const EmailOnly = z.object({ email: z.email() });
 /**
@@ -53,7 +57,10 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const limit = guarded[path];
   const address = countedAddress(c);
   const who = limit === undefined || limit === "signUp" ? address : `${await emailIn(request)} ${address}`;
-  if (hashing.has(path)) await takeFrom(c, "passwords", address);
+  if (hashing.has(path)) {
+    await takeFrom(c, "passwords", address);
+    if (!hashes.admits(Date.now())) throw new AppError("rate_limited", { retryAfterSeconds: 5 });
+  }
   if (limit) await takeFrom(c, limit, who);
   const quiet = await toldByMailOnly(c, path, request);
   if (quiet) return quiet;

@@ -1,0 +1,64 @@
+import { PassThrough, Readable } from "node:stream";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { containerName } from "../../agent/databases/container.ts";
+import type { Job } from "../../protocol/agent/jobs.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { after, closeMachines, Machine, openMachines } from "../support/crash-points.ts";
+import { databaseSpec } from "../support/database-spec.ts";
+
+beforeAll(openMachines);
+afterAll(closeMachines);
+
+const databaseId = formatId("database", 1, new Uint8Array(10));
+const database = databaseSpec({
+  databaseId,
+  accountId: formatId("account", 1, new Uint8Array(10)),
+  type: "redis",
+});
+const jobOf = (kind: string, args: object) =>
+  ({ id: formatId("job", 7, new Uint8Array(10)), kind: `database.${kind}`, args }) as unknown as Job;
+const backUp = (type: "redis" | "mysql") =>
+  jobOf("backup", {
+    database: { ...database, type },
+    backupId: formatId("backup", 1, new Uint8Array(10)),
+    attempt: 1,
+    serving: true,
+  });
+
+/** A machine with a server, whose programs end with these words from now on. */
+async function machineSaying(stderr: string): Promise<Machine> {
+  const machine = new Machine();
+  machine.docker.state.images[database.image] = "sha256:redis";
+  await after(machine, jobOf("provision", { database }));
+  const { engine } = machine.docker;
+  const execute = engine.execute.bind(engine);
+  engine.execute = (id, program, signal) =>
+    program.command[0] === "redis-cli"
+      ? Promise.resolve({ exitCode: 1, stdout: "", stderr })
+      : execute(id, program, signal);
+  engine.pipe = () =>
+    Promise.resolve({
+      input: new PassThrough(),
+      output: Readable.from([]),
+      isRunning: () => Promise.resolve(false),
+      ended: () => Promise.resolve({ exitCode: 1, stderr }),
+      close: () => undefined,
+    });
+  expect(machine.docker.find(containerName(databaseId))?.running).toBe(true);
+  return machine;
+}
+
+it("a backup that fails says the server's own reason, and nothing of what the database holds", async () => {
+  const tooMany = "ERROR 1040 (08004): Too many connections";
+  const duplicate = "ERROR 1062 (23000) at line 3: Duplicate entry 'secret' for key 'PRIMARY'";
+  const shown = "ERROR 1062 (23000) at line 3: Duplicate entry '…'";
+  const noMemory = "MISCONF Can't save in background: fork: Cannot allocate memory";
+  for (const [type, says, reason] of [
+    ["mysql", tooMany, tooMany],
+    ["mysql", `INSERT secret\n${duplicate}\n`, shown],
+    ["redis", `${noMemory}\nsecret`, noMemory],
+  ] as const)
+    await expect(after(await machineSaying(says), backUp(type))).rejects.toThrow(
+      `The database could not be copied: ${reason}. Try again, or ask the operator about its host.`,
+    );
+});
