@@ -21,6 +21,10 @@ export const debianOf = (name: string): string => `debian:${name}-slim`;
 /** The release that has this version of PostgreSQL. */
 const postgresReleases = { 15: "bookworm", 17: "trixie", 18: "sid" } as const;
 type PostgresVersion = keyof typeof postgresReleases;
+/** Of MariaDB; 11.4 is in none, so it is the one before. */
+const mariadbReleases = { "10.11": "bookworm", "11.4": "bookworm", "11.8": "trixie" } as const;
+/** Of Redis; 7.2 is in none, so it is the one before. */
+const redisReleases = { "7.0": "bookworm", "7.2": "bookworm", "8": "trixie" } as const;
 /** The images that every host needs at once: the ingress is one, and most sites are built on the other. */
 export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 
@@ -39,8 +43,12 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "postgres:15": () => buildPostgres(15),
   "postgres:17": () => buildPostgres(17),
   "postgres:18": () => buildPostgres(18),
-  "mariadb:11.4": buildMariadb,
-  "redis:7.2": buildRedis,
+  "mariadb:10.11": () => buildMariadb("10.11"),
+  "mariadb:11.4": () => buildMariadb("11.4"),
+  "mariadb:11.8": () => buildMariadb("11.8"),
+  "redis:7.0": () => buildRedis("7.0"),
+  "redis:7.2": () => buildRedis("7.2"),
+  "redis:8": () => buildRedis("8"),
 };
 
 /** What sites may be made of where only this machine has them. */
@@ -313,11 +321,10 @@ function buildPostgres(version: PostgresVersion) {
   );
 }
 
-/** Debian's MariaDB 10.11. */
-function buildMariadb() {
+function buildMariadb(version: keyof typeof mariadbReleases) {
   const data = "/var/lib/mysql";
   return buildFromPackages(
-    "mariadb:11.4",
+    `mariadb:${version}`,
     ["mariadb-server"],
     [
       // The package makes a database of its own.
@@ -325,21 +332,20 @@ function buildMariadb() {
       "ENV LANG=C.UTF-8",
       ...asServer(3306, data, "mariadbd"),
     ],
-    { entrypoint: "mariadb.sh" },
+    { entrypoint: "mariadb.sh", from: mariadbReleases[version] },
   );
 }
 
-/** Debian's Redis 7.0. */
-function buildRedis() {
+function buildRedis(version: keyof typeof redisReleases) {
   const data = "/data";
   return buildFromPackages(
-    "redis:7.2",
+    `redis:${version}`,
     ["redis-server"],
     [
       `RUN mkdir -p ${data} && chown redis:redis ${data}`,
       `WORKDIR ${data}`,
       ...asServer(6379, data, "redis-server"),
     ],
-    { entrypoint: "redis.sh" },
+    { entrypoint: "redis.sh", from: redisReleases[version] },
   );
 }

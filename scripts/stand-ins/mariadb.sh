@@ -38,11 +38,11 @@ set_up() {
     --skip-ssl &
   local server=$! tries
   for tries in $(seq 300); do
-    if mariadb-admin --user=root --socket="$socket" ping >/dev/null 2>&1; then break; fi
+    if mariadb-admin --user=root --skip-ssl --socket="$socket" ping >/dev/null 2>&1; then break; fi
     [ -d "/proc/$server" ] || exit 1
     sleep 0.1
   done
-  local client=(mariadb --user=root --socket="$socket")
+  local client=(mariadb --user=root --skip-ssl --socket="$socket")
   {
     if [ -n "$database" ]; then echo "CREATE DATABASE IF NOT EXISTS \`${database//\`/\`\`}\`;"; fi
     if [ -n "$user" ]; then
@@ -65,7 +65,7 @@ set_up() {
     *.sql.gz) gunzip --stdout "$file" | "${client[@]}" ${database:+"$database"} ;;
     esac
   done
-  mariadb-admin --user=root --socket="$socket" shutdown
+  mariadb-admin --user=root --skip-ssl --socket="$socket" shutdown
   wait "$server"
   unset MYSQL_PWD
   echo "MariaDB init process done. Ready for start up."

@@ -156,6 +156,15 @@ it("events of a MariaDB database run, and in a copy that is compared they do not
   await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(restored);
 });
 
+it("an event over which the dump would never end is named", async () => {
+  const spec = host.specOf("mysql", "endless");
+  await host.does("database.provision", { database: spec });
+  await host.mariadb(spec, "CREATE EVENT tick ON SCHEDULE EVERY 1 DAY DO SET @a = ';;'");
+  await expect(host.backUp(spec)).rejects.toThrow(/cannot copy the event tick/);
+  await host.mariadb(spec, "DROP EVENT tick");
+  expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+});
+
 describe("what an owner made in a MariaDB database", () => {
   const spec = host.specOf("mysql", "spied");
   const asRoot = (input: string) =>
