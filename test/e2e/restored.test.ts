@@ -147,7 +147,8 @@ it("a record that is put back to an earlier moment is true after one round, and 
   );
   const kept = await until(
     setAside,
-    ({ body }) => body.data.length === 2 && body.data.every(({ running }) => !running),
+    ({ status, body }) =>
+      status === 200 && body.data.length === 2 && body.data.every(({ running }) => !running),
   );
   expect(kept.body.data.map(({ id }) => id).toSorted()).toEqual([created.id, paid.id].toSorted());
   expect(await read(made.databaseId)).toMatchObject({
