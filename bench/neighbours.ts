@@ -14,6 +14,7 @@ import {
   type Created,
   type Files,
 } from "../test/e2e/service.ts";
+import { person } from "../test/conformance/service.ts";
 
 /**
  * What one tenant's attack does to another on the same host and control plane: the victim's requests, API reads, followed log
@@ -26,26 +27,20 @@ const deployments = Number(process.env["BENCH_DEPLOYMENTS"] ?? 2);
 type Api = typeof api;
 
 /** Another account, with a session of its own. */
-async function signUp(): Promise<Api> {
-  const headers = { Origin: local.siteUrl, "Content-Type": "application/json" };
-  const account = { email: `neighbour-${Date.now()}@example.com`, password: "a long enough password" };
-  const post = (path: string, body: unknown) =>
-    request(`${local.siteUrl}/api/auth/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-  await post("sign-up/email", { ...account, name: "Neighbour" });
-  const answer = await post("sign-in/email", account);
-  if (answer.status !== 200) throw new Error(`sign-in answered ${answer.status}: ${answer.text}`);
-  const cookie = (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
+async function anotherAccount(): Promise<Api> {
+  const { session } = await person();
+  const headers = { Origin: local.siteUrl, "Content-Type": "application/json", Cookie: session.cookie };
   return async <Body>(method: string, path: string, body?: unknown) => {
     const { status, text } = await request(local.baseUrl + path, {
       method,
-      headers: { ...headers, Cookie: cookie },
+      headers,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     return { status, body: JSON.parse(text) as Body };
   };
 }
 
-const attacker = await signUp();
+const attacker = await anotherAccount();
 let made = 0;
 
 /** A paid site of the attacker's; its deployment has begun. */
@@ -266,7 +261,7 @@ const attacks: Attack[] = [
     start: async () => {
       const stop = askSteadily(500, () =>
         request(`${local.baseUrl}/sites`, {
-          headers: { Cookie: `better-auth.session_token=${"a".repeat(32)}.${"b".repeat(43)}%3D` },
+          headers: { Cookie: `berth_session=${"a".repeat(32)}.${"b".repeat(43)}%3D` },
         }),
       );
       return async () => void (await stop());
