@@ -15,7 +15,6 @@ export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   if (!actor) return null;
   await takeForRequest(c, "session", actor.accountId);
   requireSameOrigin(c);
-  c.header("Cache-Control", "no-store");
   return contextFor(c, actor);
 }
 

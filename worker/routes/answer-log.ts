@@ -34,7 +34,7 @@ export async function answerLog(
     const resumeAfter = Number(c.req.header("Last-Event-ID") ?? cursor);
     const after = Number.isSafeInteger(resumeAfter) && resumeAfter > 0 ? resumeAfter : 0;
     const events = await followLog(c, logged, after);
-    return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+    return c.body(events, 200, { "Content-Type": "text/event-stream" });
   }
   const lines = await logOf(c, logged).read(cursor, limit);
   return c.json({ data: lines, nextCursor: lines.length === limit ? String(lines.at(-1)?.seq) : null });

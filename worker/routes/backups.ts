@@ -24,10 +24,7 @@ export const backups = new Hono<AppEnv>()
   .post("/:id/verify", async (c) => c.json(await verifyBackup(c.var.ctx, c.req.param("id")), 202))
   .get("/:id", async (c) => c.json(backupView(await backupOwnedBy(c.var.ctx, c.req.param("id")))))
   .delete("/:id", async (c) => c.json(await removeBackup(c.var.ctx, c.req.param("id")), 202))
-  .post("/:id/link", async (c) => {
-    c.header("Cache-Control", "no-store");
-    return c.json(await linkBackup(c.var.ctx, c.req.param("id")));
-  });
+  .post("/:id/link", async (c) => c.json(await linkBackup(c.var.ctx, c.req.param("id"))));
 
 /** The signed address is the credential. */
 export const backupFiles = new Hono<AppEnv>().get(

@@ -44,7 +44,6 @@ export const databases = new Hono<AppEnv>()
   })
   .delete("/:id", async (c) => c.json(await removeDatabase(c.var.ctx, c.req.param("id")), 202))
   .get("/:id/credentials", async (c) => {
-    c.header("Cache-Control", "no-store");
     return c.json(await databaseCredentials(c.var.ctx, c.req.param("id")));
   })
   .post("/:id/links", body(operations.linkDatabase.body), async (c) =>
@@ -62,12 +61,10 @@ export const databases = new Hono<AppEnv>()
     c.json(await restoreDatabase(c.var.ctx, c.req.param("id"), c.req.valid("json")), 202),
   )
   .get("/:id/insight", async (c) => {
-    c.header("Cache-Control", "no-store");
     return c.json(await databaseInsight(c.var.ctx, c.req.param("id")));
   })
   .get("/:id/schema", async (c) => c.json(await databaseSchema(c.var.ctx, c.req.param("id"))))
   .post("/:id/query", body(operations.queryDatabase.body), async (c) => {
-    c.header("Cache-Control", "no-store");
     const asked = c.req.valid("json");
     c.set("isRead", !asked.write);
     return c.json(await queryDatabase(c.var.ctx, c.req.param("id"), asked));
@@ -76,7 +73,7 @@ export const databases = new Hono<AppEnv>()
     const [id, asked] = [c.req.param("id"), c.req.valid("query")];
     if (asked.follow === "0") return c.json(await readDatabaseLog(c.var.ctx, id, asked));
     const events = await followDatabaseLog(c.var.ctx, id, asked, c.req.header("Last-Event-ID"));
-    return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+    return c.body(events, 200, { "Content-Type": "text/event-stream" });
   })
   .get("/:id/metrics", async (c) => c.json(await databaseMetrics(c.var.ctx, c.req.param("id"))))
   .get("/:id/events", async (c) => c.json(await databaseEventsOf(c.var.ctx, c.req.param("id"))));

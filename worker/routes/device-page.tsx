@@ -5,7 +5,6 @@ import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
-import { keptNowhere } from "../middleware/kept-nowhere.ts";
 import { countedAddress, guessWithin, limitAddress, takeFrom } from "../middleware/limit.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import { requireRoomForKey } from "../services/keys/insert.ts";
@@ -37,7 +36,7 @@ const wrongCode = (c: Context<AppEnv>) =>
 
 /** Where a signed-in person sees what asks, and approves or denies it. */
 export const devicePage = new Hono<AppEnv>()
-  .use(limitAddress, keptNowhere)
+  .use(limitAddress)
   .get("/", async (c) => {
     const typed = c.req.query("code");
     const userCode = typed === undefined ? null : readUserCode(typed);

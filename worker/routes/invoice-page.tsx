@@ -2,7 +2,6 @@ import { Hono } from "hono";
 import { html } from "hono/html";
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
-import { keptNowhere } from "../middleware/kept-nowhere.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/invoice.tsx";
@@ -16,7 +15,7 @@ const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.inclu
 
 /** The token is the credential: shown and paid without signing in. */
 export const invoicePage = new Hono<AppEnv>()
-  .use(limitAddress, keptNowhere, actAs("link"))
+  .use(limitAddress, actAs("link"))
   .get("/:token", async (c) => {
     const { ctx } = c.var;
     let invoice = await getInvoiceByToken(ctx, c.req.param("token"));

@@ -69,7 +69,7 @@ export const sites = new Hono<AppEnv>()
     const [id, asked] = [c.req.param("id"), c.req.valid("query")];
     if (asked.follow === "0") return c.json(await readSiteLog(c.var.ctx, id, asked));
     const events = await followSiteLog(c.var.ctx, id, asked, c.req.header("Last-Event-ID"));
-    return c.body(events, 200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+    return c.body(events, 200, { "Content-Type": "text/event-stream" });
   })
   .get("/:id/metrics", async (c) => c.json(await siteMetrics(c.var.ctx, c.req.param("id"))))
   .get("/:id/events", async (c) => c.json(await siteEventsOf(c.var.ctx, c.req.param("id"))))
