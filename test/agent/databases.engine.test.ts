@@ -94,7 +94,8 @@ const clients: Record<DatabaseSpec["type"], Client> = {
       "SELECT count(*), (SELECT n_tup_ins > 0 FROM pg_stat_user_tables WHERE relname = 'fragile') FROM fragile",
       "1|t",
     ],
-    load: "CREATE TABLE IF NOT EXISTS load (n int); DO $$ BEGIN LOOP INSERT INTO load VALUES (1); COMMIT; END LOOP; END $$",
+    // One statement: of several, none may commit.
+    load: "DO $$ BEGIN CREATE TABLE IF NOT EXISTS load (n int); LOOP INSERT INTO load VALUES (1); COMMIT; END LOOP; END $$",
     forbidden: "ALTER SYSTEM SET shared_buffers = '1GB'",
     tuned: [
       "SELECT current_setting('shared_buffers'), (SELECT rolconnlimit FROM pg_roles WHERE rolname = session_user), count(*) > 0 FROM pg_stat_statements",
