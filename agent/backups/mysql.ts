@@ -1,11 +1,17 @@
-import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
-import { everythingIn, givesBack, identifier, literal, readsPerformance } from "../databases/mysql.ts";
-import { mysqlVerifier } from "../databases/verifiers.ts";
+import {
+  employsReader,
+  everythingIn,
+  givesBack,
+  hasReader,
+  identifier,
+  literal,
+  readerOf,
+} from "../databases/mysql.ts";
 import type { Piped } from "../docker/engine.ts";
 import { JobError } from "../host.ts";
 import type { Copier, Server } from "./copier.ts";
@@ -36,24 +42,12 @@ const open = async (server: Server, user: User): Promise<Session> =>
     (word) => `SELECT '${word}';`,
   );
 
-const readerName = "berth_reader";
-const readerAccount = `'${readerName}'@'localhost'`;
-
-/**
- * Who reads the database, as what is read may be a view by then, and its functions run as whoever reads: it can do nothing
- * but read it. The last privilege is not to be asked for TLS.
- */
-async function employReader(root: Session, databaseName: string): Promise<User> {
-  const password = randomBytes(24).toString("hex");
-  await root.ask(`
-CREATE OR REPLACE USER ${readerAccount} IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))};
-GRANT SELECT, EXECUTE, SHOW VIEW, TRIGGER, EVENT ON ${everythingIn(databaseName)} TO ${readerAccount};
-GRANT SELECT ON mysql.proc TO ${readerAccount};
-GRANT CONNECTION ADMIN ON *.* TO ${readerAccount};
-${readsPerformance(readerAccount)}`);
-  return { name: readerName, password };
+/** The server's reader, made where an earlier agent started it. */
+async function employReader(root: Session, { spec }: Server): Promise<User> {
+  const [found] = await root.ask(hasReader(spec));
+  if (found !== "1") await root.ask(employsReader(spec));
+  return readerOf(spec.adminPassword);
 }
-const dismissReader = (root: Session): Promise<unknown> => root.ask(`DROP USER ${readerAccount};`);
 
 const begin = `
 SET SESSION time_zone = '+00:00', max_statement_time = 0, lock_wait_timeout = 60, sql_mode = '';
@@ -141,11 +135,11 @@ const pauseMs = 50;
 const triesMax = 600;
 
 /** Once there is a second transaction of the reader's, the dump has its view of the data; or it is over. */
-async function untilDumpSees(root: Session, dump: Piped): Promise<void> {
+async function untilDumpSees(root: Session, dump: Piped, reader: User): Promise<void> {
   for (let tries = 0, seen = 0; tries < triesMax; tries++) {
     if (!(await dump.isRunning())) return;
     const [count] = await root.ask(
-      `SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE p.user = '${readerName}';`,
+      `SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE p.user = ${literal(reader.name)};`,
     );
     // Twice, as it is listed a moment before it has its view.
     if (Number(count) > 1 && ++seen > 1) return;
@@ -167,7 +161,7 @@ export const mysql: Copier = {
     try {
       await root.ask(begin);
       await refuseEndlessEvents(root, spec.databaseName);
-      const reader = await employReader(root, spec.databaseName);
+      const reader = await employReader(root, server);
       const session = (reading = await open(server, reader));
       await session.ask(begin);
       const broken = await brokenViews(session, spec.databaseName);
@@ -196,13 +190,12 @@ export const mysql: Copier = {
       const dumped = Promise.all([take(gzip), compressed]).then(() => demandSuccess("mariadb-dump", dump));
       dumped.catch(() => undefined);
       try {
-        await untilDumpSees(root, dump);
+        await untilDumpSees(root, dump, reader);
         await root.ask("UNLOCK TABLES;");
         await dumped;
         // Not beside it: each holds large rows several times over, and they share the pack's processors anyway.
         const tables = await readTables(session, spec.databaseName, columns);
         await session.end();
-        await dismissReader(root);
         await root.end();
         const views = String(Number(objects["views"]) - broken.length);
         return { tables, objects: { ...objects, views, ...valuesNow }, counters: [] };
@@ -222,13 +215,12 @@ export const mysql: Copier = {
     const root = await open(server, rootOf(server));
     let reading: Session | undefined;
     try {
-      const reader = await employReader(root, server.spec.databaseName);
+      const reader = await employReader(root, server);
       const session = (reading = await open(server, reader));
       await session.ask(begin);
       const { columns, objects } = await readShape(root, server.spec.databaseName);
       const tables = await readTables(session, server.spec.databaseName, columns, isNow ? "2" : "1");
       await session.end();
-      await dismissReader(root);
       await root.end();
       return { tables, objects: { ...objects, ...(isNow && valuesNow) }, counters: [] };
     } finally {

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import {
   certificateFile,
@@ -28,12 +29,41 @@ export const readsPerformance = (user: string): string => `
 GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${user};
 GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO ${user};`;
 
+const readerName = "berth_reader";
+const readerAccount = `'${readerName}'@'localhost'`;
+
+/** Signs in over the container's own socket only. */
+export const readerOf = (adminPassword: string): { name: string; password: string } => ({
+  name: readerName,
+  password: createHmac("sha256", adminPassword).update(readerName).digest("hex"),
+});
+
+type Read = Pick<DatabaseSpec, "databaseName" | "adminPassword">;
+
+/** Whether there is one that may read this database: 1. */
+export const hasReader = ({ databaseName, adminPassword }: Read): string => `
+SELECT COUNT(*) FROM mysql.global_priv g JOIN mysql.db d ON d.User = g.User AND d.Host = g.Host
+WHERE g.User = '${readerName}' AND g.Host = 'localhost' AND d.Db = ${literal(pattern(databaseName))}
+  AND JSON_VALUE(g.Priv, '$.authentication_string') = ${literal(mysqlVerifier(readerOf(adminPassword).password))};`;
+
+/**
+ * Who reads the database for a backup, as what is read may be a view by then, and its functions run as whoever reads: it can do
+ * nothing but read it. The last privilege is not to be asked for TLS. Made at each start, as a full disk lets nobody be made.
+ */
+export const employsReader = ({ databaseName, adminPassword }: Read): string => `
+CREATE OR REPLACE USER ${readerAccount} IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(readerOf(adminPassword).password))};
+GRANT SELECT, EXECUTE, SHOW VIEW, TRIGGER, EVENT ON ${everythingIn(databaseName)} TO ${readerAccount};
+GRANT SELECT ON mysql.proc TO ${readerAccount};
+GRANT CONNECTION ADMIN ON *.* TO ${readerAccount};
+${readsPerformance(readerAccount)}`;
+
 /**
  * Users of the database are named after it, with a number; those that may not sign in any more are locked, not dropped:
  * what they defined, views and triggers, goes on with their rights. Only who defined a routine is shown its text, so that is
  * a role of all of them.
  */
-function arrangement({ databaseName, logins }: DatabaseSpec): string {
+function arrangement(spec: DatabaseSpec): string {
+  const { databaseName, logins } = spec;
   const database = identifier(databaseName);
   const names = logins.map(({ username }) => literal(username)).join(", ");
   const gone = `SELECT User FROM mysql.user WHERE Host = '%' AND User LIKE ${literal(`${pattern(databaseName)}\\_%`)} AND User NOT IN (${names})`;
@@ -52,6 +82,7 @@ SET DEFAULT ROLE ${database} FOR ${literal(username)}@'%';
 ${readsPerformance(`${literal(username)}@'%'`)}`,
   )
   .join("\n")}
+${employsReader(spec)}
 UPDATE mysql.proc SET definer = ${literal(databaseName)} WHERE db = ${literal(databaseName)} AND definer <> ${literal(databaseName)};
 DELIMITER //
 BEGIN NOT ATOMIC
@@ -158,7 +189,7 @@ export const mysql: DatabaseEngine = {
     const { memoryMb } = limits;
     const poolMb = Math.floor(memoryMb * 0.4);
     // The server holds a row several times over: larger ones would end it.
-    const packetMb = Math.min(128, Math.max(32, Math.floor(memoryMb / 8)));
+    const packetMb = Math.min(128, Math.max(32, Math.floor(memoryMb / 16)));
     const settings = {
       "innodb-buffer-pool-size": `${poolMb}M`,
       "innodb-log-file-size": `${Math.min(512, Math.max(32, Math.floor(poolMb / 4)))}M`,
