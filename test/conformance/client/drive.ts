@@ -9,10 +9,12 @@ const [baseUrl = "", siteUrl = "", key = "", githubUrl = "", email = "", passwor
   process.argv.slice(2);
 const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } });
 
-const site = createClient<paths>({ baseUrl: siteUrl });
+const site = createClient<paths>({ baseUrl: siteUrl, headers: { Origin: siteUrl } });
 
 const signedIn = await site.POST("/api/auth/sign-in/email", { body: { email, password } });
-const headers = { Cookie: signedIn.response.headers.get("Set-Cookie")?.split(";")[0] ?? "" };
+if (!signedIn.data) throw new Error(`Sign-in answered ${JSON.stringify(signedIn.error)}`);
+const cookies = signedIn.response.headers.getSetCookie().map((cookie) => cookie.split(";")[0]);
+const headers = { Cookie: cookies.join("; ") };
 const { data: session } = await site.GET("/api/auth/get-session", { headers });
 if (session?.user.email !== email) throw new Error(`Signed in as ${JSON.stringify(session)}`);
 
