@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { prepareBuild } from "../../agent/build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
+import { exactValues } from "../support/exact-values.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -86,17 +87,7 @@ it("a secret build variable reaches the build step, and neither the image nor it
 });
 
 it("variables of a build have the very bytes that they have at run time, secret or not", async () => {
-  const values = {
-    EMPTY: "",
-    NEWLINE: "\n",
-    NEWLINES: "\n\n\n",
-    ENDS: "value\n\n",
-    BEGINS: "\n \tvalue",
-    LINES: "a\nb\r\nc\n",
-    PEM: `-----BEGIN KEY-----\n${"A".repeat(64)}\n-----END KEY-----\n`,
-    QUOTES: `'"\\$HOME\`id\`%.x.`,
-    LETTERS: "ä€😀.\n",
-  };
+  const values = exactValues;
   const folder = repository({
     "package.json": JSON.stringify({ scripts: { start: "node server.js", build: "node build.js" } }),
     "build.js": `require("fs").writeFileSync("built.json", JSON.stringify(process.env));`,

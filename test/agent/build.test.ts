@@ -16,6 +16,7 @@ import { agentLabels, commandContainer, siteContainer } from "../../agent/docker
 import { JobError } from "../../agent/host.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { sourcesOf } from "../support/sources.ts";
+import { exactValues } from "../support/exact-values.ts";
 
 const none = { buildCommand: null, startCommand: null };
 const node = (files: string[], manifest: object, overrides: Overrides = none) =>
@@ -28,17 +29,7 @@ const node = (files: string[], manifest: object, overrides: Overrides = none) =>
   );
 
 it("a step of ours has secrets in their very bytes, newlines at their end too", () => {
-  const values: Record<string, string> = {
-    EMPTY: "",
-    NEWLINE: "\n",
-    NEWLINES: "\n\n\n",
-    ENDS: "value\n\n",
-    BEGINS: "\n \tvalue",
-    LINES: "a\nb\r\nc\n",
-    PEM: `-----BEGIN KEY-----\n${"A".repeat(64)}\n-----END KEY-----\n`,
-    QUOTES: `'"\\$HOME\`id\`%.x.`,
-    LETTERS: "ä€😀.\n",
-  };
+  const values = exactValues;
   const folder = mkdtempSync(join(tmpdir(), "secrets-"));
   try {
     for (const [name, value] of Object.entries(values)) writeFileSync(join(folder, `env_${name}`), value);
