@@ -67,7 +67,8 @@ const read = async (id: string) => (await api<Database>("GET", `/databases/${id}
 const textOf = async (url: string) => (await request(url).catch(() => null))?.text;
 const statusOf = async (url: string) => (await request(url).catch(() => null))?.status;
 const setAside = async () => {
-  const [host] = (await api<Page<Host>>("GET", "/hosts")).body.data;
+  const { data } = (await api<Page<Host>>("GET", "/hosts")).body;
+  const host = data.find(({ status }) => status === "ACTIVE");
   return {
     path: `/hosts/${host?.id}/set-aside`,
     ...(await api<SetAsideList>("GET", `/hosts/${host?.id}/set-aside`)),
