@@ -8,6 +8,7 @@ import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { tendBackups } from "./services/backups/tend.ts";
 import { tendDatabases } from "./services/databases/tend.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
+import { forgetOldActivity } from "./services/activity/forget-old.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./services/jobs/forget-old.ts";
 import { giveBackTime } from "./services/jobs/give-back-time.ts";
@@ -58,6 +59,7 @@ const tasks = {
   backups: tendBackups,
   commands: tendCommands,
   requests: forgetOldRequests,
+  activity: forgetOldActivity,
   money: tendMoney,
   jobs: forgetOldJobs,
   keys: finishRevocations,

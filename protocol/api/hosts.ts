@@ -25,6 +25,8 @@ export const HostRemoveQuery = z.strictObject({
     .describe("1: with `force`, also where sites have volumes there, whose data is lost."),
 });
 
+export type HostRemoveQuery = z.infer<typeof HostRemoveQuery>;
+
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
 export type HostRemoved = z.infer<typeof HostRemoved>;
 

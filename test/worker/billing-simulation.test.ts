@@ -111,8 +111,8 @@ async function simulate(seed: number): Promise<Record<string, number>> {
       clockMs += 10 * 60_000;
       await reconcilePayments(ctx);
     },
-    void: (ctx, { invoiceId }) => voidInvoice(ctx, invoiceId),
-    refund: (ctx, { invoiceId }) => refundInvoice(ctx, invoiceId, { force: random.below(2) === 0 }),
+    void: (ctx, { invoiceId }) => voidInvoice(ctx, { id: invoiceId }),
+    refund: (ctx, { invoiceId }) => refundInvoice(ctx, { id: invoiceId, force: random.below(2) === 0 }),
     byHand: async (_ctx, { invoiceId }) => {
       const intent = sessionsOf(invoiceId).map(({ payment_intent }) =>
         stripe.intents.get(payment_intent ?? ""),

@@ -338,6 +338,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   }),
   chat: "answers 501 after its checks",
   chatStream: "answers 501 after its checks",
+  listActivity: plain,
+  listAllActivity: plain,
   listInvoices: plain,
   getInvoice: () => ({ path: { id: invoiceId } }),
   listAccounts: plain,

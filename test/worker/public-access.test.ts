@@ -194,10 +194,10 @@ describe("public access", () => {
     const answers = await Promise.all(
       ids.map((id) => {
         const own = contextOf(bindings, owner, () => undefined);
-        return exposeDatabase({ ...own, random: (bytes) => new Uint8Array(bytes) }, id, {
-          enabled: true,
-          allow,
-        });
+        return exposeDatabase(
+          { ...own, random: (bytes) => new Uint8Array(bytes) },
+          { id, publicAccess: { enabled: true, allow } },
+        );
       }),
     );
     const ports = answers.map(({ publicAccess }) => publicAccess.port);

@@ -142,7 +142,7 @@ export class Simulation {
           (await rows("SELECT id FROM hosts WHERE id = ? AND offline_since > 0", host.agent.hostId)).length,
         { interval: 2, timeout: 10_000 },
       );
-      await removeHost(this.ctx, host.agent.hostId, { force: true, loseVolumes: true });
+      await removeHost(this.ctx, { id: host.agent.hostId, force: "1", loseVolumes: "1" });
       this.hosts[this.hosts.indexOf(host)] = await this.newHost();
     },
   };
@@ -221,7 +221,7 @@ export class Simulation {
 
   private async change(host: PlayedHost, action: "drain" | "activate"): Promise<void> {
     this.tell(host, action);
-    await changeHost(this.ctx, host.agent.hostId, { action });
+    await changeHost(this.ctx, { id: host.agent.hostId, action });
   }
 
   private async tick(): Promise<void> {

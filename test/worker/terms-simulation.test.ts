@@ -193,12 +193,15 @@ async function simulate(seed: number, done: Record<string, number>): Promise<voi
     }),
     void: () => {
       const id = anyId();
-      return { service: (ctx) => voidInvoice(ctx, ids.get(id) ?? ""), model: () => model.makeVoid(id) };
+      return {
+        service: (ctx) => voidInvoice(ctx, { id: ids.get(id) ?? "" }),
+        model: () => model.makeVoid(id),
+      };
     },
     refund: () => {
       const id = anyId();
       return {
-        service: (ctx) => refundInvoice(ctx, ids.get(id) ?? "", { force: false }),
+        service: (ctx) => refundInvoice(ctx, { id: ids.get(id) ?? "", force: false }),
         model: () => {
           if (model.beginRefund(id)) model.finishRefund(id);
         },

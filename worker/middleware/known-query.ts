@@ -1,28 +1,14 @@
-import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { matchedRoutes } from "hono/route";
-import { operations, type Operation } from "../../protocol/api/operations.ts";
+import type { Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { invalid } from "../domain/app-error.ts";
 
-const routeOf = ({ method, path, at }: Operation) =>
-  `${method.toUpperCase()} ${at === undefined ? "/api/v1" : ""}${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
-
-const byRoute = new Map(Object.values<Operation>(operations).map((one) => [routeOf(one), one]));
-
-const operationOf = (c: Context<AppEnv>): Operation | undefined =>
-  matchedRoutes(c)
-    .map(({ method, path }) => byRoute.get(`${method} ${path}`))
-    .find((operation) => operation !== undefined);
-
-/** 400 for a parameter that the endpoint does not name, whether or not it takes any: one place, so that none forgets. */
-export const knownQuery = createMiddleware<AppEnv>(async (c, next) => {
-  const names = Object.keys(c.req.queries());
-  const operation = names.length > 0 ? operationOf(c) : undefined;
-  if (operation) {
-    const known = operation.query?.shape ?? {};
-    const unknown = names.find((name) => !Object.hasOwn(known, name));
+/** 400 for a parameter that the endpoint does not name, whether or not it takes any. */
+export const knownQuery = ({ query }: Operation) => {
+  const known = query?.shape ?? {};
+  return createMiddleware<AppEnv>(async (c, next) => {
+    const unknown = Object.keys(c.req.queries()).find((name) => !Object.hasOwn(known, name));
     if (unknown !== undefined) throw invalid(unknown, "no parameter of this endpoint");
-  }
-  await next();
-});
+    await next();
+  });
+};

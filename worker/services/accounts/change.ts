@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
 import { isId } from "../../../protocol/ids.ts";
@@ -12,7 +13,10 @@ import { accountView } from "./view.ts";
  * The one way in which a role or a plan changes: guards of keys hold a copy of both, and hear of it before this answers.
  * What is cut short in between, the timer finishes.
  */
-export async function changeAccount(ctx: Ctx, accountId: string, patch: AccountPatch): Promise<Account> {
+export async function changeAccount(
+  ctx: Ctx,
+  { id: accountId, ...patch }: ById & AccountPatch,
+): Promise<Account> {
   requireOperator(ctx);
   if (!isId("account", accountId)) throw new AppError("not_found");
   const others = sql`(SELECT 1 FROM ${accounts} o WHERE o.role = 'operator' AND o.id <> ${accountId})`;

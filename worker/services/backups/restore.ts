@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabaseRestore } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -17,8 +18,7 @@ import { queueBackup } from "./queue.ts";
  */
 export async function restoreDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { backupId }: DatabaseRestore,
+  { id: databaseId, backupId }: ById & DatabaseRestore,
 ): Promise<DatabaseActionAccepted> {
   // A text that is no backup's id is looked for as well: whose database this is comes first.
   const [[foundDatabase], [foundBackup]] = await ctx.db.batch([

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
 import type { Ctx } from "../../context.ts";
@@ -9,7 +10,7 @@ import { commandById, commandIdOf } from "./owned.ts";
 import { commandView } from "./view.ts";
 
 /** A waiting command ends at once; a running one when its host has stopped it. */
-export async function cancelCommand(ctx: Ctx, commandId: string): Promise<Command> {
+export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<Command> {
   const id = commandIdOf(commandId);
   const [[found], [job]] = await ctx.db.batch([
     commandById(ctx, id),

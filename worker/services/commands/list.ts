@@ -1,6 +1,6 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { Command, CommandListQuery } from "../../../protocol/api/commands.ts";
-import type { Page } from "../../../protocol/api/common.ts";
+import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands } from "../../db/schema.ts";
@@ -12,8 +12,7 @@ import { commandView } from "./view.ts";
 /** A site's commands, newest first; or only the runs of one schedule. */
 export async function listCommands(
   ctx: Ctx,
-  siteId: string,
-  query: CommandListQuery,
+  { id: siteId, ...query }: ById & CommandListQuery,
 ): Promise<Page<Command>> {
   const id = siteIdOf(siteId);
   const { scheduleId } = query;

@@ -1,5 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
+import type { CommandTrigger } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { maxCommandsWaiting, queueTimeoutMs } from "../../domain/job-rules.ts";
 
@@ -20,7 +21,7 @@ export function queueCommand(
   what: {
     command: SQL;
     timeoutSeconds: SQL;
-    trigger: "api" | "schedule";
+    trigger: CommandTrigger;
     scheduleId: SQL;
     from: SQL;
     where: SQL;

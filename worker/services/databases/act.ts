@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, isNull, ne, or, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabasePatch } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -12,8 +13,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
 /** Start, stop or restart. The status follows when the host reports the effect. */
 export async function actOnDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { action }: Extract<DatabasePatch, { action: unknown }>,
+  { id: databaseId, action }: ById & Extract<DatabasePatch, { action: unknown }>,
 ): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

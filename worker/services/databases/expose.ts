@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, lte, sql, type SQL } from "drizzle-orm";
 import type { JobResult } from "../../../protocol/agent/jobs.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
@@ -23,8 +24,7 @@ const renewMs = 60 * 24 * 60 * 60_000;
 /** Who reaches the database from outside. It runs on; the host follows, and is asked until it has. */
 export async function exposeDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { enabled, allow: asked }: PublicAccessPatch,
+  { id: databaseId, publicAccess: { enabled, allow: asked } }: ById & { publicAccess: PublicAccessPatch },
 ): Promise<Database> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -14,7 +15,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
  * A new user name and password, in steps that repeat: the server learns the next login beside the present one; then it is
  * the one shown, and linked sites that run are restarted with it; when none runs with the previous one, the server forgets that.
  */
-export async function rotatePassword(ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> {
+export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
   const { from, wanted } = databaseEvents.rotateRequested;

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import { maxHeld, type Kept } from "../../../protocol/agent/inventory.ts";
 import type { SetAsideList } from "../../../protocol/api/hosts.ts";
@@ -8,7 +9,7 @@ import { hostIdOf, hostNamed } from "./named.ts";
 import { requireOperator } from "./require-operator.ts";
 
 /** The host itself says what it keeps, as a record that was put back has forgotten that. */
-export async function listSetAside(ctx: Ctx, hostId: string): Promise<SetAsideList> {
+export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {
   requireOperator(ctx);
   const { id } = await hostNamed(ctx, hostIdOf(hostId));
   const host = id as Id<"host">;

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { SetAsideRemoved } from "../../../protocol/api/hosts.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
@@ -7,7 +8,10 @@ import { hostIdOf, hostNamed } from "./named.ts";
 import { requireOperator } from "./require-operator.ts";
 
 /** Data and all, for good: never what a record puts there. */
-export async function removeSetAside(ctx: Ctx, hostId: string, keptId: string): Promise<SetAsideRemoved> {
+export async function removeSetAside(
+  ctx: Ctx,
+  { id: hostId, keptId }: ById & { keptId: string },
+): Promise<SetAsideRemoved> {
   requireOperator(ctx);
   const { id: host } = await hostNamed(ctx, hostIdOf(hostId));
   if (!isId("site", keptId) && !isId("database", keptId)) throw new AppError("not_found");

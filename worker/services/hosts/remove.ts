@@ -1,5 +1,6 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
-import type { Host, HostRemoved } from "../../../protocol/api/hosts.ts";
+import type { Host, HostRemoved, HostRemoveQuery } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, hosts, sites } from "../../db/schema.ts";
@@ -17,10 +18,10 @@ const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
 /** A drained, empty host goes. With `force` one that is silent: what ran there is deployed on other hosts. */
 export async function removeHost(
   ctx: Ctx,
-  hostId: string,
-  { force, loseVolumes }: { force: boolean; loseVolumes: boolean },
+  { id: hostId, ...how }: ById & HostRemoveQuery,
 ): Promise<HostRemoved> {
   requireOperator(ctx);
+  const [force, loseVolumes] = [how.force === "1", how.loseVolumes === "1"];
   const id = hostIdOf(hostId);
   const host = await hostNamed(ctx, id);
   if (force && !loseVolumes) await refuseLoss(ctx, host);
@@ -37,19 +38,21 @@ export async function removeHost(
 }
 
 async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
-  const removed = await ctx.db
-    .update(hosts)
-    .set({ status: "REMOVED" })
-    .where(
-      and(
-        eq(hosts.id, id),
-        eq(hosts.status, "DRAINING"),
-        sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
-        sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
-        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
-      ),
-    )
-    .returning({ id: hosts.id });
+  const [removed] = await ctx.db.batch([
+    ctx.db
+      .update(hosts)
+      .set({ status: "REMOVED" })
+      .where(
+        and(
+          eq(hosts.id, id),
+          eq(hosts.status, "DRAINING"),
+          sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
+          sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
+        ),
+      )
+      .returning({ id: hosts.id }),
+  ]);
   return removed.length > 0;
 }
 

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, lt, ne, sql, type SQL } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../context.ts";
@@ -11,7 +12,7 @@ import { invoiceNamed } from "./named.ts";
 import { invoiceView, type InvoiceRow } from "./view.ts";
 
 /** Nobody shall pay it any more; what it would have started and was never paid goes with it. */
-export async function voidInvoice(ctx: Ctx, invoiceId: string): Promise<Invoice> {
+export async function voidInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
   requireOperator(ctx);
   const invoice = await invoiceNamed(ctx, invoiceId);
   if (invoice.status === "void") return invoiceView(invoice);

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
 import type { Ctx } from "../../context.ts";
@@ -17,15 +18,14 @@ export async function createPack(ctx: Ctx, { amountCents, ...input }: PackCreate
   requireOperator(ctx);
   const row = { id: ctx.newId("pack"), priceCents: amountCents, currency: "usd", ...input };
   requireChargeable(row);
-  await ctx.db.insert(packs).values(row);
+  await ctx.db.batch([ctx.db.insert(packs).values(row)]);
   return packForOperator(row);
 }
 
 /** Prices are for what is bought from now on, resources for what is deployed from now on. */
 export async function changePack(
   ctx: Ctx,
-  packId: string,
-  { amountCents, ...patch }: PackPatch,
+  { id: packId, amountCents, ...patch }: ById & PackPatch,
 ): Promise<PackForOperator> {
   requireOperator(ctx);
   const [row] = await ctx.db
@@ -38,6 +38,8 @@ export async function changePack(
   );
   const change = Object.fromEntries(given) as Partial<PackRow>;
   requireChargeable({ ...row, ...change });
-  const [changed] = await ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning();
+  const [[changed]] = await ctx.db.batch([
+    ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning(),
+  ]);
   return packForOperator(changed ?? row);
 }

@@ -1,5 +1,5 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
-import type { Page } from "../../../protocol/api/common.ts";
+import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { FlagQuery, FlagResolve, PaymentFlag } from "../../../protocol/api/payments.ts";
 import { isId } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../context.ts";
@@ -40,15 +40,16 @@ export async function listFlags(ctx: Ctx, query: FlagQuery): Promise<Page<Paymen
 /** An operator has dealt with it and says how. The first resolution stays. */
 export async function resolveFlag(
   ctx: Ctx,
-  flagId: string,
-  { resolution }: FlagResolve,
+  { id: flagId, resolution }: ById & FlagResolve,
 ): Promise<PaymentFlag> {
   requireOperator(ctx);
   if (!isId("flag", flagId)) throw new AppError("not_found");
-  await ctx.db
-    .update(paymentFlags)
-    .set({ resolvedAt: ctx.now(), resolvedBy: accountOf(ctx), resolution })
-    .where(and(eq(paymentFlags.id, flagId), isNull(paymentFlags.resolvedAt)));
+  await ctx.db.batch([
+    ctx.db
+      .update(paymentFlags)
+      .set({ resolvedAt: ctx.now(), resolvedBy: accountOf(ctx), resolution })
+      .where(and(eq(paymentFlags.id, flagId), isNull(paymentFlags.resolvedAt))),
+  ]);
   const [row] = await ctx.db.select().from(paymentFlags).where(eq(paymentFlags.id, flagId));
   if (!row) throw new AppError("not_found");
   return flagView(row);

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, ne, sql } from "drizzle-orm";
 import type { InvoiceRefund, InvoiceRefunded } from "../../../protocol/api/invoices.ts";
 import { accountOf, type Ctx } from "../../context.ts";
@@ -23,8 +24,7 @@ const spentReason = (missing: number, credits: number) =>
  */
 export async function refundInvoice(
   ctx: Ctx,
-  invoiceId: string,
-  { force }: InvoiceRefund,
+  { id: invoiceId, force }: ById & InvoiceRefund,
 ): Promise<InvoiceRefunded> {
   requireOperator(ctx);
   const invoice = await invoiceNamed(ctx, invoiceId);
@@ -80,10 +80,12 @@ export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
   });
   if (!answer) return;
   if (answer.status === "pending") {
-    await ctx.db
-      .update(refunds)
-      .set({ reference: answer.reference })
-      .where(and(eq(refunds.id, refund.id), eq(refunds.status, "pending")));
+    await ctx.db.batch([
+      ctx.db
+        .update(refunds)
+        .set({ reference: answer.reference })
+        .where(and(eq(refunds.id, refund.id), eq(refunds.status, "pending"))),
+    ]);
     return;
   }
   const mark = ctx.newMark();

@@ -1,6 +1,7 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
@@ -16,13 +17,12 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
 /** Start, stop, restart or deploy. The status follows when the host reports the effect. */
 export async function actOnSite(
   ctx: Ctx,
-  siteId: string,
-  wanted: Extract<SitePatch, { action: unknown }>,
+  { id: siteId, ...wanted }: ById & Extract<SitePatch, { action: unknown }>,
 ): Promise<SiteActionAccepted> {
   const site = await siteOwnedBy(ctx, siteId);
   switch (wanted.action) {
     case "deploy":
-      return deploySite(ctx, site, "api", { rebuild: wanted.rebuild });
+      return deploySite(ctx, site, triggerOf(ctx), { rebuild: wanted.rebuild });
     case "start":
       return startSite(ctx, site);
     case "stop":

@@ -54,6 +54,7 @@ export function deploymentRequest(which: SQL, only?: SQL) {
     ] as const;
     return {
       statements,
+      mark: given.mark,
       /** What the batch did; null: nothing. */
       accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
         const [[moved], replaced, , joined, added, , ...leased] = answers;

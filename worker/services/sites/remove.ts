@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
@@ -9,7 +10,7 @@ import { queueSiteJob } from "../deployments/queue.ts";
 import { forgetSite } from "./forget.ts";
 import { siteOwnedBy, type SiteRow } from "./owned.ts";
 
-export const removeSite = async (ctx: Ctx, siteId: string): Promise<SiteActionAccepted> =>
+export const removeSite = async (ctx: Ctx, { id: siteId }: ById): Promise<SiteActionAccepted> =>
   deleteSite(ctx, await siteOwnedBy(ctx, siteId));
 
 /**

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, or, sql } from "drizzle-orm";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
@@ -24,7 +25,10 @@ type PackRow = typeof packs.$inferSelect;
 /** A change of pack that nobody pays within this time is off. */
 const changeDueDays = 3;
 
-export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackChange): Promise<PackChanged> {
+export async function changePackOfSite(
+  ctx: Ctx,
+  { id: siteId, ...wanted }: ById & PackChange,
+): Promise<PackChanged> {
   const id = siteIdOf(siteId);
   const [[found], packRows, [run], renewals, volumes] = await ctx.db.batch([
     siteById(ctx, id),
@@ -43,8 +47,7 @@ export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackCha
 
 export async function changePackOfDatabase(
   ctx: Ctx,
-  databaseId: string,
-  wanted: PackChange,
+  { id: databaseId, ...wanted }: ById & PackChange,
 ): Promise<PackChanged> {
   const id = databaseIdOf(databaseId);
   const [[found], packRows, renewals] = await ctx.db.batch([
