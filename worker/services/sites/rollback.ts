@@ -3,7 +3,7 @@ import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { keptPerSite, mayComeBack } from "../deployments/kept.ts";
+import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
 import { requireOwned } from "../owned.ts";
 import { deploySite } from "./deploy.ts";
