@@ -12,7 +12,7 @@ import { backupStore, type BackupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 import { logError } from "./log-error.ts";
-import type { Offer } from "./services/jobs/lease.ts";
+import type { Offer } from "./jobs/lease.ts";
 
 /** Who acts. Comes from the credential, never from the input. */
 export type Actor =

@@ -7,8 +7,8 @@ import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts"
 import type { SiteEvents } from "../../protocol/api/running.ts";
 import { contextOf } from "../../worker/context.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
-import { tendBackups } from "../../worker/services/backups/tend.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
 import { foundOffline } from "./hosts-service.ts";
 import {

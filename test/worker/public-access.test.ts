@@ -7,7 +7,7 @@ import { contextOf } from "../../worker/context.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
 import { publicPorts } from "../../worker/domain/database-engines.ts";
 import { exposeDatabase } from "../../worker/services/databases/expose.ts";
-import { tendDatabases } from "../../worker/services/databases/tend.ts";
+import { tendDatabases } from "../../worker/jobs/databases/reconcile.ts";
 import {
   account,
   api,

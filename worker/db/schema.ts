@@ -603,7 +603,7 @@ export const jobs = sqliteTable(
     // Whole, not for open jobs only: the planner cannot tell from a bound status that a partial index would do.
     index("jobs_host").on(t.status, t.hostId, t.seq), // a host asks for work
     index("jobs_account").on(t.status, t.hostId, t.accountId, t.seq), // an account's turn there
-    // Who had the last turns there; services/jobs/turns.ts asks by the same terms.
+    // Who had the last turns there; worker/jobs/turns.ts asks by the same terms.
     index("jobs_taken")
       .on(t.hostId, t.leasedAt)
       .where(

@@ -8,7 +8,7 @@ import { InvoicePage } from "../pages/invoice.tsx";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
 import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-by-token.ts";
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
-import { reconcileInvoice } from "../services/payments/reconcile.ts";
+import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 
 /** A page is for browsers, which name it; any other client wants the answer. */
 const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.includes("text/html") ?? false;

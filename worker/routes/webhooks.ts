@@ -8,7 +8,7 @@ import { limitBody } from "../middleware/body.ts";
 import { countedAddress, guessWithin, takeFrom } from "../middleware/limit.ts";
 import { knownQuery } from "../middleware/known-query.ts";
 import { actAs } from "../middleware/context.ts";
-import { readEvent, receiveEvent } from "../services/payments/receive-event.ts";
+import { readEvent, receiveEvent } from "../billing/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
 
 /** The address is the credential; for Stripe, its signature. */

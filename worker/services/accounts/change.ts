@@ -5,7 +5,7 @@ import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 

@@ -3,7 +3,7 @@ import type { Account, AccountListQuery } from "../../../protocol/api/accounts.t
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts } from "../../db/schema.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { before, page } from "../page.ts";
 import { accountView } from "./view.ts";
 

@@ -6,7 +6,7 @@ import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
-import { queueBackup } from "./queue.ts";
+import { queueBackup } from "../../jobs/backups/queue.ts";
 import { backupView } from "./view.ts";
 
 /** A backup now, of a database that runs. */

@@ -4,7 +4,7 @@ import type { BackupDeleted } from "../../../protocol/api/backups.ts";
 import type { Ctx } from "../../context.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { reviseCancelled } from "../deployments/cancel-all.ts";
+import { reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
 import { backupOwnedBy } from "./owned.ts";
 
 /**

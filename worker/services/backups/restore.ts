@@ -10,7 +10,7 @@ import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
 import { requireOwned } from "../owned.ts";
 import { backupById } from "./owned.ts";
-import { queueBackup } from "./queue.ts";
+import { queueBackup } from "../../jobs/backups/queue.ts";
 
 /**
  * The database becomes what the backup holds: its own or another of the account's. One that runs is backed up before, and

@@ -6,7 +6,7 @@ import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { backupById, backupOwnedBy } from "./owned.ts";
-import { queueVerification } from "./queue.ts";
+import { queueVerification } from "../../jobs/backups/queue.ts";
 import { backupView } from "./view.ts";
 
 /** Restores it once more into a throw-away server; asked for again meanwhile, it is the same verification. */

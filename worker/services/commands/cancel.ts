@@ -4,7 +4,7 @@ import type { Command } from "../../../protocol/api/commands.ts";
 import type { Ctx } from "../../context.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { endAsFailed } from "../jobs/finish.ts";
+import { endAsFailed } from "../../jobs/finish.ts";
 import { requireOwned } from "../owned.ts";
 import { commandById, commandIdOf } from "./owned.ts";
 import { commandView } from "./view.ts";

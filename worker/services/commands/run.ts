@@ -7,7 +7,7 @@ import { maxCommandsRunning, maxCommandsWaiting } from "../../domain/job-rules.t
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
 import { commandById } from "./owned.ts";
-import { queueCommand } from "./queue.ts";
+import { queueCommand } from "../../jobs/commands/queue.ts";
 import { commandView } from "./view.ts";
 
 /** A command in a new container of the site's image, once. Also of a stopped site: its image is there. */

@@ -8,7 +8,7 @@ import type {
 import type { Ctx } from "../../context.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { creditPackageView } from "./list-packages.ts";
 
 export async function createCreditPackage(

@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { ledgerTransfers } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 
 /** Credits as a gift, by an operator. */
 export async function grantCredits(

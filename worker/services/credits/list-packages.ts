@@ -3,7 +3,7 @@ import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { CreditPackage, CreditPackageForOperator } from "../../../protocol/api/credits.ts";
 import type { Ctx } from "../../context.ts";
 import { creditPackages } from "../../db/schema.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { pageOfAll } from "../page.ts";
 
 export const creditPackageView = (row: typeof creditPackages.$inferSelect): CreditPackageForOperator => ({

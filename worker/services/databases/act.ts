@@ -7,7 +7,7 @@ import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Start, stop or restart. The status follows when the host reports the effect. */

@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseCredentials } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
 import { publicConnectionString } from "../../domain/database-engines.ts";
-import { addressOf, currentLogin } from "./logins.ts";
+import { addressOf, currentLogin } from "../../jobs/databases/logins.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 

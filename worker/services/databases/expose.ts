@@ -9,10 +9,10 @@ import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { publicPorts } from "../../domain/database-engines.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { idleLane } from "../jobs/idle.ts";
+import { idleLane } from "../../jobs/idle.ts";
 import { requireOwned } from "../owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { databaseView, selectDatabases } from "./view.ts";
 

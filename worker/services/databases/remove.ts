@@ -6,9 +6,9 @@ import type { Ctx } from "../../context.ts";
 import { backups, databaseLinks, databases, invoices } from "../../db/schema.ts";
 import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { queueBackup } from "../backups/queue.ts";
+import { queueBackup } from "../../jobs/backups/queue.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 
 export const removeDatabase = async (ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseActionAccepted> =>
   deleteDatabase(ctx, await databaseOwnedBy(ctx, databaseId));

@@ -6,9 +6,9 @@ import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { sealNewPassword } from "./logins.ts";
+import { sealNewPassword } from "../../jobs/databases/logins.ts";
 import { databaseOwnedBy } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**

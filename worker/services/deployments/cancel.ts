@@ -4,7 +4,7 @@ import type { DeploymentCancelled } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../context.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { endAsFailed } from "../jobs/finish.ts";
+import { endAsFailed } from "../../jobs/finish.ts";
 import { requireOwned } from "../owned.ts";
 import { deploymentById, deploymentIdOf } from "./owned.ts";
 

@@ -3,9 +3,9 @@ import { and, eq, ne } from "drizzle-orm";
 import type { Host, HostPatch } from "../../../protocol/api/hosts.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
-import { moveSites } from "./move-sites.ts";
+import { moveSites } from "../../jobs/hosts/move-sites.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { requireOperator } from "./require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 
 const statusAfter = { drain: "DRAINING", activate: "ACTIVE" } as const;
 

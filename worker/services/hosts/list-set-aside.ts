@@ -6,7 +6,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { requireOperator } from "./require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 
 /** The host itself says what it keeps, as a record that was put back has forgotten that. */
 export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {

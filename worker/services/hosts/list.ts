@@ -4,7 +4,7 @@ import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
-import { requireOperator } from "./require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { hostView, selectHosts } from "./view.ts";
 
 export async function listHosts(ctx: Ctx, query: ListQuery): Promise<Page<Host>> {

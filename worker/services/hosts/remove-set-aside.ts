@@ -5,7 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { unnamedOf } from "./list-set-aside.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { requireOperator } from "./require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 
 /** Data and all, for good: never what a record puts there. */
 export async function removeSetAside(

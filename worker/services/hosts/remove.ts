@@ -6,11 +6,11 @@ import type { Ctx } from "../../context.ts";
 import { deployments, hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
-import { endOrphans, tellOrphans } from "../commands/cancel-all.ts";
-import { statusAfterDeployment } from "../jobs/finish.ts";
+import { endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
+import { statusAfterDeployment } from "../../jobs/finish.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { queueMove } from "./queue-move.ts";
-import { requireOperator } from "./require-operator.ts";
+import { queueMove } from "../../jobs/hosts/queue-move.ts";
+import { requireOperator } from "../require-operator.ts";
 
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
 const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");

@@ -3,7 +3,7 @@ import type { LedgerVerified } from "../../../protocol/api/payments.ts";
 import type { Ctx } from "../../context.ts";
 import { ledgerAccounts, ledgerHolds, ledgerTransfers } from "../../db/schema.ts";
 import { LedgerAudit } from "../../domain/ledger.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 
 const atOnce = 2000;
 const shownProblems = 100;

@@ -5,7 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { packForOperator, packView, type PackRow } from "./view.ts";
 
 /** @throws AppError invalid_request where a discount makes a term too cheap to be charged */

@@ -3,7 +3,7 @@ import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Pack, PackForOperator } from "../../../protocol/api/packs.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { pageOfAll } from "../page.ts";
 import { packForOperator, packView } from "./view.ts";
 

@@ -5,7 +5,7 @@ import { isId } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { paymentFlags } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
+import { requireOperator } from "../require-operator.ts";
 import { before, page } from "../page.ts";
 
 const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({

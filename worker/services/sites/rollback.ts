@@ -4,7 +4,7 @@ import type { SiteActionAccepted, SiteRollback } from "../../../protocol/api/sit
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { keptPerSite, mayComeBack } from "../deployments/kept.ts";
+import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
 import { requireOwned } from "../owned.ts";
 import { deploySite } from "./deploy.ts";

@@ -15,10 +15,17 @@ import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
-import { applyChange } from "./apply-change.ts";
-import { issueRenewal } from "./issue.ts";
-import { noRoomForPack, roomForPack } from "./room-for-pack.ts";
-import { beingPaid, inService, renewalOf, tableOf, wordOf, type Termed } from "./resource.ts";
+import { applyChange } from "../../billing/terms/apply-change.ts";
+import { issueRenewal } from "../../billing/terms/issue.ts";
+import { noRoomForPack, roomForPack } from "../../billing/terms/room-for-pack.ts";
+import {
+  beingPaid,
+  inService,
+  renewalOf,
+  tableOf,
+  wordOf,
+  type Termed,
+} from "../../billing/terms/resource.ts";
 
 type PackRow = typeof packs.$inferSelect;
 
