@@ -1,8 +1,8 @@
 import type { JobArgs, JobKind, JobResult, StopNotice } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
-import type { ImageProvider } from "./build/image-provider.ts";
+import type { ImageProvider } from "./image-build/image-provider.ts";
 import type { PublicAccess } from "./databases/public-access.ts";
-import type { BackupStore } from "./backups/store.ts";
+import type { BackupStore } from "./databases/backups/store.ts";
 import type { Engine } from "./docker/engine.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
 import type { Isolation } from "./isolation/isolation.ts";

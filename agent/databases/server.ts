@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import { ensureImage } from "../build/ensure-image.ts";
+import { ensureImage } from "../image-build/ensure-image.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import { JobError, type Host } from "../host.ts";
 import { isAside } from "../inventory/aside.ts";
@@ -16,10 +16,10 @@ import {
   volumeName,
 } from "./container.ts";
 import { DataGone, demandData, demandVolume, markData } from "./data.ts";
-import { removeEmptyLock } from "./empty-lock.ts";
-import { exposeStarted, giveCertificate } from "./guard.ts";
+import { removeEmptyLock } from "./postgresql/empty-lock.ts";
+import { exposeStarted, giveCertificate } from "./server-certificate.ts";
 import { engines } from "./index.ts";
-import { run } from "./run.ts";
+import { run } from "./run-program.ts";
 
 export { run };
 

@@ -3,7 +3,7 @@ import { commandLabels, siteLabels } from "../docker/specs.ts";
 import type { Handler, Host } from "../host.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import { containersOf } from "./release.ts";
+import { containersOf } from "../sites/rollout.ts";
 
 /** Route, containers, those of its commands too, images, volumes, and the account's network when nothing uses it. */
 export const deleteSite: Handler<"site.delete"> = (host, args) => removeSite(host, args, () => true);

@@ -1,5 +1,5 @@
 import { containerName } from "../databases/container.ts";
-import { expose, renewCertificate } from "../databases/guard.ts";
+import { expose, renewCertificate } from "../databases/server-certificate.ts";
 import { JobError, type Handler } from "../host.ts";
 
 /** The server runs on: it has ended TLS since it began, and the rest are rules of the kernel. */

@@ -1,5 +1,5 @@
-import { DamageError } from "../backups/damage.ts";
-import { rebuild } from "../backups/rebuild.ts";
+import { DamageError } from "../databases/backups/damage.ts";
+import { rebuild } from "../databases/backups/rebuild.ts";
 import { containerName, databaseLabels, volumeName } from "../databases/container.ts";
 import { DataGone } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";

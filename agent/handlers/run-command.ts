@@ -8,8 +8,8 @@ import { commandContainer, stopGraceSeconds } from "../docker/specs.ts";
 import { Stopped } from "../failure.ts";
 import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
-import { imageOf } from "./release.ts";
-import { ensureVolumes } from "./volumes.ts";
+import { imageOf } from "../sites/rollout.ts";
+import { ensureVolumes } from "../sites/volumes.ts";
 
 /** Between the end of what could be followed and the next look at it. */
 const againMs = 200;

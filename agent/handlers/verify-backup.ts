@@ -1,5 +1,5 @@
-import { DamageError } from "../backups/damage.ts";
-import { rebuild } from "../backups/rebuild.ts";
+import { DamageError } from "../databases/backups/damage.ts";
+import { rebuild } from "../databases/backups/rebuild.ts";
 import type { Handler } from "../host.ts";
 
 /** A judgement on the backup; what the host lacks is no judgement, but a failure. */

@@ -10,7 +10,7 @@ import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../host.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
-import type { DatabaseHolding } from "./database-writes.ts";
+import type { DatabaseHolding } from "../databases/write-limits.ts";
 import type { Records } from "./records.ts";
 
 /** Megabytes; null where the host cannot tell. */

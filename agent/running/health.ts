@@ -1,6 +1,6 @@
 import type { Engine } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
-import { answers } from "../handlers/probe.ts";
+import { answers } from "../sites/probe.ts";
 import { servingOf, type Ingress, type Target } from "../host.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";

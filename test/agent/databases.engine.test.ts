@@ -11,7 +11,7 @@ import { countServed, socketTables } from "../../agent/docker/listening.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
-import { sweep } from "../../agent/handlers/sweep.ts";
+import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";

@@ -8,7 +8,7 @@ import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { createEngine, type Engine } from "../../agent/docker/engine.ts";
 import { unfitReason } from "../../agent/docker/unfit.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
-import { buildImage } from "../../agent/handlers/build-image.ts";
+import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { jobRun } from "../support/job-run.ts";

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import { databaseContainer, databaseLabels, volumeName } from "../../agent/databases/container.ts";
 import { restartDatabase } from "../../agent/handlers/restart-database.ts";
 import { siteContainer, volumeLabels } from "../../agent/docker/specs.ts";
-import { sweep } from "../../agent/handlers/sweep.ts";
+import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host, Target } from "../../agent/host.ts";
 import { carryOut } from "../../agent/inventory/carry-out.ts";
 import { gather, inPages } from "../../agent/inventory/gather.ts";

@@ -7,7 +7,7 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { packText } from "../../agent/build/prepare.ts";
+import { packText } from "../../agent/image-build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { deletedBytes } from "../../agent/docker/deleted-files.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { prepareBuild } from "../../agent/build/prepare.ts";
+import { prepareBuild } from "../../agent/image-build/prepare.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 

@@ -6,7 +6,7 @@ import { JobError, type Host, type JobRun } from "../../agent/host.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
 import type { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
-import type { Desk } from "../../agent/running/desk.ts";
+import type { Desk } from "../../agent/question-server.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";

@@ -1,4 +1,4 @@
-import { createStore } from "../../agent/backups/store.ts";
+import { createStore } from "../../agent/databases/backups/store.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { backupDatabase } from "../../agent/handlers/backup-database.ts";
 import type { Host } from "../../agent/host.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tar from "tar-stream";
-import { createStore } from "../../agent/backups/store.ts";
+import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName } from "../../agent/databases/container.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { handle } from "../../agent/handlers/index.ts";

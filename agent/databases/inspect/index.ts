@@ -4,13 +4,13 @@ import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../container.ts";
 import { StatementError, type Inspector, type Place } from "./place.ts";
-import { openReaders } from "./readers.ts";
-import { redis } from "./redis.ts";
+import { openReaders } from "../postgresql/query-reader.ts";
+import { redis } from "../redis/inspect.ts";
 
 /** The two clients cost every agent 25 MB, so each is loaded at the first question to its server. */
 const inspectors: Record<ServerQuestion["type"], () => Promise<Inspector>> = {
-  postgresql: async () => (await import("./postgresql.ts")).postgresql,
-  mysql: async () => (await import("./mysql.ts")).mysql,
+  postgresql: async () => (await import("../postgresql/inspect.ts")).postgresql,
+  mysql: async () => (await import("../mysql/inspect.ts")).mysql,
   redis: () => Promise.resolve(redis),
 };
 

@@ -1,0 +1,26 @@
+import { lstat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { Engine } from "../../docker/engine.ts";
+
+/** PostgreSQL's, in the folder of its data. */
+const lockFile = "postmaster.pid";
+
+/**
+ * Whether PostgreSQL was killed in the instant in which it made its lock: it leaves an empty one, and then refuses to start
+ * for ever. The file is gone. Only while the server does not run; no other one has its volume.
+ */
+export async function removeEmptyLock(
+  engine: Pick<Engine, "volumes">,
+  labels: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const { "berth.agent": agentId = "", "berth.database": databaseId = "", "berth.volume": name } = labels;
+  if (name === undefined) return false;
+  const volumes = await engine.volumes({ "berth.agent": agentId, "berth.database": databaseId });
+  const volume = volumes.find((one) => one.name === name);
+  if (!volume) return false;
+  const path = join(volume.folder, lockFile);
+  const found = await lstat(path).catch(() => null);
+  if (!found?.isFile() || found.size > 0) return false;
+  await unlink(path);
+  return true;
+}
