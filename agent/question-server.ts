@@ -2,7 +2,7 @@ import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
-import type { Ingress } from "./host.ts";
+import type { Ingress } from "./ingress/ingress.ts";
 import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
 import type { Inspection } from "./databases/inspect/index.ts";

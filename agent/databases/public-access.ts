@@ -7,7 +7,7 @@ import * as z from "zod";
 import { Network } from "../../protocol/api/public-access.ts";
 import type { Engine } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import type { Way } from "../isolation/rules.ts";
 import { isAuthorityFit, makeAuthority, type Pair } from "./certificates.ts";

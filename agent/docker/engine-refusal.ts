@@ -1,4 +1,4 @@
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 /** What the engine says of a container that an image or its settings do not allow, and what their owner is told. */
 const refusals: [said: RegExp, told: (...found: string[]) => string][] = [

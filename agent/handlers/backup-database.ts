@@ -5,7 +5,8 @@ import { containerName } from "../databases/container.ts";
 import { ServerRefusal } from "../databases/server-refusal.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
-import { JobError, type Handler } from "../host.ts";
+import { JobError } from "../job.ts";
+import type { Handler } from "./handler.ts";
 
 /** One that does not run is started for it, and stopped again. */
 export const backupDatabase: Handler<"database.backup"> = async (host, args, job) => {

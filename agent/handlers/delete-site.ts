@@ -1,6 +1,7 @@
 import type { ContainerSummary } from "../docker/engine.ts";
 import { commandLabels, siteLabels } from "../docker/specs.ts";
-import type { Handler, Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { containersOf } from "../sites/rollout.ts";

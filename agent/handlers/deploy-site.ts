@@ -1,6 +1,8 @@
 import type { JobArgs, MadeSource } from "../../protocol/agent/jobs.ts";
 import { isShutdown } from "../failure.ts";
-import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
+import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import { log } from "../log.ts";
 import { overQuota } from "../running/disk-use.ts";

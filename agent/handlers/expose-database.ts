@@ -1,6 +1,7 @@
 import { containerName } from "../databases/container.ts";
 import { expose, renewCertificate } from "../databases/server-certificate.ts";
-import { JobError, type Handler } from "../host.ts";
+import { JobError } from "../job.ts";
+import type { Handler } from "./handler.ts";
 
 /** The server runs on: it has ended TLS since it began, and the rest are rules of the kernel. */
 export const exposeDatabase: Handler<"database.expose"> = async (

@@ -1,4 +1,4 @@
-import type { Handler } from "../host.ts";
+import type { Handler } from "./handler.ts";
 import { imageOf, release } from "../sites/rollout.ts";
 
 /** Same image, new container, zero-downtime swap. The job's id names the container, so that a second run finds it. */

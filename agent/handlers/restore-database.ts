@@ -4,7 +4,8 @@ import { containerName, databaseLabels, volumeName } from "../databases/containe
 import { DataGone } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { isShutdown } from "../failure.ts";
-import { JobError, type Handler } from "../host.ts";
+import { JobError } from "../job.ts";
+import type { Handler } from "./handler.ts";
 
 /**
  * Until the new volume is proven the old one serves; then the server changes over. Which volume is the right one is the

@@ -1,4 +1,4 @@
-import type { Handler } from "../host.ts";
+import type { Handler } from "./handler.ts";
 import { imageOf, release } from "../sites/rollout.ts";
 
 /** Starts the stopped container, or makes it anew where it is gone; then the names lead to it again. */

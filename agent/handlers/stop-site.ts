@@ -1,4 +1,5 @@
-import { servingOf, type Handler } from "../host.ts";
+import { servingOf } from "../ingress/ingress.ts";
+import type { Handler } from "./handler.ts";
 import { stopGraceSeconds } from "../docker/specs.ts";
 import { containersOf } from "../sites/rollout.ts";
 

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 import { privateIpv4 } from "../../protocol/private-networks.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 /** Addresses no tenant's Git host may have. */
 // Two lists: a rule for mapped addresses would match every IPv4 address in one.

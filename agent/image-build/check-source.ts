@@ -1,6 +1,6 @@
 import { open, readdir, readFile, lstat } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { readOwn } from "./read-own.ts";
 
 export const sourceLimits = { files: 100_000, megabytes: 1024 };

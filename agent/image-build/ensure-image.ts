@@ -1,4 +1,5 @@
-import { JobError, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 
 /** Pulled, or made by the operator's program. @throws JobError when the host cannot have it */

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { JobError, type HostSettings } from "../host.ts";
+import type { HostSettings } from "../host.ts";
+import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
 import { sourceLimits, tooLarge, tooMany, type SourceLimits } from "./check-source.ts";
 import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes } from "./git.ts";

@@ -1,4 +1,4 @@
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 /**
  * Docker's own. Any other could hand the engine results for the steps of other tenants' builds, which take them from its cache; and

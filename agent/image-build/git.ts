@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { gitLogin } from "../../protocol/git-token.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 /** Megabytes a repository's working tree and objects may take. */
 export const maxMegabytes = 1024;

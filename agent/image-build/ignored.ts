@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 type Part =
   | { kind: "character"; isIt: (character: string) => boolean; costs: number }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { JobError, type JobRun } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
 import { baseImages } from "./dockerfile/instructions.ts";
 
 /** Makes a base image that no registry gives. @throws JobError when it could not */

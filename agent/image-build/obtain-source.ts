@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { JobError, type HostSettings, type JobRun } from "../host.ts";
+import type { HostSettings } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
 import { checkSource, sourceLimits, type SourceLimits, type Tally } from "./check-source.ts";
 import { fetchSource, type GitSource } from "./fetch-source.ts";
 import { fetchLargeFiles } from "./large-files.ts";

@@ -1,6 +1,6 @@
 import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { prepareBuild, type Input, type Prepared } from "./prepare.ts";
 
 /** What the thread is given to begin with. */

@@ -2,7 +2,7 @@ import { lstat, readFile, readdir, realpath } from "node:fs/promises";
 import { join, posix, sep } from "node:path";
 import type { Readable } from "node:stream";
 import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
 import { detect, type Plan } from "./detect/index.ts";

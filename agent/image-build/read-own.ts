@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { lstat, open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 const mostBytes = 1024 * 1024;
 

@@ -1,5 +1,5 @@
 import { GitAddress } from "../../protocol/api/sites.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 /** What is longer is only slow to read. */
 const mostCharacters = 2048;

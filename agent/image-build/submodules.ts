@@ -1,6 +1,6 @@
 import { lstat, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { git, gitEnvironment } from "./git.ts";
 
 export type Submodule = { path: string; url: string; commit: string };

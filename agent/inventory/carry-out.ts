@@ -2,7 +2,8 @@ import type { Verdicts } from "../../protocol/agent/inventory.ts";
 import { isId } from "../../protocol/ids.ts";
 import { stopGraceSeconds as databaseGraceSeconds } from "../databases/container.ts";
 import { labelsOf, stopGraceSeconds } from "../docker/specs.ts";
-import { servingIds, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { servingIds } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { putAside } from "./aside.ts";
 

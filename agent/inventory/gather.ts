@@ -3,7 +3,8 @@ import { isId } from "../../protocol/ids.ts";
 import { volumeName } from "../databases/container.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { isReleaseCommand } from "../docker/specs.ts";
-import { servingOf, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { servingOf } from "../ingress/ingress.ts";
 import { isAside } from "./aside.ts";
 
 type Means = Pick<Host, "engine" | "ingress" | "agentId">;

@@ -1,5 +1,5 @@
 import type { Engine } from "../docker/engine.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import type { Destination } from "./addresses.ts";
 import { ensureFirewall } from "./firewall.ts";

@@ -2,7 +2,7 @@ import type { ContainerState } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
 import { isHandingOver } from "../sites/hand-over.ts";
 import { engineSaid } from "../docker/engine-refusal.ts";
-import { servingOf, type Target } from "../host.ts";
+import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import { endService, lastWords, sayLoop, serves, type Watched } from "./watch.ts";

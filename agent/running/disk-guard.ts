@@ -2,7 +2,7 @@ import type { Id } from "../../protocol/ids.ts";
 import type { Count } from "../docker/disk-used.ts";
 import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { commandLabels } from "../docker/specs.ts";
-import { servingIds, type Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { floorBytes, type Disk } from "../isolation/disk.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";

@@ -7,7 +7,7 @@ import { isId, type Id } from "../../protocol/ids.ts";
 import { containerName } from "../databases/container.ts";
 import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
-import { servingIds, type Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { DatabaseHolding } from "../databases/write-limits.ts";

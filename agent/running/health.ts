@@ -1,7 +1,7 @@
 import type { Engine } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
 import { answers } from "../sites/probe.ts";
-import { servingOf, type Ingress, type Target } from "../host.ts";
+import { servingOf, type Ingress, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { Records } from "./records.ts";

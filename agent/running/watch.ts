@@ -2,7 +2,7 @@ import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
-import { servingIds, type Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { removeEmptyLock } from "../databases/postgresql/empty-lock.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";

@@ -11,7 +11,8 @@ import { prepareApart } from "../image-build/prepare-apart.ts";
 import { packText, type Input, type Prepared } from "../image-build/prepare.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
-import { JobError, type Host, type JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
 import type { Obtained } from "./kept-image.ts";
 
 type Args = JobArgs<"site.deploy">;

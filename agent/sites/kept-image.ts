@@ -1,7 +1,8 @@
 import type { JobArgs, JobResult, KeptDeployment } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../image-build/build-key.ts";
 import { newestCommit } from "../image-build/fetch-source.ts";
-import type { Host, JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import type { JobRun } from "../job.ts";
 
 type Args = JobArgs<"site.deploy">;
 /** An image, what it was made of and how long that took. */

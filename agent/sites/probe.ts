@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { exitAdvice } from "./exit-advice.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
 

@@ -1,6 +1,7 @@
 import type { JobArgs, Source } from "../../protocol/agent/jobs.ts";
 import { tagOf } from "../docker/engine.ts";
-import { JobError, type Host, type JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
 import type { Obtained } from "./kept-image.ts";
 
 type ImageSource = Extract<Source, { type: "image" }>;

@@ -1,6 +1,7 @@
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { commandContainer, releaseCommandId, releaseLabel } from "../docker/specs.ts";
-import { JobError, type Host, type JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import { attendCommand, removeAfterwards } from "../handlers/run-command.ts";
 import { ensureVolumes } from "./volumes.ts";

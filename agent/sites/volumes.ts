@@ -6,7 +6,8 @@ import { fileIn, readEntries } from "../docker/files-in.ts";
 import { ownerOf } from "../docker/image-user.ts";
 import { siteLabels, volumeLabels, volumeName } from "../docker/specs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
-import { JobError, type Host, type JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
 
 /** The volumes of a release are there, with what they held before. @throws JobError where one that held data is gone */
 export async function ensureVolumes(host: Host, run: RunSpec): Promise<void> {

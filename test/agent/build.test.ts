@@ -13,7 +13,7 @@ import { startLine } from "../../agent/image-build/start-line.ts";
 import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { countServed, parseListeners, socketTables } from "../../agent/docker/listening.ts";
 import { agentLabels, commandContainer, siteContainer } from "../../agent/docker/specs.ts";
-import { JobError } from "../../agent/host.ts";
+import { JobError } from "../../agent/job.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { exactValues } from "../support/exact-values.ts";

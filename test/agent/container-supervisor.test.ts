@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
-import type { Ingress } from "../../agent/host.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
 import type { Crash, Records } from "../../agent/running/records.ts";
 import { Keeper } from "../../agent/running/container-supervisor.ts";
 

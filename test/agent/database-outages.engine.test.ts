@@ -19,7 +19,8 @@ import { containerName, databaseLabels, volumeName } from "../../agent/databases
 import { createEngine } from "../../agent/docker/engine.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
-import type { Host, Ingress } from "../../agent/host.ts";
+import type { Host } from "../../agent/host.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords } from "../../agent/running/records.ts";

@@ -25,7 +25,7 @@ import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts"
 import type { BuildVariables } from "../../agent/image-build/dockerfile/instructions.ts";
 import { parseInstructions } from "../../agent/image-build/instructions.ts";
 import { readSources } from "../../agent/image-build/read-sources.ts";
-import { JobError } from "../../agent/host.ts";
+import { JobError } from "../../agent/job.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { computedMs } from "../support/computed.ts";
 

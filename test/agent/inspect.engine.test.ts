@@ -10,7 +10,8 @@ import { openInspection, type Inspection } from "../../agent/databases/inspect/i
 import { openRunningDatabases } from "../../agent/databases/running.ts";
 import { createEngine } from "../../agent/docker/engine.ts";
 import { handle } from "../../agent/handlers/index.ts";
-import type { Host, JobRun } from "../../agent/host.ts";
+import type { Host } from "../../agent/host.ts";
+import type { JobRun } from "../../agent/job.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 import { readSiteLog } from "../../agent/running/site-log.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";

@@ -6,7 +6,8 @@ import { databaseContainer, databaseLabels, volumeName } from "../../agent/datab
 import { restartDatabase } from "../../agent/handlers/restart-database.ts";
 import { siteContainer, volumeLabels } from "../../agent/docker/specs.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
-import type { Host, Target } from "../../agent/host.ts";
+import type { Host } from "../../agent/host.ts";
+import type { Target } from "../../agent/ingress/ingress.ts";
 import { carryOut } from "../../agent/inventory/carry-out.ts";
 import { gather, inPages } from "../../agent/inventory/gather.ts";
 import { keptOf, removeKept } from "../../agent/inventory/kept.ts";

@@ -18,7 +18,7 @@ import { liftBuildLimits, limitBuilds } from "../../agent/isolation/build-limits
 import { giveOwnGroup, groupOfItsOwn } from "../../agent/isolation/engine-group.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
 import { diskAt } from "../../agent/isolation/disk.ts";
-import type { Ingress } from "../../agent/host.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { DiskGuard } from "../../agent/running/disk-guard.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Crash } from "../../agent/running/records.ts";

@@ -20,7 +20,7 @@ import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
 import { exitAdvice } from "../../agent/sites/exit-advice.ts";
-import { JobError } from "../../agent/host.ts";
+import { JobError } from "../../agent/job.ts";
 import { computedMs } from "../support/computed.ts";
 
 let root: string;

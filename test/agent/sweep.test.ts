@@ -7,7 +7,8 @@ import { commandContainer, networkName, releaseCommandId, siteContainer } from "
 import { adoptCommands } from "../../agent/startup/adopt-commands.ts";
 import { handOver } from "../../agent/sites/hand-over.ts";
 import { openReaddressing, reviveServing, sweep } from "../../agent/startup/sweep.ts";
-import type { Host, Target } from "../../agent/host.ts";
+import type { Host } from "../../agent/host.ts";
+import type { Target } from "../../agent/ingress/ingress.ts";
 import type { Journal } from "../../agent/journal.ts";
 import type { Adopted, Runner } from "../../agent/runner.ts";
 import { formatId } from "../../protocol/ids.ts";

@@ -3,7 +3,7 @@ import type { Fingerprint } from "../../../protocol/agent/backups.ts";
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
 import { refusalIn, ServerRefusal } from "../server-refusal.ts";
 import type { Engine, Piped } from "../../docker/engine.ts";
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 
 /** A database server in its container. */
 export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };

@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 
 /**
  * For so long nothing may come or go. A host makes one backup or verification at a time, so a single file that cannot be

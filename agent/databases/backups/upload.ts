@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { maxParts, partBytes } from "../../../protocol/agent/backups.ts";
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import type { BackupStore, StoreLease } from "./store.ts";
 
 export type Uploaded = { uploadId: string; sizeBytes: number; sha256: string; etags: string[] };

@@ -13,7 +13,7 @@ import {
   readerOf,
 } from "./server.ts";
 import type { Piped } from "../../docker/engine.ts";
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import type { Copier, Server } from "../backups/copier.ts";
 import { demandSuccess, endedFirst, feed, UnfitError } from "../backups/copier.ts";
 import { Session } from "../backups/session.ts";

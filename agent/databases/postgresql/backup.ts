@@ -9,7 +9,7 @@ import {
   psqlCommand,
 } from "./server.ts";
 import { run } from "../run-program.ts";
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import type { Copier, Server } from "../backups/copier.ts";
 import { feed, outputOf } from "../backups/copier.ts";
 import { Session } from "../backups/session.ts";

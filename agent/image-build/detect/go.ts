@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import {
   placeOf,
   present,

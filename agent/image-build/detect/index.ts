@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { detectGo, type GoPlan } from "./go.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";

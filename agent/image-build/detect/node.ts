@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
 import { nodeMajor } from "./node-version.ts";

@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import type { Sources } from "./sources.ts";
 
 /** What we do not build by ourselves, by a file at its root, and how else than by a Dockerfile it is built. */

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { buildRunsPhp, type PackageJson } from "./package-json.ts";
 import {

@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import { appsBelow } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
 import {

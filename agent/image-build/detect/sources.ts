@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 
 /**
  * What detection looks at: paths below the root of the app, folders with a slash at the end, and the text of the files

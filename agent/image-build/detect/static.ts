@@ -1,4 +1,4 @@
-import { JobError } from "../../host.ts";
+import { JobError } from "../../job.ts";
 import { nodeBuild, type NodeBuild } from "./node.ts";
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 import { configsOf, present, textOf, type Overrides, type Sources } from "./sources.ts";
