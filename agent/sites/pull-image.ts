@@ -1,5 +1,5 @@
 import type { JobArgs, Source } from "../../protocol/agent/jobs.ts";
-import { tagOf } from "../docker/engine.ts";
+import { tagOf } from "../docker/client.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import type { Obtained } from "./kept-image.ts";

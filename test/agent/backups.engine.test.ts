@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName } from "../../agent/databases/container.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";

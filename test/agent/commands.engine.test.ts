@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/startup/adopt-commands.ts";
 import { handle, handlers } from "../../agent/handlers/index.ts";

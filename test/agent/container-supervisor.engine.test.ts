@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import tar from "tar-stream";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { networkLabels, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { handOver } from "../../agent/sites/hand-over.ts";
 import { readdress } from "../../agent/startup/sweep.ts";

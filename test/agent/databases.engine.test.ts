@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
 import { countServed, socketTables } from "../../agent/docker/listening.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";

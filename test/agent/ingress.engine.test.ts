@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { routeSite } from "../../agent/handlers/route-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host } from "../../agent/host.ts";

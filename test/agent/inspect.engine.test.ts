@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { containerName } from "../../agent/databases/container.ts";
 import { openInspection, type Inspection } from "../../agent/databases/inspect/index.ts";
 import { openRunningDatabases } from "../../agent/databases/running.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobRun } from "../../agent/job.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/image-build/prepare.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { deletedBytes } from "../../agent/docker/deleted-files.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { atStartSpeed } from "../../agent/docker/start-speed.ts";

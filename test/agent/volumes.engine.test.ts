@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { networkName, siteContainer, siteLabels, volumeName } from "../../agent/docker/specs.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { containersOf, release } from "../../agent/sites/rollout.ts";

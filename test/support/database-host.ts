@@ -5,7 +5,7 @@ import { join } from "node:path";
 import tar from "tar-stream";
 import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName } from "../../agent/databases/container.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
