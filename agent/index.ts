@@ -15,8 +15,10 @@ import { createEngine } from "./docker/client.ts";
 import { nftablesLimit, unfitReason } from "./docker/unfit.ts";
 import { adoptCommands } from "./startup/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
+import { isHandingOver } from "./sites/hand-over.ts";
 import { openRetirement } from "./sites/retire.ts";
-import { openReaddressing, reviveServing, sweep } from "./startup/sweep.ts";
+import { reviveServing, sweep } from "./startup/sweep.ts";
+import { openReaddressing } from "./sites/readdress.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage, startIngress } from "./ingress/container.ts";
 import { idsHeld, keptOf, removeKept } from "./inventory/kept.ts";
@@ -172,7 +174,7 @@ async function reviveAll(): Promise<void> {
 }
 const out = new Set<string>();
 const onCrash = (crash: Crash) => desk.crashed(crash);
-const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash });
+const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash, isHandingOver });
 let isBack = false;
 const readdressNext = openReaddressing(host);
 watchSites(

@@ -3,11 +3,10 @@ import { engines } from "./index.ts";
 import { refusalIn } from "./server-refusal.ts";
 import type { Engine } from "../docker/engine.ts";
 import { log } from "../log.ts";
+import type { DatabaseHolding } from "../running/disk-use.ts";
 import type { Records } from "../running/records.ts";
 
 type Means = { engine: Engine; records: Pick<Records, "addEvent"> };
-/** What a database holds, in megabytes, and its pack has. */
-export type DatabaseHolding = { databaseId: string; containerId: string; usedMb: number; diskGb: number };
 type Limited = { containerId: string; writes: Writes; sinceMb: number };
 
 /** Beyond its pack by so much, where the host is short of disk, a database takes nothing that needs room. */

@@ -1,13 +1,15 @@
 import type { ContainerState } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
-import { isHandingOver } from "../sites/hand-over.ts";
 import { engineSaid } from "../docker/engine-refusal.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import { endService, lastWords, sayLoop, serves, type Watched } from "./watch.ts";
 
-type Means = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out" | "onCrash">;
+type Means = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out" | "onCrash"> & {
+  /** A job has stopped what serves the site, to start something else in its place. */
+  isHandingOver: (siteId: string) => boolean;
+};
 type Doubt = { sinceMs: number; refusals: number };
 
 /** So long whoever ended a container may take for what it is about, such as taking its version out of service. */
@@ -67,7 +69,7 @@ export class Keeper {
     const { engine, out } = this.means;
     const { containerId } = target;
     const doubt = this.doubts.get(containerId);
-    if (!doubt || out.has(containerId) || isHandingOver(siteId)) return;
+    if (!doubt || out.has(containerId) || this.means.isHandingOver(siteId)) return;
     // As long as it serves and is not up, however long the engine pauses between its own tries.
     doubt.sinceMs = performance.now();
     const found = await engine.inspectContainer(containerId);
@@ -117,6 +119,6 @@ export class Keeper {
 
   /** It is to run, as far as is known at this moment. */
   private isMine(siteId: string, containerId: string): boolean {
-    return !isHandingOver(siteId) && serves(this.means.ingress, siteId, containerId);
+    return !this.means.isHandingOver(siteId) && serves(this.means.ingress, siteId, containerId);
   }
 }

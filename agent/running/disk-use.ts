@@ -10,7 +10,6 @@ import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
-import type { DatabaseHolding } from "../databases/write-limits.ts";
 import type { Records } from "./records.ts";
 
 /** Megabytes; null where the host cannot tell. */
@@ -35,6 +34,8 @@ export type Holding = {
   /** Files were counted, each as its part of the disk. */
   isOfFiles?: boolean;
 };
+/** What a database holds, in megabytes, and its pack has. */
+export type DatabaseHolding = { databaseId: string; containerId: string; usedMb: number; diskGb: number };
 type Known = { atMs: number; disk: SiteDisk };
 
 const none: ReadonlyMap<string, string> = new Map();

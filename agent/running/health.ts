@@ -1,6 +1,6 @@
 import type { Engine } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
-import { answers } from "../sites/probe.ts";
+import { probe } from "../ingress/probe.ts";
 import { servingOf, type Ingress, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
@@ -58,7 +58,7 @@ export class HealthWatch {
   private async ask({ siteId, target, labels, path }: Asked, signal: AbortSignal): Promise<void> {
     const { containerId, address, port } = target;
     const [hostname] = this.means.ingress.hostnames(siteId);
-    const answer = await answers({ address, port, path, hostname }, answerMs, signal);
+    const answer = await probe({ address, port, path, hostname }, answerMs, signal);
     if (signal.aborted || !this.stillServes(siteId, target)) return;
     const failures = this.failures.get(containerId) ?? 0;
     const who = `version ${labels["berth.deployment"]}${Number(labels["berth.replicas"]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;

@@ -3,7 +3,7 @@ import { commandContainer, releaseCommandId, releaseLabel } from "../docker/spec
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
-import { attendCommand, removeAfterwards } from "../handlers/run-command.ts";
+import { attendCommand, removeAfterwards } from "./command.ts";
 import { ensureVolumes } from "./volumes.ts";
 
 /**

@@ -10,9 +10,9 @@ import { JobError, type JobRun } from "../job.ts";
 import { servingIds, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { handOver } from "./hand-over.ts";
-import { exitReason, waitUntilHealthy } from "./probe.ts";
+import { exitReason, waitUntilHealthy } from "./readiness.ts";
+import { readdress } from "./readdress.ts";
 import { refusalOf } from "../docker/engine-refusal.ts";
-import { readdress } from "../startup/sweep.ts";
 import { ensureVolumes, giveVolumes } from "./volumes.ts";
 
 /** Less than a job that was ended has for tidying up. */

@@ -5,7 +5,7 @@ import type { Host } from "../host.ts";
 import type { Journal } from "../journal.ts";
 import { log } from "../log.ts";
 import type { Runner } from "../runner.ts";
-import { goOnWithCommand } from "../handlers/run-command.ts";
+import { goOnWithCommand } from "../sites/command.ts";
 
 /**
  * Commands that an agent before this one began go on as this one's work, before the control plane hears what that is. What

@@ -9,7 +9,7 @@ import { createEngine } from "../../agent/docker/client.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/startup/adopt-commands.ts";
 import { handle, handlers } from "../../agent/handlers/index.ts";
-import { wasInterrupted } from "../../agent/handlers/run-command.ts";
+import { wasInterrupted } from "../../agent/sites/command.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobRun } from "../../agent/job.ts";

@@ -8,8 +8,8 @@ import tar from "tar-stream";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { createEngine } from "../../agent/docker/client.ts";
 import { networkLabels, networkName, siteContainer } from "../../agent/docker/specs.ts";
-import { handOver } from "../../agent/sites/hand-over.ts";
-import { readdress } from "../../agent/startup/sweep.ts";
+import { handOver, isHandingOver } from "../../agent/sites/hand-over.ts";
+import { readdress } from "../../agent/sites/readdress.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Target } from "../../agent/ingress/ingress.ts";
 import { Keeper } from "../../agent/running/container-supervisor.ts";
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await engine.ensureNetwork(network, bridgeName(agentId, network), networkLabels(accountId));
   means = { engine, ingress, records, agentId, out: new Set<string>() };
   const onCrash = (crash: Crash) => void crashes.push(crash);
-  keeper = new Keeper({ ...means, onCrash });
+  keeper = new Keeper({ ...means, onCrash, isHandingOver });
   const nothing = () => undefined;
   const follow = (siteId: string, id: string) => void readdress(host, siteId, id).catch(nothing);
   watchSites(
@@ -143,7 +143,7 @@ it("one whose end nobody heard of runs again when the engine is there again", as
   const { id } = await inService(1, "another agent's events");
   await docker("kill", id);
   await hasEnded(id);
-  const late = new Keeper({ ...means, onCrash: () => undefined });
+  const late = new Keeper({ ...means, onCrash: () => undefined, isHandingOver });
   await late.look();
   expect(await runs(id)).toBe(false);
   late.doubtAll();

@@ -40,6 +40,7 @@ function hostWith(endedAgoMs: Record<string, number>, changes: Partial<Engine> =
     agentId: "a",
     out: new Set(),
     onCrash: (crash) => crashes.push(crash),
+    isHandingOver: () => false,
   });
   for (const id of Object.keys(endedAgoMs)) keeper.doubt(id);
   return { keeper, started, crashes, disk };

@@ -1,7 +1,7 @@
 import net, { type AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import type { ContainerState, Engine } from "../../agent/docker/engine.ts";
-import { exitReason, waitUntilHealthy } from "../../agent/sites/probe.ts";
+import { exitReason, waitUntilHealthy } from "../../agent/sites/readiness.ts";
 
 const engine = { firstExit: () => new Promise(() => undefined) } as unknown as Engine;
 const container = { id: "c1", pid: process.pid } as ContainerState;

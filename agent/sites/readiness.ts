@@ -1,57 +1,12 @@
-import http from "node:http";
-import net from "node:net";
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseListeners, socketTables } from "../docker/listening.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
+import { probe as ask, type Probe } from "../ingress/probe.ts";
 import { JobError } from "../job.ts";
 import { exitAdvice } from "./exit-advice.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
-
-/** @property hostname the site's name, as some apps answer to no other */
-export type Probe = { address: string; port: number; path: string | null; hostname: string | undefined };
-
-const connectMs = 2000;
-const answerMs = 5000;
-const silent = "gave no answer";
-const notHttp = "does not answer by plain HTTP";
-
-/** One try from outside the container: a TCP connection, or an HTTP answer below 400. */
-export function answers(
-  { address, port, path, hostname }: Probe,
-  leftMs: number,
-  signal: AbortSignal,
-): Promise<true | string> {
-  return new Promise((resolve) => {
-    if (path === null) {
-      const socket = net.connect({ host: address, port, signal });
-      socket.setTimeout(connectMs, () => socket.destroy(new Error("no answer")));
-      socket.once("connect", () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.once("error", (error) => resolve(error.message));
-      return;
-    }
-    const headers = { "User-Agent": "berth-probe", ...(hostname !== undefined && { Host: hostname }) };
-    const request = http.get({ host: address, port, path, signal, agent: false, headers }, (response) => {
-      const status = response.statusCode ?? 0;
-      resolve(status >= 200 && status < 400 ? true : `answers ${status}`);
-      // What follows may never end.
-      request.destroy();
-    });
-    // Not of silence: an answer may come byte by byte.
-    const tooLong = setTimeout(
-      () => request.destroy(new Error(silent)),
-      Math.min(answerMs, Math.max(connectMs, leftMs)),
-    );
-    request.once("close", () => clearTimeout(tooLong));
-    request.once("error", ({ message, code }: NodeJS.ErrnoException) =>
-      resolve(message === silent ? silent : code?.startsWith("HPE_") ? notHttp : `failed: ${message}`),
-    );
-  });
-}
 
 /** Waits until the new container answers. @throws JobError with the honest reason why it does not */
 export async function waitUntilHealthy(
@@ -81,7 +36,7 @@ export async function waitUntilHealthy(
       pauseMs = performance.now() - started < 2000 ? 10 : Math.min(pauseMs * 1.3, 250)
     ) {
       signal.throwIfAborted();
-      const asked = answers(probe, timeoutSeconds * 1000 - (performance.now() - started), stop);
+      const asked = ask(probe, timeoutSeconds * 1000 - (performance.now() - started), stop);
       // Where nothing is any more, a connection hangs for seconds.
       last = await Promise.race([asked, exit.then(() => last)]);
       if (last === true) return;
