@@ -48,6 +48,7 @@ import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
+import { label } from "./docker/labels.ts";
 
 // What the install script ends with: it has no settings to parse yet.
 if (process.argv[2] === "check") await check(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket);
@@ -79,9 +80,9 @@ await isolation.refresh();
 await untilAnswers(engine);
 await untilFit(engine);
 
-const ours = await engine.listContainers({ "berth.managed": "true", "berth.agent": config.agentId });
+const ours = await engine.listContainers({ [label.managed]: "true", [label.agent]: config.agentId });
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.ingress.statusPort, [
-  ...new Set(ours.flatMap(({ labels }) => labels["berth.site"] || [])),
+  ...new Set(ours.flatMap(({ labels }) => labels[label.site] || [])),
 ]);
 const records = openRecords(join(config.stateDirectory, "running.db"));
 const databases = openRunningDatabases(engine, config.agentId);
@@ -244,7 +245,7 @@ void watchIngress(
   }),
   { signal: stopping.signal, onReplaced: ingressReplaced },
 );
-engine.watchContainers({ "berth.ingress": config.agentId }, stopping.signal, {
+engine.watchContainers({ [label.ingress]: config.agentId }, stopping.signal, {
   since: () => null,
   onEvent({ action }) {
     if (action !== "oom") return;
@@ -335,7 +336,7 @@ async function check(socketPath: string): Promise<never> {
 async function ensureIngress(): Promise<void> {
   const { spec } = ingressContainer(config.agentId, config.ingress);
   const found = await engine.inspectContainer(spec.name);
-  const isAsWanted = found?.labels["berth.config"] === spec.Labels["berth.config"];
+  const isAsWanted = found?.labels[label.config] === spec.Labels[label.config];
   if (!isAsWanted) await untilHas(ingressImage);
   if (found && !isAsWanted) await engine.removeContainer(found.id);
   await startIngress(engine, spec);

@@ -11,6 +11,7 @@ import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
+import { label } from "./docker/labels.ts";
 
 /** Frames that are about running sites, not about jobs. */
 export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" | "databaseCrashAck" }>;
@@ -127,7 +128,7 @@ export class Desk {
     const disk = await this.means.diskUse.soon(siteId, sizesKeptMs, sizesWithinMs);
     if (disk) return disk.volumes;
     const volumes = await this.means.engine.volumes(siteLabels(siteId));
-    return volumes.map(({ labels }) => ({ name: labels["berth.volume"] ?? "", sizeMb: null }));
+    return volumes.map(({ labels }) => ({ name: labels[label.volume] ?? "", sizeMb: null }));
   }
 
   private async answer(

@@ -21,6 +21,7 @@ import { removeEmptyLock } from "./postgresql/empty-lock.ts";
 import { exposeStarted, giveCertificate } from "./server-certificate.ts";
 import { engines } from "./index.ts";
 import { run } from "./run-program.ts";
+import { label } from "../docker/labels.ts";
 
 export { run };
 
@@ -97,7 +98,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean)
     databaseContainer(host.agentId, spec, await host.engine.subnet(network));
   const wanted = await onAccountNetwork(host, spec.accountId, containerOn);
   const found = await host.engine.inspectContainer(wanted.name);
-  const isKept = found?.labels["berth.config"] === wanted.Labels["berth.config"];
+  const isKept = found?.labels[label.config] === wanted.Labels[label.config];
   if (!isKept) await takeDown(host, spec.databaseId);
   // Seen anew: where nothing was on the network meanwhile, it may be another one.
   const id = await onAccountNetwork(host, spec.accountId, async (network) =>

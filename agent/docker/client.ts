@@ -11,12 +11,12 @@ import {
   type ContainerSpec,
   type ContainerState,
   type Engine,
-  type Labels,
   type Program,
   type RegistryLogin,
 } from "./engine.ts";
 import { stdoutOf, textOf } from "./stream-frames.ts";
 import { freeSubnet, routedSubnets } from "./subnets.ts";
+import { label, type Labels } from "./labels.ts";
 
 type Info = {
   NCPU: number;
@@ -282,7 +282,7 @@ export function createEngine({
         } catch (error) {
           if (statusOf(error) !== 409 || attempt > nameAttempts) throw error;
           const existing = await inspectContainer(spec.name);
-          if (existing && existing.labels["berth.config"] === spec.Labels["berth.config"]) return existing.id;
+          if (existing && existing.labels[label.config] === spec.Labels[label.config]) return existing.id;
           if (existing && keepContainerIds.includes(existing.id)) spec = { ...spec, name: nameBeside(spec) };
           else if (existing) await removeContainer(existing.id);
           // Somebody else removes it right now.

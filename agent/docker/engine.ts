@@ -1,6 +1,7 @@
 import type Docker from "dockerode";
 import type { Readable, Writable } from "node:stream";
 import type { BuildRequest } from "./buildkit.ts";
+import { label, type Labels } from "./labels.ts";
 
 export type ContainerSpec = Docker.ContainerCreateOptions & { name: string; Labels: Record<string, string> };
 export type ContainerState = {
@@ -74,7 +75,6 @@ export type ContainerEvent = {
   exitCode: number | null;
 };
 export type LogRequest = { tail: number | "all"; since: string | null };
-export type Labels = Record<string, string>;
 
 /**
  * Docker in narrow primitives. "Already there" and "already gone" are success; what a caller matches by is the exact name
@@ -90,7 +90,7 @@ export type Engine = {
   /** Removes the network unless there are containers of it, running or not. */
   removeNetwork(name: string): Promise<void>;
   /**
-   * Creates the container, or takes the one of that name when its `berth.config` label is the same. Another one of that name
+   * Creates the container, or takes the one of that name when its config label is the same. Another one of that name
    * goes, unless it is to be kept: then the new one has a longer name.
    */
   createContainer(spec: ContainerSpec, keepContainerIds?: readonly string[]): Promise<string>;
@@ -162,4 +162,4 @@ export type Engine = {
 
 /** Of a container whose name one has that is to be kept. */
 export const nameBeside = ({ name, Labels }: ContainerSpec): string =>
-  `${name}-${Labels["berth.config"]?.slice(0, 8)}`;
+  `${name}-${Labels[label.config]?.slice(0, 8)}`;

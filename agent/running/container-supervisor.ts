@@ -5,6 +5,7 @@ import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import { endService, lastWords, sayLoop, serves, type Watched } from "./watch.ts";
+import { label } from "../docker/labels.ts";
 
 type Means = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out" | "onCrash"> & {
   /** A job has stopped what serves the site, to start something else in its place. */
@@ -53,7 +54,7 @@ export class Keeper {
       if (performance.now() - sinceMs > forgetMs) this.doubts.delete(containerId);
     if (this.doubts.size === 0) return;
     // With its data elsewhere, as after a wrong setting, the engine lacks all of them: none is gone for that.
-    const isOurs = await engine.listContainers({ "berth.ingress": agentId }).then(
+    const isOurs = await engine.listContainers({ [label.ingress]: agentId }).then(
       (found) => found.length > 0,
       () => false,
     );
@@ -112,7 +113,7 @@ export class Keeper {
       return sayLoop(this.means, siteId, containerId, `${reason} The site's other replicas serve on.`);
     }
     const error = found ? await lastWords(engine, found, reason) : reason;
-    const deploymentId = found?.labels["berth.deployment"] || target.deploymentId;
+    const deploymentId = found?.labels[label.deployment] || target.deploymentId;
     if (deploymentId === undefined || !this.isMine(siteId, containerId)) return;
     await endService(this.means, { siteId, containerId, deploymentId, reason, error });
   }

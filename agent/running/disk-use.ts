@@ -11,6 +11,7 @@ import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { Records } from "./records.ts";
+import { label } from "../docker/labels.ts";
 
 /** Megabytes; null where the host cannot tell. */
 export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
@@ -162,7 +163,7 @@ export class DiskUse {
     }
     return {
       volumes: volumes.map(({ labels }, index) => ({
-        name: labels["berth.volume"] ?? "",
+        name: labels[label.volume] ?? "",
         sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
       })),
       totalMb: heldMb,
@@ -190,7 +191,7 @@ export class DiskUse {
       ...there.map((one) => deletedBytes(one)),
     ]);
     return {
-      diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
+      diskGb: Number(there[0]?.labels[label.disk] ?? 0),
       // As files, they are as many as they ever were.
       bytes: inFolders && [...inFolders, ...(count.bytesPerFile ? [] : inFiles)],
     };
@@ -203,11 +204,11 @@ export class DiskUse {
     bytes: readonly number[] | null,
   ): Promise<void> {
     const container = await this.means.engine.inspectContainer(containerName(databaseId));
-    const index = volumes.findIndex(({ name }) => name === container?.labels["berth.volume"]);
+    const index = volumes.findIndex(({ name }) => name === container?.labels[label.volume]);
     const usedMb = index < 0 ? null : megabytes(bytes?.slice(index, index + 1) ?? null);
     if (!container || usedMb === null) return;
     this.ofDatabases.set(databaseId, usedMb);
-    const diskGb = Number(container.labels["berth.disk"] ?? 0);
+    const diskGb = Number(container.labels[label.disk] ?? 0);
     this.judge(databaseId, usedMb, diskGb, () => databaseOverQuota(usedMb, diskGb));
     await this.means.onDatabaseMeasured?.({ databaseId, containerId: container.id, usedMb, diskGb });
   }

@@ -6,6 +6,7 @@ import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";
+import { label } from "../docker/labels.ts";
 
 type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string };
 type Asked = { siteId: string; target: Target; labels: Record<string, string>; path: string };
@@ -44,12 +45,12 @@ export class HealthWatch {
   /** What runs and has a health check. */
   private async asked(): Promise<Asked[]> {
     const { engine, ingress, agentId } = this.means;
-    const all = await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId });
+    const all = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
     const running = new Map(all.filter((one) => one.running).map(({ id, labels }) => [id, labels]));
     return ingress.sites().flatMap((siteId) =>
       servingOf(ingress, siteId).flatMap((target) => {
         const labels = running.get(target.containerId);
-        const path = labels?.["berth.health"];
+        const path = labels?.[label.health];
         return labels && path ? [{ siteId, target, labels, path }] : [];
       }),
     );
@@ -61,7 +62,7 @@ export class HealthWatch {
     const answer = await probe({ address, port, path, hostname }, answerMs, signal);
     if (signal.aborted || !this.stillServes(siteId, target)) return;
     const failures = this.failures.get(containerId) ?? 0;
-    const who = `version ${labels["berth.deployment"]}${Number(labels["berth.replicas"]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
+    const who = `version ${labels[label.deployment]}${Number(labels[label.replicas]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
     if (answer !== true) {
       this.failures.set(containerId, failures + 1);
       if (failures + 1 === failuresToSay)

@@ -8,6 +8,7 @@ import { stopGraceSeconds } from "../docker/specs.ts";
 import { Stopped } from "../failure.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
+import { label } from "../docker/labels.ts";
 
 /** Between the end of what could be followed and the next look at it. */
 const againMs = 200;
@@ -45,7 +46,7 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
     throw new JobError(
       "The host was interrupted while this ran, and it is not run again by itself: see what it did, then run it again.",
     );
-  const timeoutSeconds = Number(container.labels["berth.timeout"]);
+  const timeoutSeconds = Number(container.labels[label.timeout]);
   // The engine's clock counts only for one that ran before this agent came to it: clocks are set.
   const ranMs = startedAt === null ? 0 : Math.max(0, Date.now() - startedAt.getTime());
   const left = new AbortController();
@@ -165,7 +166,7 @@ async function outcomeOf(
   if (oomKilled)
     return {
       exitCode,
-      error: `exited with ${exitCode} because it used more memory than the site's pack has (${labels["berth.memory"]} MB): choose a larger pack or use less.`,
+      error: `exited with ${exitCode} because it used more memory than the site's pack has (${labels[label.memory]} MB): choose a larger pack or use less.`,
     };
   if (exitCode === 128 + constants.signals.SIGKILL) {
     // Where its site goes, its container has gone a moment later.

@@ -2,11 +2,12 @@ import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
+import { label } from "../docker/labels.ts";
 
 /** What the ingress knows of a container in service is so: whether it runs, and at which address. */
 export async function readdress(host: Host, siteId: string, containerId: string): Promise<void> {
   const found = await host.engine.inspectContainer(containerId);
-  const { "berth.account": accountId = "", "berth.deployment": deploymentId } = found?.labels ?? {};
+  const { [label.account]: accountId = "", [label.deployment]: deploymentId } = found?.labels ?? {};
   const routed = servingOf(host.ingress, siteId).find((target) => target.containerId === containerId);
   if (!routed) return;
   const now: Target = {

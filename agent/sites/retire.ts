@@ -4,6 +4,7 @@ import type { Engine } from "../docker/engine.ts";
 import { siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import type { Records } from "../running/records.ts";
+import { label } from "../docker/labels.ts";
 
 /** After the longest drain, a container is tried to be removed for so long, so often. */
 const removeMs = 10 * 60_000;
@@ -102,7 +103,7 @@ export function openRetirement(options: {
     retire(siteId, keepContainerIds) {
       const until = new Date(Date.now() + drainMaxMs);
       begin(async () => {
-        const all = await engine.listContainers({ ...siteLabels(siteId), "berth.agent": agentId });
+        const all = await engine.listContainers({ ...siteLabels(siteId), [label.agent]: agentId });
         const old = all.filter(({ id }) => !keepContainerIds.includes(id));
         for (const { id } of old) note(() => drains.drainUntil(id, until));
         await Promise.all(old.map(({ id }) => leave(id, until)));

@@ -14,6 +14,7 @@ import { exitReason, waitUntilHealthy } from "./readiness.ts";
 import { readdress } from "./readdress.ts";
 import { refusalOf } from "../docker/engine-refusal.ts";
 import { ensureVolumes, giveVolumes } from "./volumes.ts";
+import { label } from "../docker/labels.ts";
 
 /** Less than a job that was ended has for tidying up. */
 const restoreMs = 45_000;
@@ -159,7 +160,7 @@ async function healthyTarget(
   const state = await engine.inspectContainer(id);
   const address = state?.addresses[networkName(run.accountId)];
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
-  const deploymentId = state.labels["berth.deployment"];
+  const deploymentId = state.labels[label.deployment];
   const target: Target = { containerId: id, address, port: run.port, deploymentId };
   const probe = { ...target, path: run.healthCheckPath, hostname: run.hostnames[0] };
   await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));
@@ -179,7 +180,7 @@ async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): 
 }
 
 export const containersOf = (host: Host, siteId: string) =>
-  host.engine.listContainers({ ...siteLabels(siteId), "berth.agent": host.agentId });
+  host.engine.listContainers({ ...siteLabels(siteId), [label.agent]: host.agentId });
 
 /** The image of a deployment this host has built, by its id. @throws JobError when it is gone */
 export async function imageOf(host: Host, siteId: string, deploymentId: string): Promise<string> {

@@ -6,6 +6,7 @@ import type { Journal } from "../journal.ts";
 import { log } from "../log.ts";
 import type { Runner } from "../runner.ts";
 import { goOnWithCommand } from "../sites/command.ts";
+import { label } from "../docker/labels.ts";
 
 /**
  * Commands that an agent before this one began go on as this one's work, before the control plane hears what that is. What
@@ -13,8 +14,8 @@ import { goOnWithCommand } from "../sites/command.ts";
  */
 export async function adoptCommands(host: Host, journal: Journal, runner: Runner): Promise<void> {
   const reported = new Set<string>(journal.unacknowledged().map(({ jobId }) => jobId));
-  for (const found of await host.engine.listContainers({ "berth.agent": host.agentId })) {
-    const { "berth.command": commandId = "" } = found.labels;
+  for (const found of await host.engine.listContainers({ [label.agent]: host.agentId })) {
+    const { [label.command]: commandId = "" } = found.labels;
     // An image's own labels may say anything; names are given by agents only.
     if (!idPattern("command").test(commandId) || found.name !== `berth-${commandId}`) continue;
     await adopt(host, runner, found, reported).catch((error) =>
@@ -29,7 +30,7 @@ async function adopt(
   { id, labels }: ContainerSummary,
   reported: ReadonlySet<string>,
 ): Promise<void> {
-  const { "berth.command": commandId = "", "berth.job": jobId = "" } = labels;
+  const { [label.command]: commandId = "", [label.job]: jobId = "" } = labels;
   const container = await host.engine.inspectContainer(id);
   if (!container) return;
   // What has not begun may have been said to have failed: not claimed, it has.
@@ -37,7 +38,7 @@ async function adopt(
   log("info", "Going on with a command", { commandId, isRunning: container.running });
   runner.adopt({
     jobId: jobId as Id<"job">,
-    attempt: Number(labels["berth.attempt"]),
+    attempt: Number(labels[label.attempt]),
     commandId: commandId as Id<"command">,
     secrets: secretsIn(container),
     handle: (job) => goOnWithCommand(host, id, job),

@@ -12,6 +12,7 @@ import { isAside } from "../inventory/aside.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "../sites/hand-over.ts";
 import { readdress } from "../sites/readdress.ts";
+import { label } from "../docker/labels.ts";
 
 /** Beside its own time. */
 const unclaimedMs = 10 * 60_000;
@@ -26,7 +27,7 @@ export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): P
   for (const name of await readdir(host.workDirectory))
     await rm(join(host.workDirectory, name), { recursive: true, force: true });
   await reviveSites(host);
-  for (const container of await host.engine.listContainers({ "berth.agent": host.agentId }))
+  for (const container of await host.engine.listContainers({ [label.agent]: host.agentId }))
     await sweepContainer(host, container, out).catch((error) =>
       log("error", "A container was not swept", { id: container.id, error }),
     );
@@ -40,13 +41,13 @@ async function sweepContainer(
   const { id, labels, running } = container;
   if (running) await hold(host, id);
   // What made or proved a backup ended with the agent that watched over it.
-  if (labels["berth.copy"]) return host.engine.removeContainer(id);
-  if (labels["berth.database"] && running)
+  if (labels[label.copy]) return host.engine.removeContainer(id);
+  if (labels[label.database] && running)
     await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
   if (isAside(container)) return running ? host.engine.stopContainer(id, stopGraceSeconds) : undefined;
   await reviveDatabase(host, container, out);
   if (isReleaseCommand(labels)) return endReleaseCommand(host, container);
-  const siteId = labels["berth.site"];
+  const siteId = labels[label.site];
   if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
   if (routed === "parked") {
@@ -71,7 +72,7 @@ async function keepUnrouted(
   { id, labels }: ContainerSummary,
   routed: readonly Target[],
 ): Promise<void> {
-  log("warn", "A container runs that the ingress does not lead to", { id, siteId: labels["berth.site"] });
+  log("warn", "A container runs that the ingress does not lead to", { id, siteId: labels[label.site] });
   if (volumesOf(labels).length === 0) return;
   for (const { containerId } of routed)
     if ((await engine.inspectContainer(containerId))?.running)
@@ -87,7 +88,7 @@ async function hold({ engine }: Host, id: string): Promise<void> {
 function endReleaseCommand({ engine }: Host, { id, labels }: ContainerSummary): void {
   const onError = (error: unknown) => log("error", "A release command's container stays", { id, error });
   const end = () => void engine.removeContainer(id).catch(onError);
-  setTimeout(end, Number(labels["berth.timeout"]) * 1000 + unclaimedMs).unref();
+  setTimeout(end, Number(labels[label.timeout]) * 1000 + unclaimedMs).unref();
 }
 
 /**
@@ -96,7 +97,7 @@ function endReleaseCommand({ engine }: Host, { id, labels }: ContainerSummary): 
  */
 export async function reviveServing(host: Host, out: ReadonlySet<string>): Promise<void> {
   await reviveSites(host);
-  for (const container of await host.engine.listContainers({ "berth.agent": host.agentId }))
+  for (const container of await host.engine.listContainers({ [label.agent]: host.agentId }))
     await reviveDatabase(host, container, out);
 }
 
@@ -113,8 +114,8 @@ async function reviveDatabase(
   out: ReadonlySet<string>,
 ): Promise<void> {
   if (isAside({ name })) return;
-  const databaseId = labels["berth.database"];
-  if (!databaseId || labels["berth.copy"] || running || out.has(databaseId)) return;
+  const databaseId = labels[label.database];
+  if (!databaseId || labels[label.copy] || running || out.has(databaseId)) return;
   try {
     // One that never ran may lack the files it starts with: the job that makes it starts it.
     if ((await host.engine.inspectContainer(id))?.startedAt === null) return;

@@ -17,6 +17,7 @@ import { UnfitError, type Server } from "./copier.ts";
 import { DamageError } from "./damage.ts";
 import { fetchBackup, fetchFingerprint } from "./fetch.ts";
 import { copiers } from "./index.ts";
+import { label } from "../../docker/labels.ts";
 
 type Rebuild = {
   /** The server that the backup is brought into. */
@@ -117,10 +118,10 @@ function copyContainer(
     StopSignal: engine.stopSignal,
     StopTimeout: stopGraceSeconds,
     Labels: {
-      "berth.managed": "true",
-      "berth.agent": agentId,
-      "berth.account": spec.accountId,
-      "berth.copy": backupId,
+      [label.managed]: "true",
+      [label.agent]: agentId,
+      [label.account]: spec.accountId,
+      [label.copy]: backupId,
     },
     HostConfig: {
       ...hardening,

@@ -1,6 +1,7 @@
 import { lstat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Engine } from "../../docker/engine.ts";
+import { label } from "../../docker/labels.ts";
 
 /** PostgreSQL's, in the folder of its data. */
 const lockFile = "postmaster.pid";
@@ -13,9 +14,9 @@ export async function removeEmptyLock(
   engine: Pick<Engine, "volumes">,
   labels: Readonly<Record<string, string>>,
 ): Promise<boolean> {
-  const { "berth.agent": agentId = "", "berth.database": databaseId = "", "berth.volume": name } = labels;
+  const { [label.agent]: agentId = "", [label.database]: databaseId = "", [label.volume]: name } = labels;
   if (name === undefined) return false;
-  const volumes = await engine.volumes({ "berth.agent": agentId, "berth.database": databaseId });
+  const volumes = await engine.volumes({ [label.agent]: agentId, [label.database]: databaseId });
   const volume = volumes.find((one) => one.name === name);
   if (!volume) return false;
   const path = join(volume.folder, lockFile);
