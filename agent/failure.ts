@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import type { Durations } from "../protocol/agent/jobs.ts";
 import type { Phase } from "../protocol/agent/messages.ts";
 import { diskIsFull, saysDiskBroken, saysDiskFull } from "./docker/disk-full.ts";
-import { JobError } from "./host.ts";
+import { JobError } from "./job.ts";
 import type { Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { plain } from "../protocol/redact.ts";

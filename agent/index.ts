@@ -3,19 +3,22 @@ import { chmodSync, mkdirSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ensureImage } from "./build/ensure-image.ts";
-import { openImageProvider } from "./build/image-provider.ts";
-import { createStore } from "./backups/store.ts";
+import { ensureImage } from "./image-build/ensure-image.ts";
+import { openImageProvider } from "./image-build/image-provider.ts";
+import { createStore } from "./databases/backups/store.ts";
 import { defaultDockerSocket, readConfig } from "./config.ts";
 import { openInspection } from "./databases/inspect/index.ts";
 import { openPublicAccess } from "./databases/public-access.ts";
 import { openRunningDatabases } from "./databases/running.ts";
-import { createEngine, type Engine } from "./docker/engine.ts";
+import type { Engine } from "./docker/engine.ts";
+import { createEngine } from "./docker/client.ts";
 import { nftablesLimit, unfitReason } from "./docker/unfit.ts";
-import { adoptCommands } from "./handlers/adopt-commands.ts";
+import { adoptCommands } from "./startup/adopt-commands.ts";
 import { handle } from "./handlers/index.ts";
-import { openRetirement } from "./handlers/retire.ts";
-import { openReaddressing, reviveServing, sweep } from "./handlers/sweep.ts";
+import { isHandingOver } from "./sites/hand-over.ts";
+import { openRetirement } from "./sites/retire.ts";
+import { reviveServing, sweep } from "./startup/sweep.ts";
+import { openReaddressing } from "./sites/readdress.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage, startIngress } from "./ingress/container.ts";
 import { idsHeld, keptOf, removeKept } from "./inventory/kept.ts";
@@ -32,12 +35,12 @@ import { Runner } from "./runner.ts";
 import { maxLostSites } from "../protocol/agent/messages.ts";
 import { isId, type Id } from "../protocol/ids.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
-import { Desk } from "./running/desk.ts";
-import { DatabaseWrites } from "./running/database-writes.ts";
+import { Desk } from "./question-server.ts";
+import { DatabaseWrites } from "./databases/write-limits.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
 import { DiskUse } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
-import { Keeper } from "./running/keeper.ts";
+import { Keeper } from "./running/container-supervisor.ts";
 import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash } from "./running/records.ts";
 import { keepLastLines } from "./running/site-log.ts";
@@ -45,6 +48,7 @@ import { startSampling } from "./running/sampler.ts";
 import { watchSites } from "./running/watch.ts";
 import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
+import { label } from "./docker/labels.ts";
 
 // What the install script ends with: it has no settings to parse yet.
 if (process.argv[2] === "check") await check(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket);
@@ -76,9 +80,9 @@ await isolation.refresh();
 await untilAnswers(engine);
 await untilFit(engine);
 
-const ours = await engine.listContainers({ "berth.managed": "true", "berth.agent": config.agentId });
+const ours = await engine.listContainers({ [label.managed]: "true", [label.agent]: config.agentId });
 const ingress = openRoutes(join(config.stateDirectory, "ingress", "routes.json"), config.ingress.statusPort, [
-  ...new Set(ours.flatMap(({ labels }) => labels["berth.site"] || [])),
+  ...new Set(ours.flatMap(({ labels }) => labels[label.site] || [])),
 ]);
 const records = openRecords(join(config.stateDirectory, "running.db"));
 const databases = openRunningDatabases(engine, config.agentId);
@@ -171,7 +175,7 @@ async function reviveAll(): Promise<void> {
 }
 const out = new Set<string>();
 const onCrash = (crash: Crash) => desk.crashed(crash);
-const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash });
+const keeper = new Keeper({ engine, ingress, records, agentId: config.agentId, out, onCrash, isHandingOver });
 let isBack = false;
 const readdressNext = openReaddressing(host);
 watchSites(
@@ -241,7 +245,7 @@ void watchIngress(
   }),
   { signal: stopping.signal, onReplaced: ingressReplaced },
 );
-engine.watchContainers({ "berth.ingress": config.agentId }, stopping.signal, {
+engine.watchContainers({ [label.ingress]: config.agentId }, stopping.signal, {
   since: () => null,
   onEvent({ action }) {
     if (action !== "oom") return;
@@ -332,7 +336,7 @@ async function check(socketPath: string): Promise<never> {
 async function ensureIngress(): Promise<void> {
   const { spec } = ingressContainer(config.agentId, config.ingress);
   const found = await engine.inspectContainer(spec.name);
-  const isAsWanted = found?.labels["berth.config"] === spec.Labels["berth.config"];
+  const isAsWanted = found?.labels[label.config] === spec.Labels[label.config];
   if (!isAsWanted) await untilHas(ingressImage);
   if (found && !isAsWanted) await engine.removeContainer(found.id);
   await startIngress(engine, spec);

@@ -2,7 +2,7 @@ import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { FromAgent } from "../protocol/agent/messages.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { LogPosition } from "./log-outbox.ts";
-import { openDatabase, readRow } from "./database.ts";
+import { openDatabase, readRow } from "./state-file.ts";
 import { log } from "./log.ts";
 
 const schema = `PRAGMA synchronous = FULL;

@@ -2,7 +2,7 @@ import { closeCodes, protocolVersion, ToAgent, type FromAgent } from "../protoco
 import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
 import type { Runner } from "./runner.ts";
-import { isAboutRunning, type Desk } from "./running/desk.ts";
+import { isAboutRunning, type Desk } from "./question-server.ts";
 import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
 
 type Hello = Extract<FromAgent, { type: "hello" }>;

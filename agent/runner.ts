@@ -2,15 +2,16 @@ import { isLongJob, isShortJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
-import { heed } from "./heed.ts";
-import type { Host, JobRun } from "./host.ts";
-import { hostUntil } from "./host-until.ts";
+import { heed } from "./with-grace-period.ts";
+import type { Host } from "./host.ts";
+import type { JobRun } from "./job.ts";
+import { hostUntil } from "./fenced-host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { gitSecrets } from "../protocol/git-token.ts";
 import { printable, redactor } from "../protocol/redact.ts";
-import type { AboutRunning } from "./running/desk.ts";
+import type { AboutRunning } from "./question-server.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 /** Which slots a job takes. Long ones wait for nobody: the control plane sees to it that they are few. */

@@ -3,6 +3,7 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { ContainerSpec } from "../docker/engine.ts";
 import { hardening, limitsOf, networkName } from "../docker/specs.ts";
 import { engines } from "./index.ts";
+import { label } from "../docker/labels.ts";
 
 export const containerName = (databaseId: string): string => `berth-${databaseId}`;
 /** Each restore makes another volume, named after its job. */
@@ -10,16 +11,16 @@ export const volumeName = (databaseId: string, volume?: string): string =>
   `berth-${databaseId}-data${volume === undefined ? "" : `-${volume}`}`;
 
 export const databaseLabels = (agentId: string, databaseId: string, accountId: string) => ({
-  "berth.managed": "true",
-  "berth.agent": agentId,
-  "berth.account": accountId,
-  "berth.database": databaseId,
+  [label.managed]: "true",
+  [label.agent]: agentId,
+  [label.account]: accountId,
+  [label.database]: databaseId,
 });
 
 /** By which a database's volumes are found, of whatever restore. */
 export const volumeLabels = (agentId: string, databaseId: string) => ({
-  "berth.agent": agentId,
-  "berth.database": databaseId,
+  [label.agent]: agentId,
+  [label.database]: databaseId,
 });
 
 /** Seconds between the signal and SIGKILL: time to write what is in memory. */
@@ -57,12 +58,12 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
     name: containerName(databaseId),
     Labels: {
       ...databaseLabels(agentId, databaseId, accountId),
-      "berth.volume": volumeName(databaseId, spec.volume),
-      "berth.memory": String(limits.memoryMb),
+      [label.volume]: volumeName(databaseId, spec.volume),
+      [label.memory]: String(limits.memoryMb),
       // It ends TLS.
-      "berth.guarded": "true",
-      "berth.disk": String(limits.diskGb ?? 0),
-      "berth.config": config,
+      [label.guarded]: "true",
+      [label.disk]: String(limits.diskGb ?? 0),
+      [label.config]: config,
     },
   };
 }

@@ -3,10 +3,12 @@ import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Engine } from "../docker/engine.ts";
 import { fileIn } from "../docker/files-in.ts";
-import { JobError, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import { volumeLabels, volumeName } from "./container.ts";
 import { engines } from "./index.ts";
+import { label } from "../docker/labels.ts";
 
 /** In the folder of a database's data: its id. A server that was set up in an empty one would hide the loss. */
 const markFile = ".berth-database";
@@ -48,7 +50,7 @@ export async function isEmptied(
   engine: Pick<Engine, "volumes">,
   labels: Readonly<Record<string, string>>,
 ): Promise<boolean> {
-  const { "berth.agent": agentId = "", "berth.database": databaseId = "", "berth.volume": name } = labels;
+  const { [label.agent]: agentId = "", [label.database]: databaseId = "", [label.volume]: name } = labels;
   if (name === undefined) return false;
   const volume = (await engine.volumes(volumeLabels(agentId, databaseId))).find((one) => one.name === name);
   return !volume || (await readdir(volume.folder).catch(() => null))?.length === 0;

@@ -1,7 +1,7 @@
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import type { DatabaseEngine } from "./engine.ts";
-import { mysql } from "./mysql.ts";
-import { postgresql } from "./postgresql.ts";
-import { redis } from "./redis.ts";
+import type { DatabaseEngine } from "./database-engine.ts";
+import { mysql } from "./mysql/server.ts";
+import { postgresql } from "./postgresql/server.ts";
+import { redis } from "./redis/server.ts";
 
 export const engines: Record<DatabaseSpec["type"], DatabaseEngine> = { postgresql, mysql, redis };

@@ -7,11 +7,12 @@ import * as z from "zod";
 import { Network } from "../../protocol/api/public-access.ts";
 import type { Engine } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import type { Way } from "../isolation/rules.ts";
 import { isAuthorityFit, makeAuthority, type Pair } from "./certificates.ts";
 import { containerName } from "./container.ts";
+import { label } from "../docker/labels.ts";
 
 const port = z.number().int().min(1).max(65535);
 const Entry = z.object({ port, allow: z.array(Network), containerPort: port });
@@ -62,8 +63,8 @@ export function openPublicAccess(folder: string, agentId: string, address?: stri
       const found = await Promise.all(
         Object.entries(entries).map(async ([databaseId, entry]) => {
           const container = await engine.inspectContainer(containerName(databaseId));
-          const address = container?.addresses[networkName(container.labels["berth.account"] ?? "")];
-          const leads = container?.running && container.labels["berth.guarded"] === "true" && address;
+          const address = container?.addresses[networkName(container.labels[label.account] ?? "")];
+          const leads = container?.running && container.labels[label.guarded] === "true" && address;
           return leads ? [{ ...entry, address }] : [];
         }),
       );

@@ -1,4 +1,5 @@
 import type { Engine } from "../docker/engine.ts";
+import { label } from "../docker/labels.ts";
 
 /** This agent's databases that run, and the container of each. */
 export type RunningDatabases = {
@@ -28,10 +29,10 @@ async function runningDatabases(
   engine: Pick<Engine, "listContainers">,
   agentId: string,
 ): Promise<ReadonlyMap<string, string>> {
-  const containers = await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId });
+  const containers = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
   return new Map(
     containers.flatMap(({ id, labels, running }) => {
-      const databaseId = labels["berth.database"];
+      const databaseId = labels[label.database];
       return databaseId && running ? [[databaseId, id] as const] : [];
     }),
   );

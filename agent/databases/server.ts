@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
-import { ensureImage } from "../build/ensure-image.ts";
+import { ensureImage } from "../image-build/ensure-image.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
-import { JobError, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError } from "../job.ts";
 import { isAside } from "../inventory/aside.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
@@ -16,10 +17,11 @@ import {
   volumeName,
 } from "./container.ts";
 import { DataGone, demandData, demandVolume, markData } from "./data.ts";
-import { removeEmptyLock } from "./empty-lock.ts";
-import { exposeStarted, giveCertificate } from "./guard.ts";
+import { removeEmptyLock } from "./postgresql/empty-lock.ts";
+import { exposeStarted, giveCertificate } from "./server-certificate.ts";
 import { engines } from "./index.ts";
-import { run } from "./run.ts";
+import { run } from "./run-program.ts";
+import { label } from "../docker/labels.ts";
 
 export { run };
 
@@ -96,7 +98,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean)
     databaseContainer(host.agentId, spec, await host.engine.subnet(network));
   const wanted = await onAccountNetwork(host, spec.accountId, containerOn);
   const found = await host.engine.inspectContainer(wanted.name);
-  const isKept = found?.labels["berth.config"] === wanted.Labels["berth.config"];
+  const isKept = found?.labels[label.config] === wanted.Labels[label.config];
   if (!isKept) await takeDown(host, spec.databaseId);
   // Seen anew: where nothing was on the network meanwhile, it may be another one.
   const id = await onAccountNetwork(host, spec.accountId, async (network) =>

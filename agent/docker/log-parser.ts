@@ -1,3 +1,5 @@
+import { StreamFrames } from "./stream-frames.ts";
+
 export type LogEntry = {
   /** With nine decimals, so that texts sort as times do; later than every entry before it. */
   at: string;
@@ -5,35 +7,31 @@ export type LogEntry = {
   text: string;
 };
 
-const headerBytes = 8;
 /** Longer lines come in parts of 16 KiB: two of them are kept, so that a secret across the first cut is whole. */
 const keepCharacters = 32 * 1024;
 
 /**
- * A container's log as the engine sends it with timestamps: frames of an 8-byte header and one message each (Docker API:
- * Attach to a container, Stream format). Times of equal or earlier messages are moved on, so that each names one entry.
+ * A container's log as the engine sends it with timestamps, one message per frame. Times of equal or earlier messages are moved
+ * on, so that each names one entry.
  */
 export class LogParser {
   /** So many were whole so far. */
   messages = 0;
-  private rest: Buffer = Buffer.alloc(0);
+  private readonly frames = new StreamFrames();
+  private pieces: Buffer[] = [];
   private lastAt = "";
   private readonly open = new Map<LogEntry["stream"], LogEntry>();
 
   push(chunk: Buffer): LogEntry[] {
-    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     const entries: LogEntry[] = [];
-    let from = 0;
-    while (from + headerBytes <= bytes.length) {
-      const end = from + headerBytes + bytes.readUInt32BE(from + 4);
-      if (end > bytes.length) break;
-      const stream = bytes[from] === 2 ? "stderr" : "stdout";
-      const entry = this.message(stream, bytes.toString("utf8", from + headerBytes, end));
+    for (const { stream, bytes, isLast } of this.frames.push(chunk)) {
+      this.pieces.push(bytes);
+      if (!isLast) continue;
+      const entry = this.message(stream, Buffer.concat(this.pieces).toString());
       if (entry) entries.push(entry);
-      from = end;
+      this.pieces = [];
       this.messages++;
     }
-    this.rest = bytes.subarray(from);
     return entries;
   }
 

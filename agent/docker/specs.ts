@@ -1,23 +1,24 @@
 import { createHash } from "node:crypto";
 import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
 import { idPrefixes } from "../../protocol/ids.ts";
-import { startLine } from "../build/start-line.ts";
+import { startLine } from "../image-build/start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
+import { emptyLabels, label } from "./labels.ts";
 
 export const networkName = (accountId: string): string => `berth-${accountId}`;
-export const networkLabels = (accountId: string) => ({ "berth.managed": "true", "berth.account": accountId });
+export const networkLabels = (accountId: string) => ({ [label.managed]: "true", [label.account]: accountId });
 
 /** The exact labels by which a site's containers are found. */
-export const siteLabels = (siteId: string) => ({ "berth.managed": "true", "berth.site": siteId });
+export const siteLabels = (siteId: string) => ({ [label.managed]: "true", [label.site]: siteId });
 
 /** The exact labels by which the containers and volumes of a site or a database are found, by its id. */
 export const labelsOf = (id: string) =>
   id.startsWith(`${idPrefixes.database}_`)
-    ? { "berth.managed": "true", "berth.database": id }
+    ? { [label.managed]: "true", [label.database]: id }
     : siteLabels(id);
 /** Whose a container is: a site's or a database's. */
 export const ownerOf = (labels: Record<string, string>): string | undefined =>
-  labels["berth.site"] || labels["berth.database"] || undefined;
+  labels[label.site] || labels[label.database] || undefined;
 
 /** Between a site's SIGTERM and its SIGKILL. */
 export const stopGraceSeconds = 10;
@@ -26,48 +27,16 @@ export const stopGraceSeconds = 10;
 export const volumeName = (siteId: string, name: string): string => `berth-${siteId}-${name}`;
 export const volumeLabels = (agentId: string, run: RunSpec, name: string) => ({
   ...siteLabels(run.siteId),
-  "berth.agent": agentId,
-  "berth.account": run.accountId,
-  "berth.volume": name,
+  [label.agent]: agentId,
+  [label.account]: run.accountId,
+  [label.volume]: name,
 });
 
 /** Which of the site's containers this is, from 1. */
-export const replicaOf = (labels: Record<string, string>): number => Number(labels["berth.replica"] ?? 1);
+export const replicaOf = (labels: Record<string, string>): number => Number(labels[label.replica] ?? 1);
 /** The names of the volumes that a container writes to. */
 export const volumesOf = (labels: Record<string, string>): string[] =>
-  labels["berth.volumes"]?.split(",").filter(Boolean) ?? [];
-
-/**
- * Every label that the agent goes by. What a tenant's container leaves out of them is set to nothing: an image's own labels
- * would show.
- */
-export const agentLabels = [
-  "berth.account",
-  "berth.agent",
-  "berth.attempt",
-  "berth.command",
-  "berth.commands-of",
-  "berth.config",
-  "berth.copy",
-  "berth.database",
-  "berth.deployment",
-  "berth.disk",
-  "berth.guarded",
-  "berth.health",
-  "berth.ingress",
-  "berth.job",
-  "berth.managed",
-  "berth.memory",
-  "berth.release",
-  "berth.replica",
-  "berth.replicas",
-  "berth.secrets",
-  "berth.site",
-  "berth.timeout",
-  "berth.volume",
-  "berth.volumes",
-];
-const noLabels = Object.fromEntries(agentLabels.map((name) => [name, ""]));
+  labels[label.volumes]?.split(",").filter(Boolean) ?? [];
 
 const mebibyte = 1024 * 1024;
 /** Runtimes start a dozen threads before they do anything. */
@@ -167,35 +136,35 @@ export function siteContainer(
     ...spec,
     name: `berth-${run.siteId}-${deploymentId}${release && `-${release}`}${replica > 1 ? `-r${replica}` : ""}`,
     Labels: {
-      ...noLabels,
+      ...emptyLabels,
       ...siteLabels(run.siteId),
-      "berth.agent": agentId,
-      "berth.account": run.accountId,
-      "berth.deployment": deploymentId,
-      "berth.replica": String(replica),
-      "berth.replicas": String(run.replicas),
-      "berth.volumes": run.volumes.map(({ name }) => name).join(","),
-      "berth.memory": String(memoryMb),
-      "berth.disk": String(run.limits.diskGb ?? 0),
-      "berth.health": run.healthCheckPath ?? "",
-      "berth.secrets": secretKeys.join(","),
-      "berth.config": config,
+      [label.agent]: agentId,
+      [label.account]: run.accountId,
+      [label.deployment]: deploymentId,
+      [label.replica]: String(replica),
+      [label.replicas]: String(run.replicas),
+      [label.volumes]: run.volumes.map(({ name }) => name).join(","),
+      [label.memory]: String(memoryMb),
+      [label.disk]: String(run.limits.diskGb ?? 0),
+      [label.health]: run.healthCheckPath ?? "",
+      [label.secrets]: secretKeys.join(","),
+      [label.config]: config,
     },
   };
 }
 
 /** Of an image: what its Procfile has run in each new version before it serves; nothing or empty: nothing. */
-export const releaseLabel = "berth.release";
+export const releaseLabel = label.release;
 
 /** A release command is its deployment's, whichever attempt began it. */
 export const releaseCommandId = (deploymentId: string): string => `${deploymentId}-release`;
 export const isReleaseCommand = ({
-  "berth.command": commandId,
-  "berth.deployment": deploymentId = "",
+  [label.command]: commandId,
+  [label.deployment]: deploymentId = "",
 }: Record<string, string>): boolean => commandId === releaseCommandId(deploymentId);
 
 /** The exact labels by which the containers of a site's commands are found: they are none of the site's own. */
-export const commandLabels = (siteId: string) => ({ "berth.managed": "true", "berth.commands-of": siteId });
+export const commandLabels = (siteId: string) => ({ [label.managed]: "true", [label.commandsOf]: siteId });
 
 type CommandArgs = Omit<JobArgs<"site.command">, "commandId"> & { commandId: string };
 
@@ -229,11 +198,11 @@ export function commandContainer(
       ...site.Labels,
       ...commandLabels(run.siteId),
       // Not the site's own.
-      "berth.site": "",
-      "berth.command": commandId,
-      "berth.job": lease.jobId,
-      "berth.attempt": String(lease.attempt),
-      "berth.timeout": String(timeoutSeconds),
+      [label.site]: "",
+      [label.command]: commandId,
+      [label.job]: lease.jobId,
+      [label.attempt]: String(lease.attempt),
+      [label.timeout]: String(timeoutSeconds),
     },
   };
 }
@@ -243,9 +212,9 @@ export function commandContainer(
  * mask. Of a container made before its secret variables were named, all values.
  */
 export function secretsIn({ env, labels }: ContainerState): string[] {
-  const named = labels["berth.database"]
+  const named = labels[label.database]
     ? env.map((entry) => entry.split("=")[0] ?? "").filter((key) => key.endsWith("PASSWORD"))
-    : labels["berth.secrets"]?.split(",");
+    : labels[label.secrets]?.split(",");
   return env.flatMap((entry) => {
     const at = entry.indexOf("=");
     return !named || named.includes(entry.slice(0, at)) ? [entry.slice(at + 1)] : [];

@@ -1,11 +1,12 @@
-import { copiers } from "../backups/index.ts";
-import { endStrays } from "../backups/strays.ts";
-import { uploadParts, type Uploaded } from "../backups/upload.ts";
+import { copiers } from "../databases/backups/index.ts";
+import { endStrays } from "../databases/backups/strays.ts";
+import { uploadParts, type Uploaded } from "../databases/backups/upload.ts";
 import { containerName } from "../databases/container.ts";
-import { ServerRefusal } from "../databases/refusal.ts";
+import { ServerRefusal } from "../databases/server-refusal.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
-import { JobError, type Handler } from "../host.ts";
+import { JobError } from "../job.ts";
+import type { Handler } from "./handler.ts";
 
 /** One that does not run is started for it, and stopped again. */
 export const backupDatabase: Handler<"database.backup"> = async (host, args, job) => {

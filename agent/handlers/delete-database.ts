@@ -1,5 +1,5 @@
 import { removeVolumes, takeDown } from "../databases/server.ts";
-import type { Handler } from "../host.ts";
+import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 
 /** Container, data, and the account's network when nothing uses it. */

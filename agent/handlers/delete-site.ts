@@ -1,9 +1,11 @@
 import type { ContainerSummary } from "../docker/engine.ts";
 import { commandLabels, siteLabels } from "../docker/specs.ts";
-import type { Handler, Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import { containersOf } from "./release.ts";
+import { containersOf } from "../sites/rollout.ts";
+import { label } from "../docker/labels.ts";
 
 /** Route, containers, those of its commands too, images, volumes, and the account's network when nothing uses it. */
 export const deleteSite: Handler<"site.delete"> = (host, args) => removeSite(host, args, () => true);
@@ -23,7 +25,7 @@ async function removeSite(
     () => false,
   );
   for (const { id } of await containersOf(host, siteId)) await host.engine.removeContainer(id);
-  const commands = { ...commandLabels(siteId), "berth.agent": host.agentId };
+  const commands = { ...commandLabels(siteId), [label.agent]: host.agentId };
   for (const command of await host.engine.listContainers(commands))
     if (isToGo(command)) await host.engine.removeContainer(command.id);
   for (const { name } of await host.engine.volumes(siteLabels(siteId))) await host.engine.removeVolume(name);

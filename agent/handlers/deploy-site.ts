@@ -1,14 +1,16 @@
 import type { JobArgs, MadeSource } from "../../protocol/agent/jobs.ts";
 import { isShutdown } from "../failure.ts";
-import { JobError, type Handler, type Host, type JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
+import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import { log } from "../log.ts";
 import { overQuota } from "../running/disk-use.ts";
-import { buildImage } from "./build-image.ts";
-import { keptImage, unchangedImage, type Obtained } from "./kept-image.ts";
-import { pullImage } from "./pull-image.ts";
-import { removeReleaseCommand, runReleaseCommand } from "./release-command.ts";
-import { release, type Released } from "./release.ts";
+import { buildImage } from "../sites/build-image.ts";
+import { keptImage, unchangedImage, type Obtained } from "../sites/kept-image.ts";
+import { pullImage } from "../sites/pull-image.ts";
+import { removeReleaseCommand, runReleaseCommand } from "../sites/release-command.ts";
+import { release, type Released } from "../sites/rollout.ts";
 
 type Args = JobArgs<"site.deploy">;
 

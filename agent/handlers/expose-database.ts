@@ -1,6 +1,8 @@
 import { containerName } from "../databases/container.ts";
-import { expose, renewCertificate } from "../databases/guard.ts";
-import { JobError, type Handler } from "../host.ts";
+import { expose, renewCertificate } from "../databases/server-certificate.ts";
+import { JobError } from "../job.ts";
+import type { Handler } from "./handler.ts";
+import { label } from "../docker/labels.ts";
 
 /** The server runs on: it has ended TLS since it began, and the rest are rules of the kernel. */
 export const exposeDatabase: Handler<"database.expose"> = async (
@@ -9,11 +11,11 @@ export const exposeDatabase: Handler<"database.expose"> = async (
   { signal },
 ) => {
   const found = await host.engine.inspectContainer(containerName(database.databaseId));
-  if (database.publicAccess && found?.running && found.labels["berth.guarded"] !== "true")
+  if (database.publicAccess && found?.running && found.labels[label.guarded] !== "true")
     throw new JobError(
       "It has run since before databases could be reached from outside: restart it once, and it will be.",
     );
-  const isGuarded = found?.running && found.labels["berth.guarded"] === "true";
+  const isGuarded = found?.running && found.labels[label.guarded] === "true";
   const endsAt = isGuarded ? await renewCertificate(host, found.id, database, signal) : null;
   await expose(host, database);
   return {

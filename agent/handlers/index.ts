@@ -1,5 +1,7 @@
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
-import type { Handlers, Host, JobRun } from "../host.ts";
+import type { Host } from "../host.ts";
+import type { Handlers } from "./handler.ts";
+import type { JobRun } from "../job.ts";
 import { backupDatabase } from "./backup-database.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { deleteSite, evictSite } from "./delete-site.ts";

@@ -1,7 +1,7 @@
 import { containerName } from "../databases/container.ts";
 import { isMarked } from "../databases/data.ts";
 import { bringUp, removeVolumes, takeDown } from "../databases/server.ts";
-import type { Handler } from "../host.ts";
+import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 
 /**

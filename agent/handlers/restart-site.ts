@@ -1,5 +1,5 @@
-import type { Handler } from "../host.ts";
-import { imageOf, release } from "./release.ts";
+import type { Handler } from "./handler.ts";
+import { imageOf, release } from "../sites/rollout.ts";
 
 /** Same image, new container, zero-downtime swap. The job's id names the container, so that a second run finds it. */
 export const restartSite: Handler<"site.restart"> = async (host, { run, deploymentId }, job) => {

@@ -1,10 +1,12 @@
-import { DamageError } from "../backups/damage.ts";
-import { rebuild } from "../backups/rebuild.ts";
+import { DamageError } from "../databases/backups/damage.ts";
+import { rebuild } from "../databases/backups/rebuild.ts";
 import { containerName, databaseLabels, volumeName } from "../databases/container.ts";
 import { DataGone } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { isShutdown } from "../failure.ts";
-import { JobError, type Handler } from "../host.ts";
+import { JobError } from "../job.ts";
+import type { Handler } from "./handler.ts";
+import { label } from "../docker/labels.ts";
 
 /**
  * Until the new volume is proven the old one serves; then the server changes over. Which volume is the right one is the
@@ -19,7 +21,7 @@ export const restoreDatabase: Handler<"database.restore"> = async (host, args, j
   const volume = volumeName(databaseId, next.volume);
   const present = await host.engine.inspectContainer(containerName(databaseId));
   // An earlier attempt had changed over, and was cut off before it could say so.
-  if (present?.labels["berth.volume"] !== volume) {
+  if (present?.labels[label.volume] !== volume) {
     if (serving && !present?.running) await bringBack(job.signal);
     await host.engine.removeVolume(volume);
     await host.engine.ensureVolume(volume, databaseLabels(host.agentId, databaseId, accountId));

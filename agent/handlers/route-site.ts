@@ -1,4 +1,4 @@
-import type { Handler } from "../host.ts";
+import type { Handler } from "./handler.ts";
 
 /** The same container, or the page of a stopped site, under other names. */
 export const routeSite: Handler<"site.route"> = async ({ ingress }, { siteId, hostnames }) => {

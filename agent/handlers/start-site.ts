@@ -1,5 +1,5 @@
-import type { Handler } from "../host.ts";
-import { imageOf, release } from "./release.ts";
+import type { Handler } from "./handler.ts";
+import { imageOf, release } from "../sites/rollout.ts";
 
 /** Starts the stopped container, or makes it anew where it is gone; then the names lead to it again. */
 export const startSite: Handler<"site.start"> = async (host, { run, deploymentId }, job) => {

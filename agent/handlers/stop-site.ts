@@ -1,6 +1,7 @@
-import { servingOf, type Handler } from "../host.ts";
+import { servingOf } from "../ingress/ingress.ts";
+import type { Handler } from "./handler.ts";
 import { stopGraceSeconds } from "../docker/specs.ts";
-import { containersOf } from "./release.ts";
+import { containersOf } from "../sites/rollout.ts";
 
 /**
  * Nobody is sent to the site any more, then its containers stop; they stay, with their logs. Where the engine does not stop

@@ -1,6 +1,6 @@
-import { DamageError } from "../backups/damage.ts";
-import { rebuild } from "../backups/rebuild.ts";
-import type { Handler } from "../host.ts";
+import { DamageError } from "../databases/backups/damage.ts";
+import { rebuild } from "../databases/backups/rebuild.ts";
+import type { Handler } from "./handler.ts";
 
 /** A judgement on the backup; what the host lacks is no judgement, but a failure. */
 export const verifyBackup: Handler<"database.verify"> = async (host, { like, backup }, job) => {

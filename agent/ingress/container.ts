@@ -3,6 +3,7 @@ import { totalmem } from "node:os";
 import type { ContainerSpec, Engine } from "../docker/engine.ts";
 import { log } from "../log.ts";
 import { acmeCaFile, caddyConfig, permissionModule, type IngressSettings } from "./caddy.ts";
+import { label } from "../docker/labels.ts";
 
 /** Caddy 2.11 and Debian's 2.6 refuse each other's configuration: the one in the image is asked what it knows. */
 const start = `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
@@ -22,7 +23,7 @@ export function ingressContainer(
   ingress: IngressSettings,
   hostMb = totalmem() / mebibyte,
 ): { spec: ContainerSpec; labels: Record<string, string> } {
-  const labels = { "berth.managed": "true", "berth.ingress": agentId };
+  const labels = { [label.managed]: "true", [label.ingress]: agentId };
   const settings = {
     Image: ingressImage,
     // Handed over as an environment variable, so that no file of the host is mounted.
@@ -67,7 +68,7 @@ export function ingressContainer(
   const hash = createHash("sha256").update(JSON.stringify(settings)).digest("hex").slice(0, 32);
   return {
     labels,
-    spec: { name: `berth-ingress-${agentId}`, ...settings, Labels: { ...labels, "berth.config": hash } },
+    spec: { name: `berth-ingress-${agentId}`, ...settings, Labels: { ...labels, [label.config]: hash } },
   };
 }
 

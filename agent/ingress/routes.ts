@@ -11,7 +11,7 @@ import {
 import http from "node:http";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ingress, Target } from "../host.ts";
+import type { Ingress, Target } from "./ingress.ts";
 import { log } from "../log.ts";
 import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";

@@ -2,9 +2,11 @@ import type { Verdicts } from "../../protocol/agent/inventory.ts";
 import { isId } from "../../protocol/ids.ts";
 import { stopGraceSeconds as databaseGraceSeconds } from "../databases/container.ts";
 import { labelsOf, stopGraceSeconds } from "../docker/specs.ts";
-import { servingIds, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { servingIds } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { putAside } from "./aside.ts";
+import { label } from "../docker/labels.ts";
 
 /**
  * Nothing is removed but containers that run beside what serves. What a job works on is that job's, also where it was taken after the
@@ -28,7 +30,7 @@ async function setAsideOne(host: Host, id: string): Promise<void> {
   const isSite = isId("site", id);
   if (isSite) await host.ingress.unroute(id);
   else if (host.publicAccess.set(id, null)) await host.isolation.refresh();
-  const containers = await host.engine.listContainers({ ...labelsOf(id), "berth.agent": host.agentId });
+  const containers = await host.engine.listContainers({ ...labelsOf(id), [label.agent]: host.agentId });
   const now = new Date();
   for (const container of containers)
     await putAside(host.engine, container, isSite ? stopGraceSeconds : databaseGraceSeconds, now);
@@ -36,7 +38,7 @@ async function setAsideOne(host: Host, id: string): Promise<void> {
 }
 
 async function removeBeside({ engine, ingress, agentId }: Host, siteId: string, containerIds: string[]) {
-  const own = await engine.listContainers({ ...labelsOf(siteId), "berth.agent": agentId });
+  const own = await engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
   const serving = servingIds(ingress, siteId);
   for (const { id } of own) {
     if (!containerIds.includes(id) || serving.length === 0 || serving.includes(id)) continue;

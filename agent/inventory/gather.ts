@@ -3,8 +3,10 @@ import { isId } from "../../protocol/ids.ts";
 import { volumeName } from "../databases/container.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { isReleaseCommand } from "../docker/specs.ts";
-import { servingOf, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { servingOf } from "../ingress/ingress.ts";
 import { isAside } from "./aside.ts";
+import { label } from "../docker/labels.ts";
 
 type Means = Pick<Host, "engine" | "ingress" | "agentId">;
 
@@ -13,16 +15,16 @@ export async function gather(
   { engine, ingress, agentId }: Means,
   out: ReadonlySet<string>,
 ): Promise<{ sites: HeldSite[]; databases: HeldDatabase[] }> {
-  const all = await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId });
-  const volumes = await engine.volumes({ "berth.agent": agentId });
-  const containers = all.filter(({ labels }) => !labels["berth.copy"] && !isReleaseCommand(labels));
+  const all = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
+  const volumes = await engine.volumes({ [label.agent]: agentId });
+  const containers = all.filter(({ labels }) => !labels[label.copy] && !isReleaseCommand(labels));
   const idsIn = (label: string) => [...containers, ...volumes].flatMap(({ labels }) => labels[label] || []);
-  const siteIds = new Set([...ingress.sites(), ...idsIn("berth.site")]);
-  const databaseIds = new Set(idsIn("berth.database"));
+  const siteIds = new Set([...ingress.sites(), ...idsIn(label.site)]);
+  const databaseIds = new Set(idsIn(label.database));
   return {
     sites: [...siteIds].flatMap((id) => {
       if (!isId("site", id)) return [];
-      const own = containers.filter(({ labels }) => labels["berth.site"] === id);
+      const own = containers.filter(({ labels }) => labels[label.site] === id);
       const routed = servingOf(ingress, id).map(({ containerId }) => containerId);
       const running = own.filter((one) => one.running);
       return {
@@ -37,8 +39,8 @@ export async function gather(
     }),
     databases: [...databaseIds].flatMap((id) => {
       if (!isId("database", id)) return [];
-      const own = containers.filter(({ labels, ...one }) => labels["berth.database"] === id && !isAside(one));
-      const names = volumes.filter(({ labels }) => labels["berth.database"] === id).map(({ name }) => name);
+      const own = containers.filter(({ labels, ...one }) => labels[label.database] === id && !isAside(one));
+      const names = volumes.filter(({ labels }) => labels[label.database] === id).map(({ name }) => name);
       const first = volumeName(id);
       return {
         id,
@@ -57,14 +59,14 @@ export async function gather(
 const deploymentsOf = (containers: readonly ContainerSummary[]) => [
   ...new Set(
     containers.flatMap(({ labels }) => {
-      const id = labels["berth.deployment"] ?? "";
+      const id = labels[label.deployment] ?? "";
       return isId("deployment", id) ? [id] : [];
     }),
   ),
 ];
 
 const memoryOf = (containers: readonly ContainerSummary[]): number =>
-  containers.reduce((sum, { labels }) => sum + (Number(labels["berth.memory"]) || 0), 0);
+  containers.reduce((sum, { labels }) => sum + (Number(labels[label.memory]) || 0), 0);
 
 /** In the order of the ids, each page complete for its part of them. */
 export function inPages(

@@ -2,10 +2,12 @@ import type { Kept } from "../../protocol/agent/inventory.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
 import { diskUsed } from "../docker/disk-used.ts";
 import { labelsOf } from "../docker/specs.ts";
-import { servingOf, type Host } from "../host.ts";
+import type { Host } from "../host.ts";
+import { servingOf } from "../ingress/ingress.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import { asideSince, isAside } from "./aside.ts";
 import { gather } from "./gather.ts";
+import { label } from "../docker/labels.ts";
 
 type Owned = Id<"site" | "database">;
 
@@ -33,8 +35,7 @@ export async function keptOf(host: Host, ids: readonly Owned[]): Promise<Kept[]>
       .toSorted((a, b) => Number(a) - Number(b));
     kept.push({
       id,
-      accountId:
-        [...containers, ...volumes].map(({ labels }) => labels["berth.account"]).find(Boolean) ?? null,
+      accountId: [...containers, ...volumes].map(({ labels }) => labels[label.account]).find(Boolean) ?? null,
       setAsideAt: times[0]?.toISOString() ?? null,
       running: containers.some(({ running }) => running),
       containerCount: containers.length,
@@ -58,15 +59,17 @@ export async function removeKept(host: Host, id: Owned): Promise<boolean> {
   for (const { name } of volumes) await engine.removeVolume(name);
   if (isId("site", id))
     for (const tag of await engine.imageTags(host.imageRepository(id))) await engine.removeImage(tag);
-  for (const { labels } of [...containers, ...volumes])
-    if (labels["berth.account"]) await leaveAccountNetwork(host, labels["berth.account"]);
+  for (const { labels } of [...containers, ...volumes]) {
+    const accountId = labels[label.account];
+    if (accountId) await leaveAccountNetwork(host, accountId);
+  }
   return true;
 }
 
 async function allOf({ engine, agentId }: Host, id: Owned) {
-  const of = isId("site", id) ? { "berth.site": id } : { "berth.database": id };
+  const of = isId("site", id) ? { [label.site]: id } : { [label.database]: id };
   return {
-    containers: await engine.listContainers({ ...labelsOf(id), "berth.agent": agentId }),
-    volumes: await engine.volumes({ ...of, "berth.agent": agentId }),
+    containers: await engine.listContainers({ ...labelsOf(id), [label.agent]: agentId }),
+    volumes: await engine.volumes({ ...of, [label.agent]: agentId }),
   };
 }

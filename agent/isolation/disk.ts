@@ -1,6 +1,6 @@
 import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 
 const gigabyte = 1e9;
 const watchMs = 1000;

@@ -1,9 +1,10 @@
 import type { Engine } from "../docker/engine.ts";
-import { JobError } from "../host.ts";
+import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import type { Destination } from "./addresses.ts";
 import { ensureFirewall } from "./firewall.ts";
 import { siteBridgePattern, type Visitors, type Way } from "./rules.ts";
+import { label } from "../docker/labels.ts";
 
 export type FirewallMode = "on" | "warn" | "off";
 
@@ -45,7 +46,7 @@ export function openIsolation(options: {
 
   async function set(): Promise<void> {
     try {
-      known = await engine.bridges({ "berth.managed": "true" }).catch(() => known);
+      known = await engine.bridges({ [label.managed]: "true" }).catch(() => known);
       // Networks made before bridges had names of ours.
       const others = known.managed.filter((name) => !name.startsWith("bth"));
       const siteBridges = [siteBridgePattern(agentId), ...others];

@@ -2,7 +2,7 @@ import type { Id } from "../../protocol/ids.ts";
 import type { Count } from "../docker/disk-used.ts";
 import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { commandLabels } from "../docker/specs.ts";
-import { servingIds, type Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { floorBytes, type Disk } from "../isolation/disk.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
@@ -10,6 +10,7 @@ import { beyondPack, type DiskUse, type Holding } from "./disk-use.ts";
 import type { Crash, Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { lastWords, takeOut } from "./watch.ts";
+import { label } from "../docker/labels.ts";
 
 type Means = {
   engine: Engine;
@@ -114,7 +115,7 @@ export class DiskGuard {
 
   private async stopWhoIsBeyond({ bytesPerFile = 0 }: Disk): Promise<void> {
     const { engine, agentId } = this.means;
-    const running = (await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId })).filter(
+    const running = (await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId })).filter(
       (one) => one.running && siteOf(one),
     );
     const uncounted: string[] = [];
@@ -160,7 +161,7 @@ export class DiskGuard {
   private async stop({ siteId, containerIds }: Holding, first: string, reason: string): Promise<void> {
     const { engine, records } = this.means;
     const container = await engine.inspectContainer(first);
-    const deploymentId = container?.labels["berth.deployment"] as Id<"deployment"> | undefined;
+    const deploymentId = container?.labels[label.deployment] as Id<"deployment"> | undefined;
     if (!container || deploymentId === undefined) return;
     // They write to the same volumes.
     const commands = await engine.listContainers(commandLabels(siteId));
@@ -189,4 +190,4 @@ const remedy =
   "Its containers are gone with what they wrote, its volumes are kept. Let it write less, remove files or choose a larger pack, then start it again.";
 
 const siteOf = ({ labels }: ContainerSummary): string =>
-  labels["berth.database"] ? "" : labels["berth.site"] || labels["berth.commands-of"] || "";
+  labels[label.database] ? "" : labels[label.site] || labels[label.commandsOf] || "";

@@ -7,11 +7,11 @@ import { isId, type Id } from "../../protocol/ids.ts";
 import { containerName } from "../databases/container.ts";
 import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
-import { servingIds, type Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
-import type { DatabaseHolding } from "./database-writes.ts";
 import type { Records } from "./records.ts";
+import { label } from "../docker/labels.ts";
 
 /** Megabytes; null where the host cannot tell. */
 export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
@@ -35,6 +35,8 @@ export type Holding = {
   /** Files were counted, each as its part of the disk. */
   isOfFiles?: boolean;
 };
+/** What a database holds, in megabytes, and its pack has. */
+export type DatabaseHolding = { databaseId: string; containerId: string; usedMb: number; diskGb: number };
 type Known = { atMs: number; disk: SiteDisk };
 
 const none: ReadonlyMap<string, string> = new Map();
@@ -161,7 +163,7 @@ export class DiskUse {
     }
     return {
       volumes: volumes.map(({ labels }, index) => ({
-        name: labels["berth.volume"] ?? "",
+        name: labels[label.volume] ?? "",
         sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
       })),
       totalMb: heldMb,
@@ -189,7 +191,7 @@ export class DiskUse {
       ...there.map((one) => deletedBytes(one)),
     ]);
     return {
-      diskGb: Number(there[0]?.labels["berth.disk"] ?? 0),
+      diskGb: Number(there[0]?.labels[label.disk] ?? 0),
       // As files, they are as many as they ever were.
       bytes: inFolders && [...inFolders, ...(count.bytesPerFile ? [] : inFiles)],
     };
@@ -202,11 +204,11 @@ export class DiskUse {
     bytes: readonly number[] | null,
   ): Promise<void> {
     const container = await this.means.engine.inspectContainer(containerName(databaseId));
-    const index = volumes.findIndex(({ name }) => name === container?.labels["berth.volume"]);
+    const index = volumes.findIndex(({ name }) => name === container?.labels[label.volume]);
     const usedMb = index < 0 ? null : megabytes(bytes?.slice(index, index + 1) ?? null);
     if (!container || usedMb === null) return;
     this.ofDatabases.set(databaseId, usedMb);
-    const diskGb = Number(container.labels["berth.disk"] ?? 0);
+    const diskGb = Number(container.labels[label.disk] ?? 0);
     this.judge(databaseId, usedMb, diskGb, () => databaseOverQuota(usedMb, diskGb));
     await this.means.onDatabaseMeasured?.({ databaseId, containerId: container.id, usedMb, diskGb });
   }

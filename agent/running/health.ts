@@ -1,11 +1,12 @@
 import type { Engine } from "../docker/engine.ts";
 import { replicaOf } from "../docker/specs.ts";
-import { answers } from "../handlers/probe.ts";
-import { servingOf, type Ingress, type Target } from "../host.ts";
+import { probe } from "../ingress/probe.ts";
+import { servingOf, type Ingress, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";
+import { label } from "../docker/labels.ts";
 
 type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string };
 type Asked = { siteId: string; target: Target; labels: Record<string, string>; path: string };
@@ -44,12 +45,12 @@ export class HealthWatch {
   /** What runs and has a health check. */
   private async asked(): Promise<Asked[]> {
     const { engine, ingress, agentId } = this.means;
-    const all = await engine.listContainers({ "berth.managed": "true", "berth.agent": agentId });
+    const all = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
     const running = new Map(all.filter((one) => one.running).map(({ id, labels }) => [id, labels]));
     return ingress.sites().flatMap((siteId) =>
       servingOf(ingress, siteId).flatMap((target) => {
         const labels = running.get(target.containerId);
-        const path = labels?.["berth.health"];
+        const path = labels?.[label.health];
         return labels && path ? [{ siteId, target, labels, path }] : [];
       }),
     );
@@ -58,10 +59,10 @@ export class HealthWatch {
   private async ask({ siteId, target, labels, path }: Asked, signal: AbortSignal): Promise<void> {
     const { containerId, address, port } = target;
     const [hostname] = this.means.ingress.hostnames(siteId);
-    const answer = await answers({ address, port, path, hostname }, answerMs, signal);
+    const answer = await probe({ address, port, path, hostname }, answerMs, signal);
     if (signal.aborted || !this.stillServes(siteId, target)) return;
     const failures = this.failures.get(containerId) ?? 0;
-    const who = `version ${labels["berth.deployment"]}${Number(labels["berth.replicas"]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
+    const who = `version ${labels[label.deployment]}${Number(labels[label.replicas]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
     if (answer !== true) {
       this.failures.set(containerId, failures + 1);
       if (failures + 1 === failuresToSay)

@@ -5,6 +5,7 @@ import { holdTo } from "../docker/start-speed.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
 import type { Records } from "./records.ts";
+import { label } from "../docker/labels.ts";
 
 type Means = {
   engine: Pick<Engine, "listContainers" | "inspectContainer">;
@@ -38,7 +39,7 @@ const tellEveryMs = 3_600_000;
 
 /** Whose it is, a command's too. */
 const writerIn = (labels: Record<string, string>): string | undefined =>
-  ownerOf(labels) ?? labels["berth.commands-of"];
+  ownerOf(labels) ?? labels[label.commandsOf];
 
 /**
  * Slows down who writes to its log without end: each line is the engine's work, which is all tenants', and takes many times the
@@ -84,7 +85,7 @@ export class LogGuard {
   private async list(): Promise<void> {
     this.listedAtMs = this.now();
     const { engine, agentId } = this.means;
-    const found = (await engine.listContainers({ "berth.agent": agentId })).filter(
+    const found = (await engine.listContainers({ [label.agent]: agentId })).filter(
       ({ running, labels }) => running && writerIn(labels) !== undefined,
     );
     const ids = new Set(found.map(({ id }) => id));

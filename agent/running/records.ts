@@ -2,7 +2,7 @@ import * as z from "zod";
 import { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import { keepEvents, keepSamples, SiteLogLine } from "../../protocol/agent/running.ts";
 import { FromAgent } from "../../protocol/agent/messages.ts";
-import { openDatabase, readRow } from "../database.ts";
+import { openDatabase, readRow } from "../state-file.ts";
 
 export type Crash = Extract<FromAgent, { type: "crashed" }>;
 /** A crash the control plane does not know yet, and whether its container is out of service already. */

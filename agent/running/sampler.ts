@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as delay } from "node:timers/promises"
 import type { SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
-import { servingIds, type Ingress } from "../host.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";

@@ -8,6 +8,7 @@ import { printable, redactor } from "../../protocol/redact.ts";
 import { bytesOf, byTime, LineBatches, type Written } from "./line-batches.ts";
 import { LogPlaces } from "./log-places.ts";
 import type { Records } from "./records.ts";
+import { label } from "../docker/labels.ts";
 
 export type SiteLogs = {
   engine: Engine;
@@ -195,7 +196,7 @@ async function lineMaker(
 ): Promise<(entry: LogEntry) => Written> {
   const container = await engine.inspectContainer(containerId);
   const redact = redactor([...masks, ...(container ? secretsIn(container) : [])]);
-  const replica = container?.labels["berth.database"] ? undefined : replicaOf(container?.labels ?? {});
+  const replica = container?.labels[label.database] ? undefined : replicaOf(container?.labels ?? {});
   return ({ at, stream, text }) => {
     const shown = redact(printable(text));
     const cut = shown.length > maxSiteLineCharacters;
@@ -210,6 +211,6 @@ async function lineMaker(
 }
 
 async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
-  const found = await engine.listContainers({ ...labelsOf(siteId), "berth.agent": agentId });
+  const found = await engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
   return found.map(({ id }) => id);
 }

@@ -2,13 +2,14 @@ import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
-import { servingIds, type Ingress } from "../host.ts";
-import { removeEmptyLock } from "../databases/empty-lock.ts";
+import { servingIds, type Ingress } from "../ingress/ingress.ts";
+import { removeEmptyLock } from "../databases/postgresql/empty-lock.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
 import { takeOutDatabase } from "./databases-out.ts";
 import type { Crash, DatabaseCrash, PendingCrash, Records } from "./records.ts";
+import { label } from "../docker/labels.ts";
 
 export type Watched = {
   engine: Engine;
@@ -55,7 +56,7 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
   for (const pending of records.crashes()) if (!pending.isOut) inOrder(() => takeOut(watched, pending));
   for (const out of records.databasesOut())
     if (!out.isOut) inOrder(async () => watched.onDatabaseOut(await takeOutDatabase(watched, out)));
-  engine.watchContainers({ "berth.agent": agentId }, signal, {
+  engine.watchContainers({ [label.agent]: agentId }, signal, {
     since: () => upTo,
     onConnect: watched.onConnect,
     onEvent: (event) => {
@@ -153,7 +154,7 @@ class SiteHistory {
     const life = this.lives.get(containerId);
     const short = life && at - life.startedAt < loopMs ? life.short + 1 : 0;
     if (life) this.lives.set(containerId, { ...life, short });
-    const isDatabase = Boolean(labels["berth.database"]);
+    const isDatabase = Boolean(labels[label.database]);
     const isLoop = recent.length >= loopExits || short >= loopLives;
     if (!isLoop || !(isDatabase || serves(ingress, siteId, containerId))) return;
     this.exits.delete(containerId);
@@ -191,7 +192,7 @@ class SiteHistory {
     const error = await lastWords(engine, container, reason);
     // A newer version took its place meanwhile.
     if (!serves(ingress, siteId, containerId)) return;
-    const deploymentId = labels["berth.deployment"] ?? "";
+    const deploymentId = labels[label.deployment] ?? "";
     await endService(this.watched, { siteId, containerId, deploymentId, reason, error });
   }
 
@@ -260,8 +261,8 @@ export async function takeOut(
   if (ingress.current(crash.siteId) !== "parked") return records.forgetCrash(crash);
   const replicas = await engine.listContainers({
     ...siteLabels(crash.siteId),
-    "berth.agent": agentId,
-    "berth.deployment": crash.deploymentId,
+    [label.agent]: agentId,
+    [label.deployment]: crash.deploymentId,
   });
   const running = replicas.filter((one) => one.running && one.id !== containerId).map(({ id }) => id);
   await Promise.all([containerId, ...running].map((id) => engine.stopContainer(id, stopGraceSeconds)));
@@ -278,15 +279,15 @@ const replicasBeside = (ingress: Ingress, siteId: string, containerId: string): 
 
 /** As events name it. */
 function versionOf(labels: Record<string, string>): string {
-  if (labels["berth.database"]) return "The database's server";
-  const replica = labels["berth.replica"];
-  const isOneOfSeveral = Number(labels["berth.replicas"] ?? 1) > 1;
-  return `Version ${labels["berth.deployment"] ?? "unknown"}${isOneOfSeveral ? `, replica ${replica},` : ""}`;
+  if (labels[label.database]) return "The database's server";
+  const replica = labels[label.replica];
+  const isOneOfSeveral = Number(labels[label.replicas] ?? 1) > 1;
+  return `Version ${labels[label.deployment] ?? "unknown"}${isOneOfSeveral ? `, replica ${replica},` : ""}`;
 }
 
 const outOfMemory = (labels: Record<string, string>): string => {
-  const memory = labels["berth.memory"];
-  const who = labels["berth.database"] ? "The database's server" : "The app";
+  const memory = labels[label.memory];
+  const who = labels[label.database] ? "The database's server" : "The app";
   return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
 };
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { leaveAccountNetwork, onAccountNetwork } from "../../agent/isolation/account-network.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildFailure } from "../../agent/build/build-failure.ts";
+import { buildFailure } from "../../agent/image-build/build-failure.ts";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
 
 const told = (message: string, ...lines: string[]) => buildFailure(new BuildFailed(message, lines), 2048);

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { prepareBuild } from "../../agent/build/prepare.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { prepareBuild } from "../../agent/image-build/prepare.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
 import { exactValues } from "../support/exact-values.ts";
 

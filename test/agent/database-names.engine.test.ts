@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Run } from "../../agent/databases/engine.ts";
+import type { Run } from "../../agent/databases/database-engine.ts";
 import { engines } from "../../agent/databases/index.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseNameOf, usernameOf } from "../../worker/domain/database-engines.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { containerName } from "../../agent/databases/container.ts";
-import { DatabaseWrites } from "../../agent/running/database-writes.ts";
+import { DatabaseWrites } from "../../agent/databases/write-limits.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { DatabaseHost } from "../support/database-host.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import type { Engine, Program } from "../../agent/docker/engine.ts";
-import { DatabaseWrites } from "../../agent/running/database-writes.ts";
+import { DatabaseWrites } from "../../agent/databases/write-limits.ts";
 
 let said: string[];
 let events: string[];

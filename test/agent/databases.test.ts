@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maxConnections } from "../../agent/databases/engine.ts";
+import { maxConnections } from "../../agent/databases/database-engine.ts";
 import { engines } from "../../agent/databases/index.ts";
 import { mysqlVerifier, redisVerifier, scramVerifier } from "../../agent/databases/verifiers.ts";
 import { DatabaseSpec } from "../../protocol/agent/jobs.ts";

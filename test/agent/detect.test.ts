@@ -11,16 +11,21 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { chooseBaseImages } from "../../agent/build/base-image.ts";
-import { detect } from "../../agent/build/detect/index.ts";
-import { aptPackages, notesOf, procfileRelease, type Overrides } from "../../agent/build/detect/sources.ts";
-import { repositoryOf } from "../../agent/build/detect/repository.ts";
-import { workspaceOf } from "../../agent/build/detect/workspace.ts";
-import { generateDockerfile } from "../../agent/build/dockerfile/index.ts";
-import type { BuildVariables } from "../../agent/build/dockerfile/instructions.ts";
-import { parseInstructions } from "../../agent/build/instructions.ts";
-import { readSources } from "../../agent/build/read-sources.ts";
-import { JobError } from "../../agent/host.ts";
+import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
+import { detect } from "../../agent/image-build/detect/index.ts";
+import {
+  aptPackages,
+  notesOf,
+  procfileRelease,
+  type Overrides,
+} from "../../agent/image-build/detect/sources.ts";
+import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
+import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import type { BuildVariables } from "../../agent/image-build/dockerfile/instructions.ts";
+import { parseInstructions } from "../../agent/image-build/instructions.ts";
+import { readSources } from "../../agent/image-build/read-sources.ts";
+import { JobError } from "../../agent/job.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { computedMs } from "../support/computed.ts";
 
@@ -1512,7 +1517,7 @@ describe("no text of a repository takes longer to read than in proportion to its
   ];
   /** What the detectors' expressions look for. */
   const expression = /(?<=[=(,:!&|?[\s])\/(?![/*])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n[])+\/[gimsu]*/g;
-  const folder = join(import.meta.dirname, "../../agent/build/detect");
+  const folder = join(import.meta.dirname, "../../agent/image-build/detect");
   const words = [
     ...new Set(
       readdirSync(folder)

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
-import type { Ingress } from "../../agent/host.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { DiskGuard } from "../../agent/running/disk-guard.ts";
 import type { Holding } from "../../agent/running/disk-use.ts";
 import { formatId } from "../../protocol/ids.ts";

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import util from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+import type { Engine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { freeSubnet, routedSubnets } from "../../agent/docker/subnets.ts";
 
 /** Writes what a program prints, as the engine's API frames it. */

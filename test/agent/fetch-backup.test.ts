@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { fetchBackup, fetchFingerprint } from "../../agent/backups/fetch.ts";
-import { createStore } from "../../agent/backups/store.ts";
-import { uploadParts } from "../../agent/backups/upload.ts";
+import { fetchBackup, fetchFingerprint } from "../../agent/databases/backups/fetch.ts";
+import { createStore } from "../../agent/databases/backups/store.ts";
+import { uploadParts } from "../../agent/databases/backups/upload.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { PartServer } from "../support/part-server.ts";
 

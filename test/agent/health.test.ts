@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
-import type { Ingress, Target } from "../../agent/host.ts";
+import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { HealthWatch } from "../../agent/running/health.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 

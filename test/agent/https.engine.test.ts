@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { ingressContainer, startIngress as startIngressContainer } from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";

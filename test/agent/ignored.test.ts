@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ignoredBy } from "../../agent/build/ignored.ts";
+import { ignoredBy } from "../../agent/image-build/ignored.ts";
 import { computedMs } from "../support/computed.ts";
 
 const left = (text: string, paths: readonly string[]): string[] => {

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../agent/config.ts";
-import { basesOf, openImageProvider, type ImageProvider } from "../../agent/build/image-provider.ts";
-import { baseImages } from "../../agent/build/dockerfile/instructions.ts";
+import { basesOf, openImageProvider, type ImageProvider } from "../../agent/image-build/image-provider.ts";
+import { baseImages } from "../../agent/image-build/dockerfile/instructions.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
-import { buildImage } from "../../agent/handlers/build-image.ts";
+import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 

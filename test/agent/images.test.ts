@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { buildKeyOf } from "../../agent/build/build-key.ts";
+import { buildKeyOf } from "../../agent/image-build/build-key.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
-import { keptImage, unchangedImage } from "../../agent/handlers/kept-image.ts";
-import { pullImage } from "../../agent/handlers/pull-image.ts";
-import { JobError, type Host, type JobRun } from "../../agent/host.ts";
+import { keptImage, unchangedImage } from "../../agent/sites/kept-image.ts";
+import { pullImage } from "../../agent/sites/pull-image.ts";
+import type { Host } from "../../agent/host.ts";
+import { JobError, type JobRun } from "../../agent/job.ts";
 import type { JobArgs, KeptDeployment, Source } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { deployArgs as args } from "../support/deploy-args.ts";

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
-import type { Ingress } from "../../agent/host.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { TestResponder } from "../support/ingress.ts";
 
 const target = (address: string) => ({ containerId: `c-${address}`, address, port: 3000 });

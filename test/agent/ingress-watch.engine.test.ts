@@ -4,7 +4,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import { partsOf, watchIngress } from "../../agent/ingress/watch.ts";

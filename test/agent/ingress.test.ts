@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Ingress, Target } from "../../agent/host.ts";
+import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";

@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import { databaseContainer, databaseLabels, volumeName } from "../../agent/databases/container.ts";
 import { restartDatabase } from "../../agent/handlers/restart-database.ts";
 import { siteContainer, volumeLabels } from "../../agent/docker/specs.ts";
-import { sweep } from "../../agent/handlers/sweep.ts";
-import type { Host, Target } from "../../agent/host.ts";
+import { sweep } from "../../agent/startup/sweep.ts";
+import type { Host } from "../../agent/host.ts";
+import type { Target } from "../../agent/ingress/ingress.ts";
 import { carryOut } from "../../agent/inventory/carry-out.ts";
 import { gather, inPages } from "../../agent/inventory/gather.ts";
 import { keptOf, removeKept } from "../../agent/inventory/kept.ts";

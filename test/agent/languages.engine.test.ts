@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { prepareBuild } from "../../agent/build/prepare.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { prepareBuild } from "../../agent/image-build/prepare.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 
 const engine = createEngine({

@@ -15,10 +15,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { newestCommit } from "../../agent/build/fetch-source.ts";
-import { obtainSource, type Wanted } from "../../agent/build/obtain-source.ts";
-import { moduleAddress, sharesToken } from "../../agent/build/source-address.ts";
-import { placeSubmodule } from "../../agent/build/submodules.ts";
+import { newestCommit } from "../../agent/image-build/fetch-source.ts";
+import { obtainSource, type Wanted } from "../../agent/image-build/obtain-source.ts";
+import { moduleAddress, sharesToken } from "../../agent/image-build/source-address.ts";
+import { placeSubmodule } from "../../agent/image-build/submodules.ts";
 import { startGitServer, type GitServer, type HrefOf } from "../../scripts/lib/git-server.ts";
 
 // Git runs by the dozen, on machines that do other things as well.

@@ -7,10 +7,10 @@ import { text } from "node:stream/consumers";
 import { setInterval as every } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { prepareApart, threadLimits } from "../../agent/build/prepare-apart.ts";
-import { prepareBuild, type Input } from "../../agent/build/prepare.ts";
+import { prepareApart, threadLimits } from "../../agent/image-build/prepare-apart.ts";
+import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
-import { JobError } from "../../agent/host.ts";
+import { JobError } from "../../agent/job.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 
 let folder: string;

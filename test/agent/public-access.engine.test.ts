@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName } from "../../agent/databases/container.ts";
 import { makeAuthority } from "../../agent/databases/certificates.ts";
 import { openPublicAccess } from "../../agent/databases/public-access.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";

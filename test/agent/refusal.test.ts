@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { refusalIn } from "../../agent/databases/refusal.ts";
+import { refusalIn } from "../../agent/databases/server-refusal.ts";
 
 describe("why a database's program failed", () => {
   it("is the server's own line, not the statement that its client prints above it", () => {

@@ -13,8 +13,8 @@ import {
 import { secretsIn } from "../../agent/docker/specs.ts";
 import { atStartSpeed } from "../../agent/docker/start-speed.ts";
 import { readUsage } from "../../agent/docker/usage.ts";
-import type { Ingress, Target } from "../../agent/host.ts";
-import { Desk } from "../../agent/running/desk.ts";
+import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
+import { Desk } from "../../agent/question-server.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";

@@ -11,16 +11,16 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { buildFailure } from "../../agent/build/build-failure.ts";
-import { checkSource } from "../../agent/build/check-source.ts";
-import { packText, prepareBuild } from "../../agent/build/prepare.ts";
-import { moduleAddress } from "../../agent/build/source-address.ts";
-import { startLine } from "../../agent/build/start-line.ts";
-import { trustCa } from "../../agent/build/trust-ca.ts";
+import { buildFailure } from "../../agent/image-build/build-failure.ts";
+import { checkSource } from "../../agent/image-build/check-source.ts";
+import { packText, prepareBuild } from "../../agent/image-build/prepare.ts";
+import { moduleAddress } from "../../agent/image-build/source-address.ts";
+import { startLine } from "../../agent/image-build/start-line.ts";
+import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
-import { exitAdvice } from "../../agent/handlers/exit-advice.ts";
-import { JobError } from "../../agent/host.ts";
+import { exitAdvice } from "../../agent/sites/exit-advice.ts";
+import { JobError } from "../../agent/job.ts";
 import { computedMs } from "../support/computed.ts";
 
 let root: string;

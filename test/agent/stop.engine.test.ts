@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { commandContainer, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { bridgeName } from "../../agent/isolation/rules.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { difference } from "../../agent/backups/compare.ts";
+import { difference } from "../../agent/databases/backups/compare.ts";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
 import { backupStatuses } from "../../protocol/states.ts";
 import { isShrunken, nextBackupAt, surplusBackups } from "../../worker/domain/backup-rules.ts";

@@ -1,5 +1,5 @@
-import { createStore } from "../../agent/backups/store.ts";
-import { createEngine } from "../../agent/docker/engine.ts";
+import { createStore } from "../../agent/databases/backups/store.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 import { backupDatabase } from "../../agent/handlers/backup-database.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";

@@ -6,7 +6,7 @@ import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
-import type { Ingress } from "../../agent/host.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { openRoutes } from "../../agent/ingress/routes.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 

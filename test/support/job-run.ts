@@ -1,4 +1,4 @@
-import type { JobRun } from "../../agent/host.ts";
+import type { JobRun } from "../../agent/job.ts";
 
 /** A run that is never stopped and says nothing, but for what is given. */
 export const jobRun = (given: Partial<JobRun> = {}): JobRun => ({

@@ -1,5 +1,5 @@
 import { PassThrough, Readable } from "node:stream";
-import { certificateFile } from "../../agent/databases/engine.ts";
+import { certificateFile } from "../../agent/databases/database-engine.ts";
 import type { Piped, Program } from "../../agent/docker/engine.ts";
 import type { MemoryContainer } from "./memory-engine.ts";
 

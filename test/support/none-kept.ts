@@ -1,4 +1,4 @@
-import type { Means } from "../../agent/running/desk.ts";
+import type { Means } from "../../agent/question-server.ts";
 
 /** Of a host that is not asked what it keeps. */
 export const noneKept: Means["kept"] = {

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createEngine, type Engine } from "../../agent/docker/engine.ts";
+import type { Engine } from "../../agent/docker/engine.ts";
+import { createEngine } from "../../agent/docker/client.ts";
 
 export type PrivateEngine = { engine: Engine; socketPath: string; end(): Promise<void> };
 

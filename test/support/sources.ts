@@ -1,4 +1,4 @@
-import type { Sources } from "../../agent/build/detect/sources.ts";
+import type { Sources } from "../../agent/image-build/detect/sources.ts";
 
 /** A repository of these files, as detection sees it. */
 export const sourcesOf = (texts: Record<string, string>): Sources => {

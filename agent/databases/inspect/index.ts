@@ -4,13 +4,14 @@ import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../container.ts";
 import { StatementError, type Inspector, type Place } from "./place.ts";
-import { openReaders } from "./readers.ts";
-import { redis } from "./redis.ts";
+import { openReaders } from "../postgresql/query-reader.ts";
+import { redis } from "../redis/inspect.ts";
+import { label } from "../../docker/labels.ts";
 
 /** The two clients cost every agent 25 MB, so each is loaded at the first question to its server. */
 const inspectors: Record<ServerQuestion["type"], () => Promise<Inspector>> = {
-  postgresql: async () => (await import("./postgresql.ts")).postgresql,
-  mysql: async () => (await import("./mysql.ts")).mysql,
+  postgresql: async () => (await import("../postgresql/inspect.ts")).postgresql,
+  mysql: async () => (await import("../mysql/inspect.ts")).mysql,
   redis: () => Promise.resolve(redis),
 };
 
@@ -59,8 +60,8 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
     signal: AbortSignal,
   ): Promise<(Place & { accountId: string }) | null> => {
     const found = await engine.inspectContainer(containerName(question.databaseId));
-    if (!found?.running || found.labels["berth.agent"] !== agentId) return null;
-    const accountId = found.labels["berth.account"] ?? "";
+    if (!found?.running || found.labels[label.agent] !== agentId) return null;
+    const accountId = found.labels[label.account] ?? "";
     const address = found.addresses[networkName(accountId)];
     const { databaseId, databaseName, login } = question;
     const reader = () => readers.of(databaseId, databaseName, found.id);

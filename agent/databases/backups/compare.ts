@@ -1,0 +1,33 @@
+import type { Fingerprint } from "../../../protocol/agent/backups.ts";
+
+/** How a restored copy differs from what was backed up, in one sentence; null when it does not. */
+export function difference(wanted: Fingerprint, found: Fingerprint): string | null {
+  const foundTables = new Map(found.tables.map((table) => [table.name, table]));
+  for (const { name, rows, checksum } of wanted.tables) {
+    const table = foundTables.get(name);
+    if (!table) return `The table ${name} is missing.`;
+    if (table.rows !== rows) return `The table ${name} has ${table.rows} rows instead of ${rows}.`;
+    if (table.checksum !== checksum) return `The table ${name} has other contents than were backed up.`;
+  }
+  const wantedNames = new Set(wanted.tables.map(({ name }) => name));
+  const added = found.tables.find(({ name }) => !wantedNames.has(name));
+  if (added) return `The table ${added.name} was not backed up.`;
+  for (const kind of new Set([...Object.keys(wanted.objects), ...Object.keys(found.objects)])) {
+    const [had, has] = [wanted.objects[kind] ?? "0", found.objects[kind] ?? "0"];
+    if (had !== has) return `There are ${has} ${kind} instead of ${had}.`;
+  }
+  for (const { name, value } of wanted.settings ?? [])
+    if (!found.settings?.some((setting) => setting.name === name && setting.value === value))
+      return `The database's setting ${name} is not what it was.`;
+  for (const extension of wanted.extensions ?? [])
+    if (!found.extensions?.includes(extension)) return `The extension ${extension} is missing.`;
+  const foundCounters = new Map(found.counters.map((counter) => [counter.name, counter]));
+  for (const { name, from, to } of wanted.counters) {
+    const value = foundCounters.get(name)?.from;
+    if (value === undefined) return `The sequence ${name} is missing.`;
+    const [low, high] = BigInt(from) < BigInt(to) ? [from, to] : [to, from];
+    if (BigInt(value) < BigInt(low) || BigInt(value) > BigInt(high))
+      return `The sequence ${name} is at ${value}, which it was not while it was backed up.`;
+  }
+  return null;
+}

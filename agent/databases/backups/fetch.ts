@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import {
+  fingerprintText,
+  Manifest,
+  type Fingerprint,
+  type StoredBackup,
+} from "../../../protocol/agent/backups.ts";
+import { DamageError } from "./damage.ts";
+import { clocked } from "./patience.ts";
+import {
+  firstPauseMs,
+  longestPauseMs,
+  pause,
+  persist,
+  StoreError,
+  type BackupStore,
+  type StoreLease,
+} from "./store.ts";
+
+const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const reads = (store: BackupStore, signal: AbortSignal) =>
+  clocked(signal, store.patienceMs.reading, "gave none of this backup's bytes");
+
+/**
+ * The backup's bytes, taken up where a connection broke. After the last one, length and SHA-256 were those of the record.
+ * @throws DamageError when they were not, JobError once no byte has come for too long
+ */
+export async function* fetchBackup(
+  store: BackupStore,
+  lease: StoreLease,
+  { sizeBytes, sha256 }: StoredBackup,
+  whole: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const hash = createHash("sha256");
+  const clock = reads(store, whole);
+  const { signal } = clock;
+  let offset = 0;
+  try {
+    for (let pauseMs = firstPauseMs; offset < sizeBytes; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      const { totalBytes, body } = await persist(() => store.read(lease, offset, signal), signal).catch(
+        (error: unknown) => {
+          if (error instanceof StoreError && error.status === 404)
+            throw new DamageError("Its file is not in the store.");
+          if (error instanceof StoreError && error.status === 416)
+            throw new DamageError(`Its file is shorter than the ${sizeBytes} bytes that were stored.`);
+          throw error;
+        },
+      );
+      if (totalBytes !== sizeBytes)
+        throw new DamageError(`Its file is ${totalBytes} bytes, but ${sizeBytes} were stored.`);
+      try {
+        for await (const chunk of body) {
+          hash.update(chunk);
+          offset += chunk.length;
+          pauseMs = firstPauseMs;
+          // What whoever takes the bytes needs for them is not the store's time.
+          clock.stop();
+          yield chunk;
+          clock.begin();
+        }
+      } catch {
+        signal.throwIfAborted();
+      }
+      if (offset < sizeBytes) await pause(pauseMs, signal);
+    }
+  } finally {
+    clock.stop();
+  }
+  if (hash.digest("hex") !== sha256)
+    throw new DamageError("Its file is not what was stored: its SHA-256 differs.");
+}
+
+/** What the database held, from the manifest, which must be the one the record knows. @throws DamageError */
+export async function fetchFingerprint(
+  store: BackupStore,
+  lease: StoreLease,
+  { backupId, fingerprintSha256 }: StoredBackup,
+  signal: AbortSignal,
+): Promise<Fingerprint> {
+  const clock = reads(store, signal);
+  const asked = persist(() => store.manifest(lease, clock.signal), clock.signal).finally(clock.stop);
+  const answer = await asked.catch((error: unknown) => {
+    if (error instanceof StoreError && error.status === 404)
+      throw new DamageError("Its manifest is not in the store.");
+    if (error instanceof SyntaxError) throw new DamageError("Its manifest cannot be read.");
+    throw error;
+  });
+  const manifest = Manifest.safeParse(answer);
+  if (!manifest.success) throw new DamageError("Its manifest cannot be read.");
+  const { fingerprint } = manifest.data;
+  if (manifest.data.backupId !== backupId || sha256Of(fingerprintText(fingerprint)) !== fingerprintSha256)
+    throw new DamageError("Its manifest is not the one that was stored.");
+  return fingerprint;
+}

@@ -1,0 +1,194 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import tar from "tar-stream";
+import { partBytes, type StoredBackup } from "../../../protocol/agent/backups.ts";
+import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
+import { ensureImage } from "../../image-build/ensure-image.ts";
+import { stopGraceSeconds } from "../container.ts";
+import { engines } from "../index.ts";
+import { run, untilReady } from "../server.ts";
+import { diskIsFull, saysDiskFull } from "../../docker/disk-full.ts";
+import { hardening, limitsOf } from "../../docker/specs.ts";
+import type { ContainerSpec } from "../../docker/engine.ts";
+import type { Host } from "../../host.ts";
+import { JobError, type JobRun } from "../../job.ts";
+import { difference } from "./compare.ts";
+import { UnfitError, type Server } from "./copier.ts";
+import { DamageError } from "./damage.ts";
+import { fetchBackup, fetchFingerprint } from "./fetch.ts";
+import { copiers } from "./index.ts";
+import { label } from "../../docker/labels.ts";
+
+type Rebuild = {
+  /** The server that the backup is brought into. */
+  spec: DatabaseSpec;
+  backup: StoredBackup;
+  /** What keeps the data; null: nobody, it goes with the container. */
+  volume: string | null;
+  job: JobRun;
+};
+
+/**
+ * The backup in a server of its own that nobody reaches, compared with what the database held. With a volume, that is one
+ * the database can run on afterwards.
+ * @throws DamageError when the backup is not what it should be
+ */
+export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild): Promise<void> {
+  const { engine } = host;
+  const { signal } = job;
+  const copier = copiers[spec.type];
+  const lease = { backupId: backup.backupId, jobId: job.jobId, attempt: backup.attempt };
+  await host.isolation.demand();
+  await host.buildRoom.demandDisk();
+  await ensureImage(host, spec.image, signal);
+  const wanted = await fetchFingerprint(host.backups, lease, backup, signal);
+  const container = copyContainer(host.agentId, spec, backup.backupId, job.jobId, volume);
+  await removeCopy(host, container.name);
+  signal.throwIfAborted();
+  const id = await engine.createContainer(container);
+  const server: Server = { engine, id, spec, signal };
+  const bytes = fetchBackup(host.backups, lease, backup, signal);
+  try {
+    if (copier.seed) {
+      await putFile(host, server, copier.seed.file, backup.sizeBytes, bytes);
+      await engine.startContainer(id);
+      await untilSeeded(server, copier.seed.ready);
+    } else {
+      await engine.startContainer(id);
+      await untilReady(host, id, spec, signal);
+      await engines[spec.type].arrange(spec, (program) => run(host, id, program, signal));
+      await copier.fill?.(server, bytes, { ...wanted, ...backup });
+    }
+    const differs = difference(wanted, await copier.fingerprint(server, wanted));
+    if (differs !== null) throw new DamageError(differs);
+    if (volume !== null) {
+      await copier.settle?.(server);
+      await engine.stopContainer(id, stopGraceSeconds);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw await judged(host, id, error);
+  } finally {
+    await engine.removeContainer(id);
+  }
+}
+
+const saysOutOfMemory = (lines: readonly string[]): boolean =>
+  lines.some((line) => /out of memory/i.test(line));
+
+/** Whose fault it is: the host's, which can be tried again, or the backup's. */
+async function judged(host: Host, id: string, error: unknown): Promise<unknown> {
+  const state = await host.engine.inspectContainer(id);
+  const lines = await host.engine.lastLines(id, 20).catch(() => []);
+  if (error instanceof DamageError) return error;
+  const said = [String(error), ...lines];
+  if (state?.oomKilled || saysOutOfMemory(said))
+    return new JobError("Restoring it needed more memory than the pack has: choose a larger pack.", {
+      cause: error,
+    });
+  if (saysDiskFull(said)) return new JobError(diskIsFull("try again"), { cause: error });
+  if (error instanceof UnfitError && state?.running)
+    return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
+  if (error instanceof UnfitError)
+    return new JobError("The server that it was restored into ended: try again.", { cause: error });
+  return error;
+}
+
+/** Like the database's own container, but without a network and not started again by itself. */
+function copyContainer(
+  agentId: string,
+  spec: DatabaseSpec,
+  backupId: string,
+  jobId: string,
+  volume: string | null,
+): ContainerSpec {
+  const engine = engines[spec.type];
+  const copier = copiers[spec.type];
+  const command = copier.seed?.command ?? [
+    ...engine.command(spec.limits),
+    ...(copier.roomy?.options ?? []),
+    ...(volume === null ? (copier.hasty ?? []) : []),
+  ];
+  const memoryMb = copier.roomy?.memoryMb(spec.limits.memoryMb) ?? spec.limits.memoryMb;
+  return {
+    name: `berth-copy-${jobId}`,
+    Image: spec.image,
+    Env: engine.env(spec),
+    Cmd: command,
+    StopSignal: engine.stopSignal,
+    StopTimeout: stopGraceSeconds,
+    Labels: {
+      [label.managed]: "true",
+      [label.agent]: agentId,
+      [label.account]: spec.accountId,
+      [label.copy]: backupId,
+    },
+    HostConfig: {
+      ...hardening,
+      ...limitsOf({ ...spec.limits, memoryMb }),
+      RestartPolicy: { Name: "no" },
+      NetworkMode: "none",
+      // Short of memory, the kernel ends this before anybody's site.
+      OomScoreAdj: 900,
+      ShmSize: Math.max(64, Math.floor(spec.limits.memoryMb / 4)) * 1024 * 1024,
+      ...(volume !== null && {
+        Mounts: [{ Type: "volume" as const, Source: volume, Target: engine.dataPath }],
+      }),
+    },
+  };
+}
+
+async function removeCopy(host: Host, name: string): Promise<void> {
+  const found = await host.engine.inspectContainer(name);
+  if (found) await host.engine.removeContainer(found.id);
+}
+
+async function putFile(
+  host: Host,
+  { id, spec }: Server,
+  name: string,
+  size: number,
+  bytes: AsyncIterable<Buffer>,
+): Promise<void> {
+  const archive = tar.pack();
+  const put = host.engine.writeFiles(id, engines[spec.type].dataPath, archive);
+  const entry = archive.entry({ name, size, mode: 0o644 });
+  const write = async (chunk: Buffer) => {
+    written += chunk.length;
+    if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), put]);
+  };
+  let written = 0;
+  let failure: unknown;
+  try {
+    for await (const chunk of bytes) await write(chunk);
+  } catch (error) {
+    failure = error;
+    // The engine waits for as much as was announced, whatever it is.
+    for (let missing = size - written; missing > 0; missing = size - written)
+      await write(Buffer.alloc(Math.min(partBytes, missing)));
+  }
+  entry.end();
+  archive.finalize();
+  await put;
+  if (failure !== undefined) throw failure;
+}
+
+/** It answers once it has loaded the file. @throws UnfitError when it ends instead */
+async function untilSeeded(
+  { engine, id, signal }: Server,
+  ready: { command: string[]; says: string },
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const state = await engine.inspectContainer(id);
+    if (!state?.running) {
+      const lines = await engine.lastLines(id, 5);
+      if (state?.oomKilled || saysDiskFull(lines) || saysOutOfMemory(lines))
+        throw new Error(lines.join(" | "));
+      throw new DamageError(`The server did not load it: ${lines.join(" | ").slice(-300)}`);
+    }
+    const said = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
+    if (said?.exitCode === 0 && said.stdout.includes(ready.says)) return;
+    await delay(100, undefined, { signal });
+  }
+}

@@ -1,0 +1,288 @@
+import type { Fingerprint } from "../../../protocol/agent/backups.ts";
+import {
+  backupReader,
+  dropStatistics,
+  ensureReaders,
+  identifier,
+  literal,
+  ownEnvironment,
+  psqlCommand,
+} from "./server.ts";
+import { run } from "../run-program.ts";
+import { JobError } from "../../job.ts";
+import type { Copier, Server } from "../backups/copier.ts";
+import { feed, outputOf } from "../backups/copier.ts";
+import { Session } from "../backups/session.ts";
+import { strayMark } from "../backups/strays.ts";
+
+const env = [strayMark, ...ownEnvironment];
+
+/** As one who may read and nothing else: a table that its owner makes a view of meanwhile runs with that one's rights. */
+async function open({ engine, id, spec, signal }: Server): Promise<Session> {
+  await ensureReaders(spec.databaseName, (program) => run({ engine }, id, program, signal));
+  const command = [...psqlCommand(spec.databaseName, backupReader), "--set=VERBOSITY=sqlstate"];
+  const session = new Session(await engine.pipe(id, { command, env }), (word) => `SELECT '${word}';`);
+  await session.ask(settings);
+  return session;
+}
+
+/** How values are shown, also where the owner has set it for whoever connects; those of the last line not by every version. */
+const settings = `
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+SET extra_float_digits = 1;
+SET bytea_output = 'hex';
+SET xmlbinary = 'base64';
+SET lc_monetary = 'C';
+SET max_parallel_workers_per_gather = 0;
+SELECT set_config(name, value, false) FROM pg_settings s JOIN (VALUES ('transaction_timeout', '0'),
+  ('restrict_nonsystem_relation_kind', 'view, foreign-table')) v (name, value) USING (name);`;
+
+const ownerOptions =
+  "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c standard_conforming_strings=on";
+
+const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;";
+
+const own = (schema: string): string => `${schema} <> 'information_schema' AND ${schema} NOT LIKE 'pg\\_%'`;
+const notOfExtension = (catalog: string, oid: string): string =>
+  `NOT EXISTS (SELECT FROM pg_depend x WHERE x.classid = '${catalog}'::regclass AND x.objid = ${oid} AND x.deptype = 'e')`;
+
+const relations = (kinds: string): string =>
+  `FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.relkind IN (${kinds}) AND c.relpersistence <> 't' AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "c.oid")}`;
+
+/** Types whose hash is that of their value: of an enum it is that of a number which differs from server to server. */
+const plainTypes = (
+  "bool int2 int4 int8 float4 float8 numeric text varchar bpchar bytea " +
+  "date time timetz timestamp timestamptz interval uuid jsonb inet macaddr"
+)
+  .split(" ")
+  .map((type) => `'${type}'::regtype`)
+  .join(", ");
+const listTables = `SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
+  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})))
+  ${relations("'r'")};`;
+const listCounters = `SELECT json_build_array(n.nspname, c.relname) ${relations("'S'")};`;
+const countObjects = `SELECT json_build_object(
+  'views', (SELECT count(*)::text ${relations("'v', 'm'")}),
+  'partitioned tables', (SELECT count(*)::text ${relations("'p'")}),
+  'indexes', (SELECT count(*)::text FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+    WHERE i.indisvalid AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "t.oid")}),
+  'constraints', (SELECT count(*)::text FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace
+    WHERE k.contype IN ('c', 'f', 'p', 'u', 'x') AND ${own("n.nspname")} AND ${notOfExtension("pg_constraint", "k.oid")}),
+  'functions', (SELECT count(*)::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE ${own("n.nspname")} AND ${notOfExtension("pg_proc", "p.oid")}),
+  'triggers', (SELECT count(*)::text FROM pg_trigger g JOIN pg_class t ON t.oid = g.tgrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+    WHERE NOT g.tgisinternal AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "t.oid")}),
+  'large objects', (SELECT count(*)::text FROM pg_largeobject_metadata));`;
+
+type Name = [schema: string, name: string];
+const parsed = <T>(lines: string[]): T[] => lines.map((line) => JSON.parse(line) as T);
+const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
+
+/** `t` alone would be a column of that name, where there is one. */
+const ofValues = "hash_record_extended(t.*, 0)";
+/** Rows as the server prints them, by its own functions: a cast could be the owner's. Five times slower. */
+const ofText = "hashtextextended(textin(record_out(t.*)), 0)";
+
+async function readTables(session: Session): Promise<Pick<Fingerprint, "tables" | "objects">> {
+  const tables = [];
+  for (const [schema, table, isPlain] of parsed<[...Name, isPlain: boolean]>(await session.ask(listTables))) {
+    const name = `${identifier(schema)}.${identifier(table)}`;
+    const statement = `SELECT json_build_array(count(*)::text, coalesce(sum(${isPlain ? ofValues : ofText}), 0)::text) FROM ONLY ${name} t;`;
+    const [line = ""] = await session.ask(statement).catch((error) => {
+      throw unread(`The table ${name}`, error);
+    });
+    const [rows, checksum] = JSON.parse(line) as [string, string];
+    tables.push({ name, rows, checksum });
+  }
+  const [objects = "{}"] = await session.ask(countObjects);
+  const [large = ""] = await session.ask(
+    "SELECT json_build_array(count(*)::text, coalesce(sum(hashtextextended(loid::text || ':' || pageno::text || ':' || encode(data, 'hex'), 0)), 0)::text) FROM pg_largeobject;",
+  );
+  const [rows, checksum] = JSON.parse(large) as [string, string];
+  tables.push({ name: "large objects", rows, checksum });
+  return { tables: tables.sort(byName), objects: JSON.parse(objects) as Record<string, string> };
+}
+
+const countersAtOnce = 100;
+
+async function readCounters(session: Session, found: Name[]): Promise<{ name: string; value: string }[]> {
+  const names = found.map(([schema, counter]) => `${identifier(schema)}.${identifier(counter)}`);
+  const values: string[] = [];
+  for (let at = 0; at < names.length; at += countersAtOnce) {
+    const some = names.slice(at, at + countersAtOnce);
+    const statements = some.map((name) => `SELECT last_value FROM ${name};`).join("\n");
+    const lines = await session.ask(statements).catch((error) => {
+      throw unread(`One of the sequences from ${some[0]} on`, error);
+    });
+    values.push(...lines);
+  }
+  return names.map((name, index) => ({ name, value: values[index] ?? "" }));
+}
+
+/** Why the server does not let something be read, by its code or by pg_dump's words: its own could have data in them. */
+const reasons: [codes: RegExp, reason: string][] = [
+  [
+    /\b53200\b|out of (?:shared )?memory/,
+    "the server ran out of memory: a larger pack has more, also for locks on many tables",
+  ],
+  [
+    /\b55P03\b|lock timeout|could not obtain lock/,
+    "something kept it locked for more than a minute: try again",
+  ],
+  [/\b53100\b|No space left/, "the host's disk is full: try again later"],
+  [/\b53300\b|too many c|connection slots/, "all of the database's connections are in use: try again"],
+  [/\b42501\b|permission denied/, "reading it is denied to Berth's own role"],
+  [/\bXX00[12]\b|invalid page|missing chunk/, "what the server's files hold of it is damaged"],
+  [/\b42P01\b|\b42809\b|does not exist/, "it changed or went meanwhile: try again"],
+];
+
+function unread(what: string, error: unknown): unknown {
+  const said = String(error);
+  const code = /ERROR:\s+([0-9A-Z]{5})\b/.exec(said)?.[1];
+  const known = reasons.find(([says]) => says.test(said))?.[1];
+  if (code === undefined && known === undefined) return error;
+  const reason = known ?? `PostgreSQL refuses it with code ${code}`;
+  return new JobError(`${what} could not be read: ${reason}.`, { cause: error });
+}
+
+/** What of the dump pg_dump was at when it ended; of its words only a name. */
+function undumped(error: unknown): unknown {
+  const table = /table "([^"\n]{1,200})"/.exec(String(error))?.[1];
+  return unread(table === undefined ? "The database" : `The table ${table}`, error);
+}
+
+/** What the owner set for whoever connects; whom they connect as is no matter of theirs. */
+const listSettings = `SELECT json_build_array(split_part(c, '=', 1), substr(c, strpos(c, '=') + 1))
+  FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c
+  WHERE d.datname = current_database() AND s.setrole = 0 AND split_part(c, '=', 1) NOT IN ('role', 'session_authorization');`;
+
+const listExtensions = "SELECT to_json(extname) FROM pg_extension ORDER BY extname;";
+
+async function readMore(session: Session): Promise<Pick<Fingerprint, "settings" | "extensions">> {
+  const set = parsed<[name: string, value: string]>(await session.ask(listSettings));
+  return {
+    settings: set.map(([name, value]) => ({ name, value })).sort(byName),
+    extensions: parsed<string>(await session.ask(listExtensions)),
+  };
+}
+
+/** What is kept of these is a list of quoted names, which as one text would be one name. */
+const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
+
+/** In one statement: what is set could hold for the next one. One that this server refuses is left out. */
+function setAgain(databaseName: string, name: string, value: string): string {
+  const path = name.split(".").map(identifier).join(".");
+  const alter = `ALTER DATABASE ${identifier(databaseName)} SET ${path}`;
+  const body = lists.includes(name)
+    ? `PERFORM pg_catalog.set_config(${literal(name)}, ${literal(value)}, true); EXECUTE ${literal(`${alter} FROM CURRENT`)};`
+    : `EXECUTE ${literal(`${alter} TO ${literal(value)}`)};`;
+  return `DO ${literal(`BEGIN ${body} EXCEPTION WHEN OTHERS THEN NULL; END`)};`;
+}
+
+export const postgresql: Copier = {
+  hasty: [
+    "-c",
+    "fsync=off",
+    "-c",
+    "full_page_writes=off",
+    "-c",
+    "synchronous_commit=off",
+    "-c",
+    "autovacuum=off",
+  ],
+
+  async copy(server, take) {
+    const session = await open(server);
+    try {
+      await session.ask(begin);
+      const [snapshot = ""] = await session.ask("SELECT pg_export_snapshot();");
+      const names = parsed<Name>(await session.ask(listCounters));
+      const more = await readMore(session);
+      const before = await readCounters(session, names);
+      const dump = await server.engine.pipe(server.id, {
+        command: [
+          "pg_dump",
+          `--username=${backupReader}`,
+          `--dbname=${server.spec.databaseName}`,
+          `--snapshot=${snapshot}`,
+          "--format=custom",
+          "--compress=1",
+          "--no-owner",
+          "--no-privileges",
+          "--lock-wait-timeout=60000",
+        ],
+        env,
+      });
+      const reading = readTables(session);
+      const dumped = take(outputOf("pg_dump", dump)).catch(async (error) => {
+        // What held the snapshot has ended, and says why.
+        if (/snapshot/.test(String(error))) await reading;
+        throw undumped(error);
+      });
+      try {
+        const [held] = await Promise.all([reading, dumped]);
+        const after = await readCounters(session, names);
+        await session.end();
+        const counters = before.map(({ name, value }, index) => ({
+          name,
+          from: value,
+          to: after[index]?.value ?? value,
+        }));
+        return { ...held, counters: counters.sort(byName), ...more };
+      } catch (error) {
+        dump.close();
+        await dumped.catch(() => undefined);
+        throw error;
+      }
+    } finally {
+      session.close();
+    }
+  },
+
+  async fingerprint(server) {
+    const session = await open(server);
+    try {
+      await session.ask(begin);
+      const held = await readTables(session);
+      const counters = await readCounters(session, parsed<Name>(await session.ask(listCounters)));
+      const more = await readMore(session);
+      await session.end();
+      return {
+        ...held,
+        counters: counters.map(({ name, value }) => ({ name, from: value, to: value })).sort(byName),
+        ...more,
+      };
+    } finally {
+      session.close();
+    }
+  },
+
+  /** As the owner's own login: what the copy says is done with the owner's rights, never with Berth's. */
+  async fill({ engine, id, spec, signal }, bytes, { settings: set = [], extensions }) {
+    const username = spec.logins[0]?.username ?? "";
+    if (extensions && !extensions.includes("pg_stat_statements"))
+      await dropStatistics(spec.databaseName, (program) => run({ engine }, id, program, signal));
+    const restore = await engine.pipe(id, {
+      command: [
+        "pg_restore",
+        `--username=${username}`,
+        `--dbname=${spec.databaseName}`,
+        "--no-owner",
+        "--no-privileges",
+        "--exit-on-error",
+      ],
+      env: [strayMark, `PGOPTIONS=${ownerOptions}`],
+    });
+    await feed("pg_restore", restore, bytes);
+    const input = set.map(({ name, value }) => setAgain(spec.databaseName, name, value)).join("\n");
+    const program = {
+      command: psqlCommand(spec.databaseName, username),
+      env: [strayMark, "PGCLIENTENCODING=UTF8", `PGOPTIONS=${ownerOptions}`],
+      input,
+    };
+    if (input !== "") await run({ engine }, id, program, signal);
+  },
+};

@@ -1,0 +1,250 @@
+import { randomBytes } from "node:crypto";
+import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
+import {
+  certificateFile,
+  keyFile,
+  maxConnections,
+  tlsFolder,
+  type DatabaseEngine,
+  type Held,
+  type Run,
+  type Writes,
+} from "../database-engine.ts";
+import { scramVerifier } from "../verifiers.ts";
+
+/** Berth's own superuser: the customer's logins are none. It comes upon nothing of the owner's that could be code. */
+const admin = "berth";
+/**
+ * Berth's own that read everything in the database, and have no other right: of the owner's code they may come upon some.
+ * The one signs in over the socket only, the other is given a password by the agent that asks.
+ */
+export const backupReader = "berth_backup";
+export const queryReader = "berth_query";
+
+export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** Over the container's own socket, which the image trusts: nobody else has a shell in there. */
+export const psqlCommand = (database: string, username: string) => [
+  "psql",
+  "--no-psqlrc",
+  "--quiet",
+  "--tuples-only",
+  "--no-align",
+  "--set=ON_ERROR_STOP=1",
+  `--username=${username}`,
+  `--dbname=${database}`,
+];
+/**
+ * Of Berth's own sessions: what the owner makes in the database is not found in place of the server's own functions and
+ * types, and what the owner sets for whoever connects does not hold.
+ */
+export const ownOptions = Object.entries({
+  search_path: "pg_catalog,pg_temp",
+  default_transaction_read_only: "off",
+  role: "none",
+  statement_timeout: "0",
+  lock_timeout: "0",
+  idle_session_timeout: "0",
+  idle_in_transaction_session_timeout: "0",
+  standard_conforming_strings: "on",
+  quote_all_identifiers: "off",
+})
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(" ");
+export const ownEnvironment = [`PGOPTIONS=${ownOptions}`, "PGCLIENTENCODING=UTF8"];
+const psql = (database: string, input: string) => ({
+  command: psqlCommand(database, admin),
+  env: ownEnvironment,
+  input,
+});
+
+/** Makes them where they are missing, in databases of before too, and takes nothing in hand that is as it should be. */
+const arrangeReaders = (databaseName: string): string => `
+SET client_min_messages = warning;
+DO $berth$ DECLARE reader name; BEGIN
+  FOREACH reader IN ARRAY ARRAY[${literal(backupReader)}, ${literal(queryReader)}]::name[] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = reader AND rolcanlogin AND rolbypassrls) THEN
+      IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = reader) THEN EXECUTE format('CREATE ROLE %I', reader); END IF;
+      EXECUTE format('ALTER ROLE %I LOGIN BYPASSRLS', reader);
+      EXECUTE format('ALTER ROLE %I SET lo_compat_privileges = on', reader);
+    END IF;
+    IF NOT pg_has_role(reader, 'pg_read_all_data', 'USAGE') THEN EXECUTE format('GRANT pg_read_all_data TO %I', reader); END IF;
+    IF NOT has_database_privilege(reader, ${literal(databaseName)}, 'CONNECT') THEN
+      EXECUTE format('GRANT CONNECT ON DATABASE ${identifier(databaseName)} TO %I', reader);
+    END IF;
+  END LOOP;
+  IF EXISTS (SELECT FROM pg_authid WHERE rolname = ${literal(admin)} AND rolpassword IS NOT NULL) THEN ALTER ROLE ${admin} PASSWORD NULL; END IF;
+  -- A restore by the owner may not say anything about Berth's own extension, which may have gone with its schema.
+  IF EXISTS (SELECT FROM pg_extension e JOIN pg_description d ON d.objoid = e.oid AND d.classoid = 'pg_extension'::regclass
+      WHERE e.extname = 'pg_stat_statements') THEN COMMENT ON EXTENSION pg_stat_statements IS NULL; END IF;
+END $berth$;
+`;
+
+/** For a database that has something of its own in the places of the extension's. */
+export const dropStatistics = async (databaseName: string, run: Run): Promise<void> =>
+  void (await run(psql(databaseName, "DROP EXTENSION IF EXISTS pg_stat_statements")));
+
+/** Whoever reads this database for Berth can. */
+export const ensureReaders = async (databaseName: string, run: Run): Promise<void> =>
+  void (await run(psql(databaseName, arrangeReaders(databaseName))));
+
+/** The same, and this is now the password of the one who is asked with. */
+export const ensureQueryReader = async (databaseName: string, password: string, run: Run): Promise<void> =>
+  void (await run(
+    psql(
+      databaseName,
+      `${arrangeReaders(databaseName)}ALTER ROLE ${queryReader} PASSWORD ${literal(scramVerifier(password, randomBytes(16)))};`,
+    ),
+  ));
+
+/**
+ * The role named as the database owns it and everything in it; logins are its members and act as it, so that what one of
+ * them makes stays when the next takes its place. Its members are exactly those that may sign in. Who is to go is shut out
+ * first and for good, as what is theirs may be locked by others, who are not waited for.
+ */
+function arrangement({ databaseName, logins, limits }: DatabaseSpec): string {
+  const owner = identifier(databaseName);
+  const names = logins.map(({ username }) => literal(username)).join(", ");
+  const eachGone = `FOR gone IN SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member JOIN pg_roles o ON o.oid = a.roleid
+    WHERE o.rolname = ${literal(databaseName)} AND m.rolname <> ${literal(admin)} AND m.rolname NOT IN (${names})`;
+  return `
+SET client_min_messages = warning;
+SET lock_timeout = '5s';
+SET statement_timeout = '60s';
+DO $berth$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(databaseName)}) THEN CREATE ROLE ${owner} NOLOGIN; END IF;
+END $berth$;
+ALTER DATABASE ${owner} OWNER TO ${owner};
+REVOKE ALL ON DATABASE ${owner}, postgres, template1 FROM PUBLIC;
+DO $berth$ BEGIN
+  IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public') THEN
+    ALTER SCHEMA public OWNER TO ${owner};
+    BEGIN
+      CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA public;
+    EXCEPTION WHEN OTHERS THEN
+      -- Something of the owner's has a name of its: they see no slow statements, and all else goes on.
+    END;
+  END IF;
+END $berth$;
+${arrangeReaders(databaseName)}
+${logins
+  .map(
+    ({ username, password }) => `
+DO $berth$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(username)}) THEN CREATE ROLE ${identifier(username)}; END IF;
+END $berth$;
+ALTER ROLE ${identifier(username)} LOGIN INHERIT CONNECTION LIMIT ${maxConnections(limits)} PASSWORD ${literal(scramVerifier(password, randomBytes(16)))};
+GRANT ${owner} TO ${identifier(username)};
+ALTER ROLE ${identifier(username)} SET role = ${literal(databaseName)};
+ALTER ROLE ${identifier(username)} IN DATABASE ${owner} RESET default_transaction_read_only;`,
+  )
+  .join("\n")}
+DO $berth$ DECLARE gone name; BEGIN
+  ${eachGone} LOOP
+    EXECUTE format('ALTER ROLE %I NOLOGIN', gone);
+  END LOOP;
+END $berth$;
+DO $berth$ DECLARE gone name; BEGIN
+  ${eachGone} LOOP
+    PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = gone;
+    EXECUTE format('REASSIGN OWNED BY %I TO ${owner}', gone);
+    EXECUTE format('DROP OWNED BY %I', gone);
+    EXECUTE format('DROP ROLE %I', gone);
+  END LOOP;
+END $berth$;
+`;
+}
+
+/**
+ * A session may still say `SET default_transaction_read_only = off`: only so can its owner delete and vacuum. Whoever goes on
+ * filling the disk like that is not let in.
+ */
+function writesOf({ databaseName }: Held, writes: Writes): string {
+  const [login, readOnly, isSo] = {
+    all: ["LOGIN", "RESET default_transaction_read_only", "false"],
+    less: ["LOGIN", "SET default_transaction_read_only = on", isReadOnly],
+    none: ["NOLOGIN", "SET default_transaction_read_only = on", "NOT m.rolcanlogin"],
+  }[writes];
+  return `
+DO $berth$ DECLARE login name; BEGIN
+  FOR login IN SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member JOIN pg_roles o ON o.oid = a.roleid
+    WHERE o.rolname = ${literal(databaseName)} AND m.rolname <> ${literal(admin)} AND NOT (${isSo})
+  LOOP
+    EXECUTE format('ALTER ROLE %I ${login}', login);
+    EXECUTE format('ALTER ROLE %I IN DATABASE ${identifier(databaseName)} ${readOnly}', login);
+    ${writes === "all" ? "" : "PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = login;"}
+  END LOOP;
+END $berth$;
+`;
+}
+const isReadOnly = `EXISTS (SELECT FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
+  WHERE s.setrole = m.oid AND d.datname = current_database() AND 'default_transaction_read_only=on' = ANY (s.setconfig))`;
+
+/** Beside its owner's: the three that PostgreSQL keeps for superusers, two of a backup, four questions. */
+const ownConnections = 9;
+/** Tables, indexes and sequences that a dump holds at once: each takes 300 bytes of memory, used or not. */
+const relationsMax = 25_000;
+
+const accessFile = "pg_hba.conf";
+const optionsOf = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+
+export const postgresql: DatabaseEngine = {
+  dataPath: "/var/lib/postgresql/data",
+  dataFiles: ["PG_VERSION"],
+  socketFolder: "/var/run/postgresql",
+  env: ({ databaseName, adminPassword }) => [
+    `POSTGRES_USER=${admin}`,
+    `POSTGRES_PASSWORD=${adminPassword}`,
+    `POSTGRES_DB=${databaseName}`,
+    "POSTGRES_INITDB_ARGS=--data-checksums",
+  ],
+  command(limits) {
+    const { memoryMb } = limits;
+    const connections = maxConnections(limits);
+    const sharedMb = Math.floor(memoryMb / 4);
+    const settings = {
+      shared_buffers: `${sharedMb}MB`,
+      effective_cache_size: `${Math.floor(memoryMb * 0.6)}MB`,
+      // Of what is left, a sort may take one part in two for each connection.
+      work_mem: `${Math.max(1024, Math.floor(((memoryMb - sharedMb) * 1024) / (connections * 2)))}kB`,
+      maintenance_work_mem: `${Math.max(16, Math.floor(memoryMb / 16))}MB`,
+      max_connections: String(connections + ownConnections),
+      max_locks_per_transaction: String(Math.ceil(relationsMax / (connections + ownConnections))),
+      max_wal_size: `${Math.min(4096, Math.max(256, memoryMb))}MB`,
+      shared_preload_libraries: "pg_stat_statements",
+      listen_addresses: "*",
+    };
+    return ["postgres", ...optionsOf(settings)];
+  },
+  guarded: () =>
+    optionsOf({
+      ssl: "on",
+      ssl_cert_file: certificateFile,
+      ssl_key_file: keyFile,
+      hba_file: `${tlsFolder}/${accessFile}`,
+    }),
+  tlsPort: 5432,
+  user: "postgres",
+  // The account's network, the agent on its gateway, and over TLS everybody whom the kernel lets through.
+  accessFile: {
+    name: accessFile,
+    text: [
+      "local all all trust",
+      "host all all samenet scram-sha-256",
+      "hostssl all all all scram-sha-256",
+      "",
+    ].join("\n"),
+  },
+  renew: async ({ databaseName }, run) => void (await run(psql(databaseName, "SELECT pg_reload_conf()"))),
+  // Fast shutdown: no waiting for clients, but a checkpoint.
+  stopSignal: "SIGINT",
+  ready: { program: () => ({ command: ["pg_isready", "--quiet", "--host=127.0.0.1", "--timeout=2"] }) },
+  arrange: async (spec, run) => void (await run(psql(spec.databaseName, arrangement(spec)))),
+  limitWrites: {
+    envName: "POSTGRES_DB",
+    program: (held, writes) => psql(held.databaseName, writesOf(held, writes)),
+  },
+  version: ({ databaseName }, run) => run(psql(databaseName, "SHOW server_version")),
+};

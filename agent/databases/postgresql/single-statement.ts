@@ -1,0 +1,113 @@
+import type { Connection, FieldDef, Submittable } from "pg";
+import { StatementError } from "../inspect/place.ts";
+import type { Rows } from "../inspect/rows.ts";
+
+/** What of it the published types leave out. */
+type Wire = Connection & { sendCopyFail(reason: string): void };
+export type Value = (text: string, type: number) => unknown;
+export type Ended = { fields: FieldDef[]; affectedRows: number | null };
+
+const rowsAtOnce = 20;
+
+/**
+ * One statement by PostgreSQL's extended protocol, whose Parse refuses a second one in the same text; its rows are taken
+ * in small portions, so that the server stops where the limit is. `pg`'s own query collects all of them, and its cursor
+ * does not hear of what is refused at the commit.
+ */
+export class SingleStatement implements Submittable {
+  readonly ended: Promise<Ended>;
+  private readonly text: string;
+  private readonly rows: Rows;
+  private readonly valueOf: Value;
+  private readonly isWrite: boolean;
+  private readonly onRow: () => void;
+  private fields: FieldDef[] = [];
+  private affectedRows: number | null = null;
+  private isSynced = false;
+  private failure: Error | undefined;
+  private resolve: (ended: Ended) => void = () => undefined;
+  private reject: (error: Error) => void = () => undefined;
+
+  constructor(text: string, rows: Rows, isWrite: boolean, valueOf: Value, onRow: () => void) {
+    this.text = text;
+    this.rows = rows;
+    this.isWrite = isWrite;
+    this.valueOf = valueOf;
+    this.onRow = onRow;
+    this.ended = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    this.ended.catch(() => undefined);
+  }
+
+  submit = (connection: Connection): void => {
+    connection.parse({ name: "", text: this.text, types: [] }, true);
+    connection.bind({}, true);
+    connection.describe({ type: "P", name: "" }, true);
+    this.next(connection);
+  };
+
+  handleRowDescription({ fields }: { fields: FieldDef[] }): void {
+    this.fields = fields;
+  }
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    this.onRow();
+    if (this.failure) return;
+    try {
+      this.rows.add(
+        fields.map((text, index) =>
+          text === null ? null : this.valueOf(text, this.fields[index]?.dataTypeID ?? 0),
+        ),
+      );
+    } catch (error) {
+      this.failure = error as Error;
+    }
+  }
+
+  handlePortalSuspended(connection: Connection): void {
+    // What writes has to come to its end, whatever is shown of it.
+    if (!this.failure && (this.isWrite || !this.rows.truncated)) this.next(connection);
+    else this.sync(connection);
+  }
+
+  handleCommandComplete({ text }: { text: string }, connection: Connection): void {
+    const count = /^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY|SELECT) (\d+)$/.exec(text)?.[1];
+    this.affectedRows = count === undefined || text.startsWith("SELECT") ? null : Number(count);
+    this.sync(connection);
+  }
+
+  handleEmptyQuery(connection: Connection): void {
+    this.sync(connection);
+  }
+
+  handleCopyInResponse(connection: Wire): void {
+    connection.sendCopyFail("there is nothing to copy from: use INSERT");
+  }
+
+  handleCopyData(): void {
+    this.failure ??= new StatementError("COPY has nowhere to write to: use SELECT.");
+  }
+
+  handleError(error: Error, connection: Connection): void {
+    this.sync(connection);
+    this.reject(error);
+  }
+
+  handleReadyForQuery(): void {
+    if (this.failure) this.reject(this.failure);
+    else this.resolve({ fields: this.fields, affectedRows: this.affectedRows });
+  }
+
+  private next(connection: Connection): void {
+    connection.execute({ portal: "", rows: String(rowsAtOnce) }, true);
+    connection.flush();
+  }
+
+  private sync(connection: Connection): void {
+    if (this.isSynced) return;
+    this.isSynced = true;
+    connection.sync();
+  }
+}

@@ -1,0 +1,139 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Fingerprint } from "../../../protocol/agent/backups.ts";
+import { refusalIn, ServerRefusal } from "../server-refusal.ts";
+import type { Copier, Server } from "../backups/copier.ts";
+import { demandSuccess } from "../backups/copier.ts";
+import { strayMark } from "../backups/strays.ts";
+
+const file = "dump.rdb";
+const pauseMs = 250;
+
+/** What it prints; the server that loads a copy has no users. */
+async function ask({ engine, id, spec, signal }: Server, input: string, anonymous = false): Promise<string> {
+  const program = {
+    command: anonymous ? ["redis-cli"] : ["redis-cli", "--user", "berth", "--no-auth-warning"],
+    env: anonymous ? [strayMark] : [strayMark, `REDISCLI_AUTH=${spec.adminPassword}`],
+    input,
+  };
+  const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
+  if (exitCode !== 0)
+    throw new ServerRefusal(refusalIn(stderr), `redis-cli ended with ${exitCode}: ${stderr.slice(0, 300)}`);
+  return stdout;
+}
+
+const valueOf = (info: string, name: string): string | undefined =>
+  new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(info)?.[1];
+
+/** `db0:keys=3,expires=1,…`: each numbered database, its keys, and how many of them end by themselves. */
+const keyspaceOf = (info: string): Fingerprint => ({
+  tables: Array.from(
+    info.matchAll(/^db(\d+):keys=(\d+),expires=(\d+)/gm),
+    ([, number, rows = "0", checksum = "0"]) => ({
+      name: `db${number}`,
+      rows,
+      checksum,
+    }),
+  ),
+  objects: {},
+  counters: [],
+});
+
+export const redis: Copier = {
+  /**
+   * Nothing is written between the moment that tells how many keys there are and the fork of the server's process. Contents are the fork's, whose
+   * CRC-64 in the file is checked by the server that loads it.
+   */
+  async copy(server, take) {
+    const { engine, id, signal } = server;
+    const held = await fork(server);
+    try {
+      await untilSaved(server);
+      const copy = await engine.pipe(id, { command: ["cat", `/data/${file}`], env: [strayMark] });
+      copy.input.end();
+      try {
+        await take(copy.output);
+        await demandSuccess("cat", copy);
+      } finally {
+        copy.close();
+      }
+    } finally {
+      // Nothing ends the saving of a server but itself; what it wrote is not to stay.
+      if (signal.aborted)
+        await untilSaved({ ...server, signal: new AbortController().signal }).catch(() => undefined);
+      await engine.execute(id, { command: ["rm", "-f", `/data/${file}`] });
+    }
+    return held;
+  },
+
+  // The loading server has no users, and takes the place of a copy's owner until it is settled.
+  fingerprint: async (server) => keyspaceOf(await ask(server, "INFO keyspace\n", true)),
+
+  seed: {
+    file,
+    // A replica keeps what has expired meanwhile, as the copy has it.
+    command: [
+      "redis-server",
+      "--dir",
+      "/data",
+      "--dbfilename",
+      file,
+      "--appendonly",
+      "no",
+      "--save",
+      "",
+      "--replicaof",
+      "127.0.0.1 1",
+    ],
+    ready: { command: ["redis-cli", "PING"], says: "PONG" },
+  },
+
+  /** The database's server reads a log of every change: it is written anew. */
+  async settle(server) {
+    const said = await ask(server, "REPLICAOF NO ONE\nCONFIG SET appendonly yes\n", true);
+    if (
+      said
+        .trim()
+        .split(/\s+/)
+        .some((word) => word !== "OK")
+    )
+      throw new Error(said);
+    for (;;) {
+      server.signal.throwIfAborted();
+      const info = await ask(server, "INFO persistence\n", true);
+      const isOver = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"].every(
+        (name) => valueOf(info, name) === "0",
+      );
+      if (isOver && valueOf(info, "aof_enabled") === "1") {
+        if (valueOf(info, "aof_last_bgrewrite_status") !== "ok")
+          throw new Error("The log could not be written");
+        break;
+      }
+      await delay(pauseMs, undefined, { signal: server.signal });
+    }
+    await server.engine.execute(server.id, { command: ["rm", "-f", `/data/${file}`] });
+  },
+};
+
+async function untilSaved(server: Server): Promise<void> {
+  for (;;) {
+    server.signal.throwIfAborted();
+    const info = await ask(server, "INFO persistence\n");
+    if (valueOf(info, "rdb_bgsave_in_progress") === "0") {
+      if (valueOf(info, "rdb_last_bgsave_status") === "ok") return;
+      const lines = await server.engine.lastLines(server.id, 5);
+      // Scripts may print data into the server's log.
+      throw new ServerRefusal("BGSAVE failed", `BGSAVE failed: ${lines.join(" | ")}`);
+    }
+    await delay(pauseMs, undefined, { signal: server.signal });
+  }
+}
+
+async function fork(server: Server): Promise<Fingerprint> {
+  for (;;) {
+    server.signal.throwIfAborted();
+    const said = await ask(server, "CLIENT PAUSE 5000 WRITE\nINFO keyspace\nBGSAVE\nCLIENT UNPAUSE\n");
+    if (said.includes("Background saving started")) return keyspaceOf(said);
+    // Another child of the server writes its log anew.
+    await delay(pauseMs * 4, undefined, { signal: server.signal });
+  }
+}

@@ -1,0 +1,74 @@
+import tar from "tar-stream";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import { ownerOf } from "../docker/image-user.ts";
+import { fileIn } from "../docker/files-in.ts";
+import type { Host } from "../host.ts";
+import { log } from "../log.ts";
+import { endsAtOf, isFit, makeServerCertificate } from "./certificates.ts";
+import { certificateFile, keyFile, tlsFolder } from "./database-engine.ts";
+import { engines } from "./index.ts";
+import { run } from "./run-program.ts";
+
+/** Its certificate is there, and stays while it is fit. @returns whether it is another, and when it ends */
+async function ensureCertificate(host: Host, id: string, spec: DatabaseSpec) {
+  const authority = host.publicAccess.authority();
+  // One that is reached by its own account only needs no address of the host.
+  const address = await host.publicAccess.address().catch(() => null);
+  const names = [...(address === null ? [] : [address]), spec.hostname];
+  const now = new Date();
+  const present = await fileIn(host.engine, id, certificateFile);
+  if (isFit(present, authority, names, now)) return { isNew: false, endsAt: endsAtOf(present) };
+  const { key, certificate } = makeServerCertificate(authority, names, now);
+  const engine = engines[spec.type];
+  const owner = ownerOf(
+    engine.user,
+    await fileIn(host.engine, id, "/etc/passwd"),
+    await fileIn(host.engine, id, "/etc/group"),
+  );
+  if (!owner) throw new Error(`${spec.image} has no user ${engine.user}`);
+  const archive = tar.pack();
+  archive.entry({ name: tlsFolder, type: "directory", mode: 0o755 });
+  const put = (name: string, mode: number, content: string) =>
+    archive.entry({ name, mode, ...owner }, content);
+  if (engine.accessFile) put(`${tlsFolder}/${engine.accessFile.name}`, 0o644, engine.accessFile.text);
+  put(keyFile, 0o600, key);
+  put(certificateFile, 0o644, certificate);
+  archive.finalize();
+  await host.engine.writeFiles(id, "/", archive);
+  return { isNew: true, endsAt: endsAtOf(certificate) };
+}
+
+/** Of a container that does not run yet. */
+export const giveCertificate = async (host: Host, id: string, spec: DatabaseSpec): Promise<void> =>
+  void (await ensureCertificate(host, id, spec));
+
+/** Of a server that runs. @returns when it ends */
+export async function renewCertificate(
+  host: Host,
+  id: string,
+  spec: DatabaseSpec,
+  signal: AbortSignal,
+): Promise<string> {
+  const { isNew, endsAt } = await ensureCertificate(host, id, spec);
+  if (isNew) await engines[spec.type].renew(spec, (program) => run(host, id, program, signal));
+  return endsAt;
+}
+
+/** Who reaches it from outside is whom the spec says. @throws JobError when the host cannot see to that */
+export async function expose(host: Host, { databaseId, type, publicAccess }: DatabaseSpec): Promise<void> {
+  // Before it is written down: what cannot be opened is not opened later, unasked.
+  if (publicAccess && !host.publicAccess.has(databaseId)) await host.isolation.demandWays(true);
+  host.publicAccess.set(
+    databaseId,
+    publicAccess ? { ...publicAccess, containerPort: engines[type].tlsPort } : null,
+  );
+  await host.isolation.demandWays(publicAccess !== undefined);
+}
+
+/** Behind a start: a host that cannot does not keep the database from its own sites. */
+export async function exposeStarted(host: Host, spec: DatabaseSpec): Promise<void> {
+  if (!spec.publicAccess && !host.publicAccess.has(spec.databaseId)) return;
+  await expose(host, spec).catch((error) =>
+    log("error", "A database is not reached from outside", { databaseId: spec.databaseId, error }),
+  );
+}

@@ -1,0 +1,563 @@
+import Docker from "dockerode";
+import { readFile } from "node:fs/promises";
+import { addAbortSignal, type Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { answerTimeout } from "./answer-timeout.ts";
+import { engineConnections } from "./connections.ts";
+import {
+  nameBeside,
+  watchedActions,
+  type ContainerEvent,
+  type ContainerSpec,
+  type ContainerState,
+  type Engine,
+  type Program,
+  type RegistryLogin,
+} from "./engine.ts";
+import { stdoutOf, textOf } from "./stream-frames.ts";
+import { freeSubnet, routedSubnets } from "./subnets.ts";
+import { label, type Labels } from "./labels.ts";
+
+type Info = {
+  NCPU: number;
+  MemTotal: number;
+  DockerRootDir: string;
+  CgroupDriver: string;
+  DriverStatus?: [name: string, value: string][] | null;
+  Containerd?: { Address?: string };
+  SecurityOptions?: string[] | null;
+  /** From Docker 29 on. */
+  FirewallBackend?: { Driver?: string } | null;
+};
+
+type PullMessage = { errorDetail?: { message?: string }; error?: string };
+type ImageOrigin = {
+  RepoTags?: string[] | null;
+  RepoDigests?: string[] | null;
+  /** Only with containerd's image store. */
+  Descriptor?: object | undefined;
+  Identity?: { Pull?: object[] };
+};
+
+/** `name=seccomp,profile=builtin` */
+const hasOption = ({ SecurityOptions }: Info, name: string): boolean =>
+  SecurityOptions?.some((option) => option.split(",").includes(`name=${name}`)) ?? false;
+
+/** With containerd's image store, Docker 29's own, they are containerd's: the host's, or one that the engine itself started. */
+function imageDirectoryOf({ DockerRootDir, DriverStatus, Containerd }: Info): string {
+  const isContainerds = DriverStatus?.some(([, value]) => value === "io.containerd.snapshotter.v1") ?? false;
+  return isContainerds && Containerd?.Address === "/run/containerd/containerd.sock"
+    ? "/var/lib/containerd"
+    : DockerRootDir;
+}
+
+const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
+
+/** The engine names such a volume itself. */
+const namelessVolume = /^[0-9a-f]{64}$/;
+
+/** The engine's times; the year 1 stands for never. */
+const timeOf = (text: string): Date | null => (text.startsWith("0001-") ? null : new Date(text));
+
+async function unless(statuses: number[], work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (statuses.includes(statusOf(error) ?? 0)) return false;
+    throw error;
+  }
+}
+
+const bridgeOption = "com.docker.network.bridge.name";
+const bridgeOf = ({ Id, Options }: Docker.NetworkInspectInfo): string =>
+  Options?.[bridgeOption] ?? `br-${Id.slice(0, 12)}`;
+
+const loginFor = (reference: string, login: RegistryLogin | null) =>
+  login && { authconfig: { ...login, serveraddress: registryOf(reference) } };
+
+/** As the engine lists it: without Docker Hub's own names, and with a tag. */
+export function tagOf(reference: string): string {
+  const name = reference.replace(/^(?:docker\.io\/)?(?:library\/)?/, "");
+  return /:[^/]*$/.test(name) ? name : `${name}:latest`;
+}
+
+/** The part before the first slash where it can be a host, otherwise Docker Hub. */
+function registryOf(reference: string): string {
+  const [first = "", ...rest] = reference.split("/");
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  return isHost ? first : "https://index.docker.io/v1/";
+}
+
+const filters = (labels: Labels) => ({
+  label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
+});
+
+/** dockerode puts everything into the request's address as well, where secrets are logged and what is long is refused. */
+const inBody = ({ name, ...body }: ContainerSpec) =>
+  ({ _query: { name }, _body: body }) as Docker.ContainerCreateOptions;
+
+const nameAttempts = 20;
+const nameAgainMs = 100;
+const removalMs = 30_000;
+const executedBytesMax = 4 * 1024 * 1024;
+
+export function createEngine({
+  socketPath,
+  answerTimeoutMs = 60_000,
+  executeTimeoutMs = 120_000,
+  registryTimeoutMs = 30_000,
+}: {
+  socketPath: string;
+  /** An engine may hang on one container, for which no other may wait for ever. Less than a job that was ended has for tidying up. */
+  answerTimeoutMs?: number;
+  executeTimeoutMs?: number;
+  registryTimeoutMs?: number;
+}): Engine {
+  // The type of what dockerode takes lacks the agent, which it hands on.
+  const options = { socketPath, agent: engineConnections() };
+  const docker = new Docker(options);
+  const within = (moreMs = 0) => ({ abortSignal: answerTimeout(answerTimeoutMs + moreMs) });
+
+  /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */
+  async function* events(
+    of: Record<string, string[]>,
+    from: string | null,
+    signal: AbortSignal,
+    onConnect?: () => void,
+  ): AsyncGenerator<ContainerEvent> {
+    const stream = (await docker.getEvents({
+      filters: { type: ["container"], ...of },
+      ...(from !== null && { since: from as unknown as number }),
+      abortSignal: signal,
+    })) as Readable;
+    onConnect?.();
+    let rest = "";
+    for await (const chunk of stream.setEncoding("utf8") as AsyncIterable<string>) {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines.filter(Boolean).map(containerEvent);
+    }
+  }
+
+  async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
+    try {
+      const found = await docker.getContainer(idOrName).inspect(within());
+      return {
+        id: found.Id,
+        name: found.Name.replace(/^\//, ""),
+        image: found.Image,
+        running: found.State.Running,
+        startedAt: timeOf(found.State.StartedAt),
+        finishedAt: timeOf(found.State.FinishedAt),
+        exitCode: found.State.ExitCode,
+        oomKilled: found.State.OOMKilled,
+        pid: found.State.Pid,
+        cpuMilli: found.HostConfig.NanoCpus ? found.HostConfig.NanoCpus / 1_000_000 : null,
+        restarts: found.RestartCount,
+        labels: found.Config.Labels,
+        user: found.Config.User,
+        ownFolder: (found.GraphDriver?.Data as { UpperDir?: string } | null)?.UpperDir ?? null,
+        ownVolumes: found.Mounts.filter(
+          (one) => one.Type === "volume" && namelessVolume.test(one.Name ?? ""),
+        ).map(({ Source }) => Source),
+        ownFiles: [found.HostsPath, found.HostnamePath, found.ResolvConfPath].filter(Boolean),
+        ...(found.LogPath && { logFile: found.LogPath }),
+        env: found.Config.Env,
+        addresses: Object.fromEntries(
+          Object.entries(found.NetworkSettings.Networks).map(([name, { IPAddress }]) => [name, IPAddress]),
+        ),
+      };
+    } catch (error) {
+      if (statusOf(error) === 404) return null;
+      throw error;
+    }
+  }
+
+  async function inspectImage(reference: string): Promise<(Docker.ImageInspectInfo & ImageOrigin) | null> {
+    try {
+      return await docker.getImage(reference).inspect();
+    } catch (error) {
+      if (statusOf(error) === 404) return null;
+      throw error;
+    }
+  }
+
+  /** With containerd's image store every name has a digest of its own; what was pulled says so, from API 1.53 on. */
+  async function wasMadeHere({ RepoDigests, Descriptor, Identity }: ImageOrigin): Promise<boolean> {
+    if (!Descriptor) return (RepoDigests ?? []).length === 0;
+    const { ApiVersion } = await docker.version();
+    const [major = 0, minor = 0] = ApiVersion.split(".").map(Number);
+    return (major > 1 || minor >= 53) && (Identity?.Pull ?? []).length === 0;
+  }
+
+  async function begin(id: string, { command, env = [] }: Omit<Program, "input">, signal?: AbortSignal) {
+    const abortSignal = signal && { abortSignal: signal };
+    const exec = await docker.getContainer(id).exec({
+      ...abortSignal,
+      Cmd: [...command],
+      Env: [...env],
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+    });
+    return { exec, stream: await exec.start({ ...abortSignal, hijack: true, stdin: true }) };
+  }
+
+  async function unusedSubnet(): Promise<string> {
+    const networks = await docker.listNetworks();
+    const ofNetworks = networks.flatMap(
+      ({ IPAM }) => IPAM?.Config?.flatMap(({ Subnet }) => Subnet ?? []) ?? [],
+    );
+    const routes = await readFile("/proc/net/route", "utf8").catch(() => "");
+    const subnet = freeSubnet([...ofNetworks, ...routedSubnets(routes)]);
+    if (subnet === null) throw new Error("No private subnet is free on this host for another network");
+    return subnet;
+  }
+
+  const removeContainer = async (id: string) => {
+    try {
+      await docker.getContainer(id).remove({ force: true, v: true });
+    } catch (error) {
+      if (statusOf(error) === 404) return;
+      if (statusOf(error) !== 409) throw error;
+      // Somebody else removes it right now, and until it is gone it uses its volumes and its image.
+      const options = { condition: "removed", abortSignal: AbortSignal.timeout(removalMs) } as const;
+      await unless([404], docker.getContainer(id).wait(options));
+    }
+  };
+
+  return {
+    inspectContainer,
+    removeContainer,
+    ping: async () => void (await docker.ping()),
+
+    async ensureNetwork(name, bridge, labels) {
+      if (await unless([404], docker.getNetwork(name).inspect())) return;
+      const wanted = {
+        Name: name,
+        Driver: "bridge",
+        CheckDuplicate: true,
+        Labels: labels,
+        Options: { [bridgeOption]: bridge },
+      };
+      for (let attempt = 1; ; attempt++)
+        try {
+          const IPAM = attempt === 1 ? undefined : { Config: [{ Subnet: await unusedSubnet() }] };
+          return void (await unless([409], docker.createNetwork({ ...wanted, ...(IPAM && { IPAM }) })));
+        } catch (error) {
+          // The engine's own pools have room for thirty networks, and another job may take the same subnet meanwhile.
+          if (attempt > 5 || !/address pools?\b|[Pp]ool overlaps/.test(String(error))) throw error;
+        }
+    },
+
+    async subnet(name) {
+      const { IPAM } = await docker.getNetwork(name).inspect();
+      const found = IPAM?.Config?.map(({ Subnet }) => Subnet).find((subnet) => subnet?.includes("."));
+      if (found === undefined) throw new Error(`The network ${name} has no IPv4 addresses`);
+      return found;
+    },
+
+    async bridges(labels) {
+      const all = { driver: ["bridge"] };
+      const [managed, builtIn] = await Promise.all([
+        docker.listNetworks({ filters: { ...all, ...filters(labels) } }),
+        docker.listNetworks({ filters: { ...all, type: ["builtin"] } }),
+      ]);
+      const [first] = builtIn;
+      return { defaultBridge: first ? bridgeOf(first) : "docker0", managed: managed.map(bridgeOf) };
+    },
+
+    async removeNetwork(name) {
+      // The engine itself counts those that run only: one of another job's may be about to start.
+      const users = await docker.listContainers({ all: true, filters: { network: [name] } });
+      // 403: it has active endpoints.
+      if (users.length === 0) await unless([403, 404, 409], docker.getNetwork(name).remove());
+    },
+
+    async createContainer(wanted, keepContainerIds = []) {
+      for (let spec = wanted, attempt = 1; ; attempt++) {
+        try {
+          return (await docker.createContainer(inBody(spec))).id;
+        } catch (error) {
+          if (statusOf(error) !== 409 || attempt > nameAttempts) throw error;
+          const existing = await inspectContainer(spec.name);
+          if (existing && existing.labels[label.config] === spec.Labels[label.config]) return existing.id;
+          if (existing && keepContainerIds.includes(existing.id)) spec = { ...spec, name: nameBeside(spec) };
+          else if (existing) await removeContainer(existing.id);
+          // Somebody else removes it right now.
+          else await delay(nameAgainMs);
+        }
+      }
+    },
+
+    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start(within()))),
+    stopContainer: async (id, graceSeconds) =>
+      void (await unless(
+        [304, 404],
+        docker.getContainer(id).stop({ t: graceSeconds, ...within(graceSeconds * 1000) }),
+      )),
+
+    renameContainer: async (id, name) => void (await docker.getContainer(id).rename({ name })),
+
+    async listContainers(labels) {
+      const found = await docker.listContainers({ all: true, filters: filters(labels) });
+      return found.map(({ Id, Names, Labels, State }) => ({
+        id: Id,
+        name: (Names[0] ?? "").replace(/^\//, ""),
+        labels: Labels,
+        running: State === "running",
+      }));
+    },
+
+    ensureVolume: async (name, labels) =>
+      void (await docker.createVolume({ Name: name, Driver: "local", Labels: labels })),
+
+    async volumes(labels) {
+      const { Volumes } = await docker.listVolumes({ filters: filters(labels) });
+      return (Volumes ?? []).map(({ Name, Labels, Mountpoint }) => ({
+        name: Name,
+        labels: Labels,
+        folder: Mountpoint,
+      }));
+    },
+
+    async removeVolume(name) {
+      try {
+        await docker.getVolume(name).remove();
+      } catch (error) {
+        if (statusOf(error) === 409) return false;
+        if (statusOf(error) !== 404) throw error;
+      }
+      return true;
+    },
+
+    async readFiles(id, path) {
+      try {
+        return (await docker.getContainer(id).getArchive({ path })) as Readable;
+      } catch (error) {
+        if (statusOf(error) === 404) return null;
+        throw error;
+      }
+    },
+
+    writeFiles: async (id, folder, tar) =>
+      void (await docker.getContainer(id).putArchive(tar, { path: folder })),
+
+    async execute(id, { input = "", ...program }, signal) {
+      const timeout = AbortSignal.timeout(executeTimeoutMs);
+      const over = AbortSignal.any(signal ? [signal, timeout] : [timeout]);
+      const [name] = program.command;
+      const chunks: Buffer[] = [];
+      try {
+        const { exec, stream } = await begin(id, program, over);
+        addAbortSignal(over, stream).end(input);
+        let bytes = 0;
+        for await (const chunk of stream as AsyncIterable<Buffer>) {
+          bytes += chunk.length;
+          if (bytes > executedBytesMax)
+            throw new Error(`${name} printed more than ${executedBytesMax} bytes`);
+          chunks.push(chunk);
+        }
+        const { ExitCode } = await exec.inspect({ abortSignal: over });
+        const raw = Buffer.concat(chunks);
+        return { exitCode: ExitCode ?? 1, stdout: textOf(raw, "stdout"), stderr: textOf(raw, "stderr") };
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw timeout.aborted
+          ? new Error(`${name} did not end within ${executeTimeoutMs / 1000} seconds`, { cause: error })
+          : error;
+      }
+    },
+
+    async pipe(id, program) {
+      const { exec, stream } = await begin(id, program);
+      let stderr = "";
+      return {
+        input: stream,
+        output: stdoutOf(stream as AsyncIterable<Buffer>, (last) => (stderr = last)),
+        isRunning: async () => (await exec.inspect()).Running,
+        async ended() {
+          for (;;) {
+            const { Running, ExitCode } = await exec.inspect();
+            if (!Running) return { exitCode: ExitCode ?? 1, stderr };
+            await delay(10);
+          }
+        },
+        close: () => void stream.on("error", () => undefined).destroy(),
+      };
+    },
+
+    async waitForExit(id, signal) {
+      const { StatusCode } = (await docker.getContainer(id).wait({ abortSignal: signal })) as {
+        StatusCode: number;
+      };
+      return StatusCode;
+    },
+
+    async firstExit(id, since, signal) {
+      const from = String(since.getTime() / 1000);
+      for await (const { exitCode } of events({ container: [id], event: ["die"] }, from, signal))
+        return exitCode ?? 0;
+      throw new Error("The engine ended its events.");
+    },
+
+    async lastLines(id, count) {
+      const raw = await docker
+        .getContainer(id)
+        .logs({ stdout: true, stderr: true, tail: count, follow: false });
+      return textOf(raw).split("\n").filter(Boolean).slice(-count);
+    },
+
+    async readLog(id, { tail, since }) {
+      try {
+        const from = since === null ? {} : { since: since as unknown as number };
+        return await docker.getContainer(id).logs({
+          stdout: true,
+          stderr: true,
+          timestamps: true,
+          tail: tail as number,
+          ...from,
+          follow: false,
+        });
+      } catch (error) {
+        if (statusOf(error) === 404) return Buffer.alloc(0);
+        throw error;
+      }
+    },
+
+    async *followLog(id, { tail, since }, signal) {
+      const from = since === null ? {} : { since: since as unknown as number };
+      const stream = (await docker.getContainer(id).logs({
+        stdout: true,
+        stderr: true,
+        timestamps: true,
+        tail: tail as number,
+        ...from,
+        follow: true,
+        abortSignal: signal,
+      })) as Readable;
+      yield* stream as AsyncIterable<Buffer>;
+    },
+
+    imageId: async (reference) => (await inspectImage(reference))?.Id ?? null,
+
+    imageLabels: async (reference) => (await inspectImage(reference))?.Config.Labels ?? {},
+
+    async localImage(reference) {
+      const found = await inspectImage(reference);
+      // The engine also takes an id, or the beginning of one, which another tenant's image may have.
+      const isNamed = found?.RepoTags?.includes(tagOf(reference)) ?? false;
+      return found && isNamed && (await wasMadeHere(found)) ? found.Id : null;
+    },
+
+    tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
+    // 409: a container still uses it; whoever removes that container asks again.
+    removeImage: async (reference) =>
+      void (await unless([404, 409], docker.getImage(reference).remove({ force: false }))),
+
+    async imageTags(repository) {
+      const found = await docker.listImages({ filters: { reference: [repository] } });
+      const tags = found.flatMap(({ RepoTags }) => RepoTags ?? []);
+      return tags.filter((tag) => tag.startsWith(`${repository}:`));
+    },
+
+    async registryDigest(reference, login, signal) {
+      // Not docker.getImage(…).distribution(), which takes no signal.
+      const request = {
+        ...loginFor(reference, login),
+        path: `/distribution/${reference}/json`,
+        method: "GET",
+        statusCodes: { 200: true, 401: "no such image", 500: "server error" },
+        abortSignal: AbortSignal.any([signal, AbortSignal.timeout(registryTimeoutMs)]),
+      };
+      const answer = await new Promise<unknown>((resolve, reject) =>
+        docker.modem.dial(request, (error: Error | null, found: unknown) =>
+          error ? reject(error) : resolve(found),
+        ),
+      );
+      return (answer as Docker.ImageDistributionInfo).Descriptor.digest;
+    },
+
+    async pullImage(reference, login, signal) {
+      const options = { ...loginFor(reference, login), abortSignal: signal };
+      const stream = (await docker.pull(reference, options)) as Readable;
+      const said = await new Promise<PullMessage[]>((resolve, reject) =>
+        docker.modem.followProgress(stream, (error: Error | null, messages: PullMessage[]) =>
+          error ? reject(error) : resolve(messages),
+        ),
+      );
+      const failure = said.map(({ errorDetail, error }) => errorDetail?.message ?? error).find(Boolean);
+      if (failure !== undefined) throw new Error(failure);
+    },
+
+    async build(request) {
+      const { buildImage } = await import("./buildkit.ts");
+      await buildImage(docker.modem, request);
+    },
+
+    async pruneBuildCache(keepBytes, signal) {
+      // dockerode's own method sends no bound, and would remove all; from API 1.48 on it has other names. Not `all`: then
+      // what images share would count as freed, though it is not.
+      const bound = { "keep-storage": keepBytes, "reserved-space": keepBytes, "max-used-space": keepBytes };
+      const options = {
+        path: "/build/prune?",
+        method: "POST",
+        options: bound,
+        abortSignal: signal,
+        statusCodes: { 200: true, 500: "server error" },
+      };
+      const { SpaceReclaimed } = await new Promise<{ SpaceReclaimed: number }>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) =>
+          error ? reject(error) : resolve(answer as { SpaceReclaimed: number }),
+        ),
+      );
+      return SpaceReclaimed;
+    },
+
+    watchContainers(labels, signal, { since, onEvent, onConnect }) {
+      const watch = async () => {
+        const of = { event: [...watchedActions], ...filters(labels) };
+        for await (const event of events(of, since(), signal, onConnect)) onEvent(event);
+      };
+      const again = (): void => {
+        if (signal.aborted) return;
+        void watch()
+          .catch(() => undefined)
+          .then(() => delay(1000, undefined, { signal, ref: false }))
+          .then(again, () => undefined);
+      };
+      again();
+    },
+
+    async facts() {
+      const info = (await docker.info()) as Info;
+      return {
+        cpuCount: info.NCPU,
+        memoryMb: Math.floor(info.MemTotal / 1024 / 1024),
+        rootDirectory: info.DockerRootDir,
+        imageDirectory: imageDirectoryOf(info),
+        cgroupDriver: info.CgroupDriver,
+        isRootless: hasOption(info, "rootless"),
+        remapsUsers: hasOption(info, "userns"),
+        usesNftables: info.FirewallBackend?.Driver?.startsWith("nftables") ?? false,
+      };
+    },
+  };
+}
+
+function containerEvent(line: string): ContainerEvent {
+  const { Action, Actor } = JSON.parse(line) as {
+    Action: ContainerEvent["action"];
+    Actor: { ID: string; Attributes: Labels };
+  };
+  // More digits than a JSON number keeps.
+  const nanoseconds = /"timeNano":(\d+)/.exec(line)?.[1] ?? "0".repeat(10);
+  return {
+    action: Action,
+    containerId: Actor.ID,
+    time: `${nanoseconds.slice(0, -9)}.${nanoseconds.slice(-9)}`,
+    labels: Actor.Attributes,
+    exitCode: Action === "die" ? Number(Actor.Attributes["exitCode"]) : null,
+  };
+}

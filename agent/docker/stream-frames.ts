@@ -1,0 +1,64 @@
+/** A piece of what a container or a program in it wrote; a payload may come in several. */
+export type StreamPiece = {
+  stream: "stdout" | "stderr";
+  bytes: Buffer;
+  /** The last piece of its payload. */
+  isLast: boolean;
+};
+
+const headerBytes = 8;
+const stderrByte = 2;
+const keptErrorBytes = 8192;
+
+/**
+ * Parses the frames in which the engine sends output: an 8-byte header (stream, length), then the payload (Docker API: Attach to a
+ * container, Stream format). Payloads are handed on as they arrive and never buffered.
+ */
+export class StreamFrames {
+  private readonly header = Buffer.alloc(headerBytes);
+  private headerLength = 0;
+  private payloadLength = 0;
+
+  *push(chunk: Buffer): Generator<StreamPiece> {
+    for (let at = 0; at < chunk.length || this.isEmptyPayload();) {
+      if (this.headerLength < headerBytes) {
+        const taken = chunk.copy(this.header, this.headerLength, at, at + headerBytes - this.headerLength);
+        at += taken;
+        this.headerLength += taken;
+        if (this.headerLength === headerBytes) this.payloadLength = this.header.readUInt32BE(4);
+        continue;
+      }
+      const bytes = chunk.subarray(at, at + this.payloadLength);
+      at += bytes.length;
+      this.payloadLength -= bytes.length;
+      const isLast = this.payloadLength === 0;
+      if (isLast) this.headerLength = 0;
+      yield { stream: this.header[0] === stderrByte ? "stderr" : "stdout", bytes, isLast };
+    }
+  }
+
+  private isEmptyPayload(): boolean {
+    return this.headerLength === headerBytes && this.payloadLength === 0;
+  }
+}
+
+/** What a program prints to stdout, as it arrives; its last bytes on stderr go to the callback. */
+export async function* stdoutOf(
+  stream: AsyncIterable<Buffer>,
+  onStderr: (last: string) => void,
+): AsyncGenerator<Buffer> {
+  const frames = new StreamFrames();
+  let errors = "";
+  for await (const chunk of stream)
+    for (const { stream: from, bytes } of frames.push(chunk))
+      if (from === "stdout") yield bytes;
+      else onStderr((errors = (errors + bytes.toString()).slice(-keptErrorBytes)));
+}
+
+/** The text of one stream, or of both as they were written. */
+export function textOf(raw: Buffer, only?: StreamPiece["stream"]): string {
+  const pieces = [...new StreamFrames().push(raw)];
+  return Buffer.concat(
+    pieces.filter(({ stream }) => only === undefined || stream === only).map(({ bytes }) => bytes),
+  ).toString();
+}

@@ -1,0 +1,75 @@
+import { JobError } from "../../job.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type Place,
+  type Sources,
+} from "./sources.ts";
+
+export type GoPlan = Place & {
+  kind: "go";
+  manifests: string[];
+  /** Dependencies lie in vendor/. */
+  vendored: boolean;
+  /** Modules are downloaded before the source is copied. */
+  downloads: boolean;
+  /** A module is made of C, too. */
+  needsC: boolean;
+  /** The package that is built, such as ./cmd/web; null when buildCommand builds. */
+  main: string | null;
+  buildCommand: string | null;
+  startCommand: string;
+};
+
+/** Programs with these are built without C, and fail when they start. */
+const madeOfC =
+  /github\.com\/(?:mattn\/go-sqlite3|confluentinc\/confluent-kafka-go|marcboeker\/go-duckdb|duckdb\/duckdb-go|chai2010\/webp|kolesa-team\/go-webp)\b/;
+
+/** The program that a plan without a buildCommand builds. */
+export const goProgram = "/usr/local/bin/app";
+
+export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null {
+  if (!sources.files.has("go.mod")) return null;
+  const { buildCommand } = overrides;
+  const given = overrides.startCommand ?? procfileWeb(sources);
+  if (buildCommand !== null && given === null)
+    throw new JobError(
+      "buildCommand is set for a Go repository: set startCommand to the program it makes, too.",
+    );
+  const vendored = sources.files.has("vendor/");
+  const { within } = placeOf(sources);
+  const local = /=>\s*\.{1,2}\//.test(textOf(sources, "go.mod"));
+  return {
+    kind: "go",
+    within,
+    manifests: present(sources, ["go.mod", "go.sum"]),
+    vendored,
+    downloads: !vendored && !local && within === null && sources.files.has("go.sum"),
+    needsC: madeOfC.test(textOf(sources, "go.mod")),
+    main: buildCommand === null ? mainPackage(sources) : null,
+    buildCommand,
+    startCommand: given ?? goProgram,
+  };
+}
+
+function mainPackage(sources: Sources): string {
+  const mains = [...sources.texts]
+    .filter(([file, text]) => file.endsWith(".go") && isMain(file, text))
+    .map(([file]) => `./${file.slice(0, file.lastIndexOf("/") + 1)}`.replace(/(.)\/$/, "$1"));
+  const all = [...new Set(mains)];
+  if (all.includes(".")) return "./";
+  const commands = all.filter((one) => /^\.\/cmd\b/.test(one));
+  const packages = commands.length > 0 ? commands : all;
+  if (packages.length === 1 && packages[0] !== undefined) return packages[0];
+  throw new JobError(
+    packages.length === 0
+      ? "Found go.mod, but no program: put package main into the root, into a folder of cmd/ or into another's main.go, or set buildCommand and startCommand."
+      : `Found more than one program (${packages.slice(0, 5).join(", ")}): set buildCommand to build one of them, such as go build -o app ${packages[0]}, and startCommand to start it, such as ./app.`,
+  );
+}
+
+const isMain = (file: string, text: string): boolean =>
+  !file.endsWith("_test.go") && /^package main\b/m.test(text) && !/^\/\/go:build ignore\b/m.test(text);

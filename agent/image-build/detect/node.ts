@@ -1,0 +1,326 @@
+import { JobError } from "../../job.ts";
+import { frameworkServer } from "./framework-server.ts";
+import { appsBelow, notByItself } from "./not-found.ts";
+import { nodeMajor } from "./node-version.ts";
+import {
+  buildScriptOf,
+  dependsOn,
+  needsDevelopment,
+  readPackageJson,
+  scriptOf,
+  startScript,
+  type PackageJson,
+} from "./package-json.ts";
+import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+
+/** `yarn` is the classic one; `berry` is Yarn 2 and later. */
+export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
+
+/** How the dependencies are installed and the build script is run. */
+export type NodeBuild = {
+  major: number;
+  /** Where the app lies in the workspace that is installed; null at its root. */
+  folder: string | null;
+  /** Where it lies in the repository that is built with it, where it is installed in its own folder. */
+  within: string | null;
+  packageManager: PackageManager;
+  /** The release of the package manager that understands the lock file, where package.json names no other. */
+  release: string | null;
+  /** Its Yarn is taken from npm's registry, as all packages are, and not from Yarn's own host, which has every 2.x. */
+  yarnFromNpm: boolean;
+  /** Manifest files copied before the install, so that it is cached while they stay the same. */
+  manifests: string[];
+  /** The install reads more than the manifests: the whole source is copied before it. */
+  needsSource: boolean;
+  /** Scripts of its own that an install runs, and that are run once the source is there: they need it, the packages do not. */
+  ownScripts: string[];
+  /** Dependencies are loaded from Yarn's cache, without node_modules. */
+  plugAndPlay: boolean;
+  locked: boolean;
+  /** The release of Bun that npm installs, such as bun@1.3.2 or bun; null for an app that has nothing to do with it. */
+  bun: string | null;
+  hasDependencies: boolean;
+  hasDevDependencies: boolean;
+  /** Packages of the repository are installed together. */
+  isWorkspace: boolean;
+  /** Debian's packages that it needs where it is built and where it runs. */
+  libraries: string[];
+  /** Folders in which a build finds what the last one compiled; no app reads them. */
+  compiled: string[];
+  /** What is run before it, and in which folders: it builds the packages of the workspace that the app needs. */
+  needed: { folder: string; command: string }[];
+  buildCommand: string | null;
+};
+export type NodePlan = NodeBuild & {
+  kind: "node";
+  startCommand: string;
+  /** What starts it is installed for development only. */
+  startsByDevelopment: boolean;
+  /** Next.js puts together what it needs to run. */
+  standalone: boolean;
+};
+
+const lockFiles: Record<PackageManager, string[]> = {
+  pnpm: ["pnpm-lock.yaml"],
+  yarn: ["yarn.lock"],
+  berry: ["yarn.lock"],
+  npm: ["package-lock.json", "npm-shrinkwrap.json"],
+  bun: ["bun.lock", "bun.lockb"],
+};
+
+export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
+  const build = nodeBuild(sources, manifest, overrides);
+  const given = overrides.startCommand ?? procfileWeb(sources);
+  const startCommand =
+    given ??
+    scriptCommand(manifest, programOf(build.packageManager)) ??
+    frameworkServer(manifest) ??
+    entryCommand(sources, manifest);
+  if (startCommand === null) throw startsNothing(sources, build);
+  const standalone = given === null && isStandalone(sources, manifest);
+  return {
+    kind: "node",
+    ...build,
+    startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
+    standalone,
+    startsByDevelopment:
+      needsDevelopment(manifest, startCommand) ||
+      readsTypeScript(sources, manifest) ||
+      // Its template lists what its server imports among what is for development.
+      dependsOn(manifest, "@builder.io/qwik-city"),
+  };
+}
+
+function startsNothing({ files }: Sources, { isWorkspace, folder }: NodeBuild): JobError {
+  const paths = [...files];
+  const apps = isWorkspace && folder === null ? appsBelow(paths) : null;
+  if (apps !== null)
+    return new JobError(
+      `Found a workspace whose root starts nothing: set rootDir to the package to deploy (${apps}), or set startCommand.`,
+    );
+  return (
+    notByItself(paths) ??
+    new JobError('package.json has neither a "start" script nor a "main" file: add one, or set startCommand.')
+  );
+}
+
+/** Next.js's own server, where it lies by default, does what the start script does. */
+function isStandalone(sources: Sources, manifest: PackageJson): boolean {
+  const configs = configsOf("next")
+    .map((file) => textOf(sources, file))
+    .join("\n");
+  return (
+    (sources.workspace ?? sources.repository ?? null) === null &&
+    scriptOf(manifest, "start")?.trim() === "next start" &&
+    /^[^/\n?&]*\boutput:\s*["'`]standalone["'`]/m.test(configs) &&
+    !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
+  );
+}
+
+/** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
+const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
+  dependsOn(manifest, "next") && present(sources, ["next.config.ts", "next.config.mts"]).length > 0;
+
+/** Where `start` is for development, as in Nest's template, `start:prod` is what starts the app. */
+function scriptCommand(manifest: PackageJson, program: string): string | null {
+  const script = startScript(manifest);
+  if (script === null) return null;
+  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*deno\s/.test(script) && !dependsOn(manifest, "deno"))
+    throw new JobError(
+      'The "start" script runs Deno, which is not installed: add the package deno to the dependencies, or add a Dockerfile.',
+    );
+  if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
+    return `cd build && HOST=0.0.0.0 ${script.trim()}`;
+  // Its build lies there, with a package.json of its own; npm also looks for programs in the folders above.
+  if (script.trim() === "medusa start" && /\bmedusa build\b/.test(scriptOf(manifest, "build") ?? ""))
+    return "cd .medusa/server && npm start";
+  const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
+  return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
+}
+
+export const isLocked = (sources: Sources): boolean =>
+  present(sources, Object.values(lockFiles).flat()).length > 0;
+
+export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
+  const { root, folder } = sources.workspace ?? { root: sources, folder: null };
+  const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
+  const major = nodeMajor(
+    { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
+    manifest.engines?.node ?? installed.engines?.node,
+  );
+  const within = folder === null ? placeOf(sources).within : null;
+  const packageManager = packageManagerOf(root, installed);
+  const locks = present(root, lockFiles[packageManager]);
+  // Of pnpm's, the file may also be there for settings only.
+  const isWorkspace =
+    isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
+  // Yarn 2 and later leave out the second.
+  const after = packageManager === "berry" ? ["postinstall"] : ["postinstall", "prepare"];
+  const ownScripts = leavesScriptsOut(root) ? [] : scriptsOf(installed, after);
+  const needsSource =
+    isWorkspace ||
+    within !== null ||
+    installNeedsSource(root, installed) ||
+    (ownScripts.length > 0 && major < leastNpmPkg);
+  return {
+    major,
+    folder,
+    within,
+    packageManager,
+    release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
+    yarnFromNpm: programOf(packageManager) === "yarn" && !namedBy(installed).version.startsWith("2."),
+    manifests: [
+      "package.json",
+      ...locks,
+      ...present(root, [".npmrc", "pnpm-workspace.yaml", ".yarnrc", ".yarnrc.yml", "bunfig.toml"]),
+    ],
+    needsSource,
+    ownScripts: needsSource ? [] : ownScripts,
+    plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
+    locked: locks.length > 0,
+    bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
+    hasDependencies:
+      isWorkspace ||
+      isFilled(manifest.dependencies) ||
+      isFilled(manifest.devDependencies) ||
+      // It may install the apps of its folders.
+      ownScripts.length > 0,
+    hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
+    isWorkspace,
+    libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
+    needed: neededBuilds(sources, packageManager, installed, overrides),
+    compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
+    buildCommand: withAdapter(
+      manifest,
+      overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
+    ),
+  };
+}
+
+const usesTurborepo = ({ workspace }: Sources, installed: PackageJson): boolean =>
+  workspace?.root.files.has("turbo.json") === true && dependsOn(installed, "turbo");
+
+/** The owner's own command, and Turborepo, say themselves what is built. */
+const neededBuilds = (
+  sources: Sources,
+  packageManager: PackageManager,
+  installed: PackageJson,
+  { buildCommand }: Overrides,
+): NodeBuild["needed"] =>
+  buildCommand !== null || usesTurborepo(sources, installed)
+    ? []
+    : (sources.workspace?.needed ?? []).map(({ folder, script }) => ({
+        folder,
+        command: `${programOf(packageManager)} run ${script}`,
+      }));
+
+/** Turborepo also builds the packages that an app needs, as the folder it is run in says. */
+function buildScript(
+  sources: Sources,
+  manifest: PackageJson,
+  packageManager: PackageManager,
+  installed: PackageJson,
+): string | null {
+  const script = buildScriptOf(manifest);
+  if (script === null) return null;
+  return usesTurborepo(sources, installed)
+    ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
+    : `${programOf(packageManager)} run ${script}`;
+}
+
+/** By this, adapter-auto of SvelteKit's own template takes its adapter for a server that Node starts. */
+const withAdapter = (manifest: PackageJson, command: string | null): string | null =>
+  command !== null && dependsOn(manifest, "@sveltejs/adapter-auto")
+    ? `export GCP_BUILDPACKS=1; ${command}`
+    : command;
+
+export const programOf = (manager: PackageManager): Exclude<PackageManager, "berry"> =>
+  manager === "berry" ? "yarn" : manager;
+
+/** Whatever installs its packages. */
+const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides): boolean =>
+  [
+    overrides.buildCommand ?? scriptOf(manifest, "build"),
+    overrides.startCommand ?? procfileWeb(sources) ?? scriptOf(manifest, "start"),
+  ].some((command) => command !== null && /(?:^|[\s;&|])bunx?\s/.test(command));
+
+const bunRelease = ({ packageManager }: PackageJson): string =>
+  (typeof packageManager === "string" && /^bun@\d+\.\d+\.\d+/.exec(packageManager)?.[0]) || "bun";
+
+function namedBy({ packageManager }: PackageJson): { name: string; version: string } {
+  const [name = "", version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
+  return { name, version };
+}
+
+function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManager {
+  const { name, version } = namedBy(manifest);
+  const berry =
+    textOf(sources, "yarn.lock").includes("__metadata:") ||
+    sources.files.has(".yarnrc.yml") ||
+    (name === "yarn" && /^[2-9]/.test(version));
+  const managers = ["pnpm", berry ? "berry" : "yarn", "npm", "bun"] as const;
+  const isNamed = (manager: PackageManager) => programOf(manager) === name;
+  const locked = managers.filter((manager) => present(sources, lockFiles[manager]).length > 0);
+  return (
+    locked.find(isNamed) ??
+    locked[0] ??
+    managers.find(isNamed) ??
+    (sources.files.has("pnpm-workspace.yaml") ? "pnpm" : "npm")
+  );
+}
+
+/** Corepack's own default reads no lock files of older releases, and is whatever its registry calls the latest. */
+function releaseOf(sources: Sources, manager: PackageManager): string | null {
+  const pnpm = /^lockfileVersion: '?(\d)/m.exec(textOf(sources, "pnpm-lock.yaml"))?.[1];
+  if (manager === "pnpm") return { "5": "pnpm@7", "6": "pnpm@8", "9": "pnpm@10" }[pnpm ?? ""] ?? null;
+  if (manager === "yarn") return "yarn@1";
+  if (manager !== "berry") return null;
+  const yarn = /^__metadata:\s+version: (\d)/m.exec(textOf(sources, "yarn.lock"))?.[1];
+  return yarn === "4" ? "yarn@2" : yarn === "5" || yarn === "6" ? "yarn@3" : "yarn@4";
+}
+
+const usesPlugAndPlay = (sources: Sources): boolean =>
+  sources.files.has(".pnp.cjs") || /^nodeLinker: ["']?pnp\b/m.test(textOf(sources, ".yarnrc.yml"));
+
+/** Its engines load OpenSSL, which Node's slim image has not. */
+const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
+  dependsOn(manifest, "prisma") ||
+  dependsOn(manifest, "@prisma/client") ||
+  ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
+
+/** The first Node whose npm has the command that leaves scripts out. */
+const leastNpmPkg = 16;
+
+const leavesScriptsOut = (sources: Sources): boolean =>
+  /^[ \t]*ignore-scripts[ \t]*=[ \t]*"?true/m.test(textOf(sources, ".npmrc"));
+
+const scriptsOf = (manifest: PackageJson, names: string[]): string[] =>
+  names.filter((name) => scriptOf(manifest, name) !== null);
+
+function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
+  const wanted = [manifest.dependencies, manifest.devDependencies].flatMap((list) =>
+    Object.values(list ?? {}),
+  );
+  return (
+    present(sources, [".yarn/", "patches/", "binding.gyp"]).length > 0 ||
+    scriptsOf(manifest, ["preinstall", "install"]).length > 0 ||
+    wanted.some(
+      (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),
+    )
+  );
+}
+
+const entries = ["server.js", "index.js", "app.js", "src/index.js"];
+
+/** `main` may also be what the build makes. */
+export function entryCommand(sources: Sources, manifest: PackageJson): string | null {
+  const { main } = manifest;
+  const path = typeof main === "string" ? main.replace(/^\.\//, "") : "";
+  const named = /^[\w.][\w./-]*$/.test(path) && (path.includes("/") || sources.files.has(path)) ? path : null;
+  const isBun = packageManagerOf(sources.workspace?.root ?? sources, manifest) === "bun";
+  const usual = present(sources, isBun ? entries.flatMap((one) => [one.replace(/js$/, "ts"), one]) : entries);
+  const entry = named ?? usual[0];
+  return entry === undefined ? null : `${isBun ? "bun" : "node"} ${entry}`;
+}
+
+const isFilled = (list: unknown): boolean => Object.keys(list ?? {}).length > 0;

@@ -1,0 +1,70 @@
+import { JobError } from "../../job.ts";
+import type { Sources } from "./sources.ts";
+
+/** What we do not build by ourselves, by a file at its root, and how else than by a Dockerfile it is built. */
+const others: [sign: RegExp, what: string, how?: string][] = [
+  [/^deno\.jsonc?$/, "Deno", ', or have a package.json install deno and its "start" script run it'],
+  [/^(?:pom\.xml|build\.gradle(?:\.kts)?)$/, "Java"],
+  [/^build\.sbt$/, "Scala"],
+  [/^Cargo\.toml$/, "Rust"],
+  [/^[\w.-]+\.(?:csproj|fsproj|sln|slnx)$/, ".NET"],
+  [/^mix\.exs$/, "Elixir"],
+  [/^pubspec\.yaml$/, "Dart"],
+  [/^Package\.swift$/, "Swift"],
+  [
+    /^(?:hugo\.(?:toml|ya?ml|json)|archetypes\/)$/,
+    "Hugo",
+    ', or have a package.json install hugo-extended and its "build" script run hugo --minify',
+  ],
+];
+const compose = /^(?:docker-)?compose\.ya?ml$/;
+const dockerfile = /^(?:\w[\w.-]*\/){0,2}Dockerfile(?:\.[\w-]+)?$|^[\w-]+\.Dockerfile$/;
+const app =
+  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:Dockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|index\.(?:html|php))$/;
+const mostNamed = 5;
+
+const nothing =
+  "Found neither a Dockerfile, nor a package.json, nor the files of a Python, Go, PHP or Ruby app, nor an index.html: add one of them, or set rootDir to the folder that holds it.";
+
+/** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
+export function notByItself(paths: readonly string[]): JobError | null {
+  for (const [sign, what, how = ""] of others) {
+    const file = paths.find((path) => sign.test(path));
+    if (file !== undefined)
+      return new JobError(`Found ${file}: ${what} is not built without a Dockerfile. Add one${how}.`);
+  }
+  return null;
+}
+
+/** Why a repository is none that we build, and what to do. */
+export function notFound({ files }: Sources): JobError {
+  const paths = [...files];
+  const dockerfiles = paths.filter((path) => dockerfile.test(path));
+  if (dockerfiles.length > 0)
+    return new JobError(
+      `Found no Dockerfile at the root, but ${named(dockerfiles)}: set rootDir to the folder of one, or dockerfilePath where it is built from the root.`,
+    );
+  const other = notByItself(paths);
+  if (other !== null) return other;
+  const apps = appsBelow(paths);
+  if (apps !== null)
+    return new JobError(`Found no app at the root, but in ${apps}: set rootDir to the folder to build.`);
+  const file = paths.find((path) => compose.test(path));
+  return new JobError(
+    file === undefined
+      ? nothing
+      : `Found ${file}, which is not read: make a site of each of its services, with its Dockerfile or its image.`,
+  );
+}
+
+/** The folders that look like apps, for a sentence; null where there are none. */
+export function appsBelow(paths: readonly string[]): string | null {
+  const folders = [...new Set(paths.flatMap((path) => app.exec(path)?.[1]?.replace(/\/$/, "") ?? []))];
+  const all = new Set(folders);
+  // They lie two levels deep at most.
+  const outer = folders.filter((one) => !one.includes("/") || !all.has(one.slice(0, one.indexOf("/"))));
+  return outer.length === 0 ? null : named(outer);
+}
+
+const named = (paths: readonly string[]): string =>
+  paths.slice(0, mostNamed).join(", ") + (paths.length > mostNamed ? " and others" : "");

@@ -1,0 +1,107 @@
+import { JobError } from "../../job.ts";
+import type { Sources } from "./sources.ts";
+
+export type PackageJson = {
+  name?: unknown;
+  main?: unknown;
+  scripts?: Record<string, unknown>;
+  dependencies?: Record<string, unknown>;
+  devDependencies?: Record<string, unknown>;
+  packageManager?: unknown;
+  engines?: { node?: unknown };
+  workspaces?: unknown;
+};
+
+/** @throws JobError when it is there and no JSON object */
+export function readPackageJson({ texts }: Sources): PackageJson | null {
+  const text = texts.get("package.json");
+  if (text === undefined) return null;
+  const manifest = parsePackageJson(text);
+  if (manifest !== null) return manifest;
+  throw new JobError("package.json is not valid JSON: mend it and deploy again.");
+}
+
+/** null where it is no JSON object. */
+export function parsePackageJson(text: string): PackageJson | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+export const dependsOn = (manifest: PackageJson, name: string): boolean =>
+  [manifest.dependencies, manifest.devDependencies].some((list) => Object.keys(list ?? {}).includes(name));
+
+export function scriptOf(manifest: PackageJson, name: string): string | null {
+  const script = manifest.scripts?.[name];
+  return typeof script === "string" && script.trim() !== "" ? script : null;
+}
+
+const devServer =
+  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
+
+/** The script that builds the app, by the name that the generator of its framework gives it. */
+export const buildScriptOf = (manifest: PackageJson): string | null =>
+  [
+    // Heroku runs it in place of the other.
+    "heroku-postbuild",
+    "build",
+    ...(dependsOn(manifest, "vitepress") || dependsOn(manifest, "vuepress") ? ["docs:build"] : []),
+    ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
+  ].find((name) => scriptOf(manifest, name) !== null) ?? null;
+
+/** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
+export function startScript(manifest: PackageJson): string | null {
+  const script = scriptOf(manifest, "start");
+  const other = /^\s*(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)\s*$/.exec(script ?? "")?.[1];
+  const runs = (other === undefined ? null : scriptOf(manifest, other)) ?? script;
+  return runs === null || devServer.test(runs.trim()) ? null : script;
+}
+
+const mostScripts = 20;
+
+/** A command, and the scripts that it runs in turn. */
+function scriptsBehind(manifest: PackageJson, command: string): string[] {
+  const found = [command];
+  const names = new Set<string>();
+  for (const text of found)
+    for (const [, name = ""] of text.matchAll(/\b(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)/g)) {
+      if (names.has(name) || names.size > mostScripts) continue;
+      names.add(name);
+      const script = scriptOf(manifest, name);
+      if (script !== null) found.push(script);
+    }
+  return found;
+}
+
+/** The build script asks PHP: by itself, or by Laravel's Wayfinder, which runs artisan. */
+export const buildRunsPhp = (manifest: PackageJson): boolean =>
+  dependsOn(manifest, "@laravel/vite-plugin-wayfinder") ||
+  scriptsBehind(manifest, scriptOf(manifest, "build") ?? "").some((text) => /(?:^|[\s;&|])php\s/.test(text));
+
+/** Programs whose packages have another name. */
+const packageOf: Record<string, string> = {
+  "babel-node": "@babel/node",
+  dotenv: "dotenv-cli",
+  dotenvx: "@dotenvx/dotenvx",
+  nest: "@nestjs/cli",
+  ng: "@angular/cli",
+  "run-p": "npm-run-all",
+  "run-s": "npm-run-all",
+  tsc: "typescript",
+  tsnd: "ts-node-dev",
+};
+
+/** Whether what a command runs is among the packages that are there for development only. */
+export function needsDevelopment(manifest: PackageJson, command: string): boolean {
+  const packages = new Set(Object.keys(manifest.devDependencies ?? {}));
+  for (const name of Object.keys(manifest.dependencies ?? {})) packages.delete(name);
+  const words = scriptsBehind(manifest, command).flatMap((text) => text.split(/[\s"'`;&|()=]+/));
+  return words.some((word) => {
+    const parts = word.replace(/^(?:\.\/)?node_modules\/(?:\.bin\/)?/, "").split("/");
+    const name = parts.slice(0, word.startsWith("@") ? 2 : 1).join("/");
+    return packages.has(packageOf[name] ?? name);
+  });
+}

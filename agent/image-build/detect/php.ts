@@ -1,0 +1,164 @@
+import { posix } from "node:path";
+import { JobError } from "../../job.ts";
+import { newestMinor } from "./newest-minor.ts";
+import { buildRunsPhp, type PackageJson } from "./package-json.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  toolVersion,
+  type Overrides,
+  type Place,
+  type Sources,
+} from "./sources.ts";
+
+export type PhpPlan = Place & {
+  kind: "php";
+  /** Such as 8.3; null when any will do. */
+  version: string | null;
+  /** What Composer is asked for: the packages that composer.json requires, or its autoloader only. */
+  composer: "install" | "autoload" | null;
+  manifests: string[];
+  /** composer.json names folders of the repository, which are installed. */
+  needsSource: boolean;
+  /** Extensions that are compiled, as the image lacks them, and what they are compiled with. */
+  extensions: string[];
+  extensionPackages: string[];
+  /** Those that are required and cannot be had. */
+  lacking: string[];
+  /** Symfony is told here that it is in production: the .env of its template says it is not. */
+  symfony: boolean;
+  /** The build script of package.json runs PHP. */
+  assetsNeedPhp: boolean;
+  buildCommand: string | null;
+  startCommand: string;
+};
+
+/** Extensions of PHP's own source that the image is built without. */
+const extensionPackages: Record<string, string[]> = {
+  bcmath: [],
+  bz2: ["libbz2-dev"],
+  calendar: [],
+  exif: [],
+  gd: ["libfreetype-dev", "libjpeg62-turbo-dev", "libpng-dev", "libwebp-dev"],
+  gettext: [],
+  gmp: ["libgmp-dev"],
+  intl: ["libicu-dev"],
+  mysqli: [],
+  pcntl: [],
+  pdo_mysql: [],
+  pdo_pgsql: ["libpq-dev"],
+  pgsql: ["libpq-dev"],
+  soap: ["libxml2-dev"],
+  sockets: [],
+  xsl: ["libxslt1-dev"],
+  zip: ["libzip-dev"],
+};
+
+/** Of the databases that a host has. Frameworks require none of them, as they can do with any. */
+const drivers = ["mysqli", "pdo_mysql", "pdo_pgsql"];
+const inImage = new Set(
+  "ctype curl date dom fileinfo filter ftp hash iconv json libxml mbstring mysqlnd opcache openssl pcre pdo pdo_sqlite phar posix random readline reflection session simplexml sodium spl sqlite3 standard tokenizer xml xmlreader xmlwriter zend-opcache zlib".split(
+    " ",
+  ),
+);
+
+/** Sends to the page what has a dot in its name and is no file, such as /sitemap.xml: PHP's server answers 404 to that. */
+export const phpRouter = "/usr/local/etc/app/router.php";
+
+/** The folder that one of Heroku's servers, which is only there, is to serve; null for another command. */
+function servedByHeroku(command: string | null): string | null {
+  const [program = "", ...args] = (command ?? "").split(/\s+/);
+  if (!/^(?:vendor\/bin\/)?heroku-php-(?:apache2|nginx)$/.test(program)) return null;
+  const folder = args.at(-2)?.startsWith("-") ? "" : (args.at(-1) ?? "");
+  return /^\w[\w./-]*$/.test(folder) ? folder.replace(/\/$/, "") : ".";
+}
+
+export function detectPhp(
+  sources: Sources,
+  overrides: Overrides,
+  manifest: PackageJson | null,
+): PhpPlan | null {
+  const { files } = sources;
+  const page = present(sources, ["public/index.php", "web/index.php", "index.php"])[0];
+  if (page === undefined && !files.has("composer.json")) return null;
+  const served = servedByHeroku(procfileWeb(sources));
+  const given = overrides.startCommand ?? (served === null ? procfileWeb(sources) : null);
+  const documentRoot = served ?? (page === undefined ? null : posix.dirname(page));
+  if (documentRoot === null && given === null)
+    throw new JobError(
+      "Found composer.json, but no index.php in public/, in web/ or at the root: add one, or set startCommand.",
+    );
+  const { require, autoload, config, repositories } = readComposerJson(textOf(sources, "composer.json"));
+  const required = Object.keys(require ?? {});
+  const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
+  const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
+  const { within } = placeOf(sources);
+  return {
+    kind: "php",
+    version:
+      versionOf(config?.platform?.php) ?? versionOf(toolVersion(sources, "php")) ?? versionOf(require?.php),
+    composer: required.some(isPackage) ? "install" : autoload === undefined ? null : "autoload",
+    extensions,
+    extensionPackages: [...new Set(extensions.flatMap((name) => extensionPackages[name] ?? []))],
+    lacking: extensionsOf(required).filter(
+      (name) => !inImage.has(name) && !Object.hasOwn(extensionPackages, name),
+    ),
+    symfony: required.includes("symfony/framework-bundle"),
+    within,
+    manifests: present(sources, ["composer.json", "composer.lock"]),
+    needsSource: within !== null || namesFolders(repositories),
+    assetsNeedPhp: manifest !== null && buildRunsPhp(manifest),
+    buildCommand:
+      overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),
+    startCommand: given ?? `php -S 0.0.0.0:$PORT -t ${documentRoot} ${phpRouter}`,
+  };
+}
+
+const compileAssetMap = "php bin/console importmap:install && php bin/console asset-map:compile";
+
+const extensionsOf = (required: readonly string[]): string[] =>
+  required.flatMap((name) => /^ext-([\w-]{1,40})$/.exec(name)?.[1]?.toLowerCase() ?? []);
+
+/** What the packages require that are installed. */
+function lockedRequirements(sources: Sources): string[] {
+  try {
+    const { packages } = JSON.parse(textOf(sources, "composer.lock")) as { packages: { require?: object }[] };
+    return packages.flatMap(({ require }) => Object.keys(require ?? {}));
+  } catch {
+    // None, or longer than what is read of a file: Composer says what is wrong with it.
+    return [];
+  }
+}
+
+/** The last of several that are allowed. */
+const versionOf = (range: unknown): string | null =>
+  typeof range === "string" && range.length <= 100 ? newestMinor(range.split("|").at(-1) ?? "") : null;
+
+/** PHP itself and its extensions are none. */
+const isPackage = (name: string): boolean => !/^(?:php|ext-.*|lib-.*)$/.test(name);
+
+/** A list, or an object by any names. */
+const namesFolders = (repositories: unknown): boolean =>
+  Object.values(repositories ?? {}).some((one: { type?: unknown } | null) =>
+    ["path", "artifact"].includes(String(one?.type)),
+  );
+
+type ComposerJson = {
+  repositories?: unknown;
+  require?: { php?: unknown };
+  autoload?: unknown;
+  config?: { platform?: { php?: unknown } };
+};
+
+function readComposerJson(text: string): ComposerJson {
+  if (text === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // Said below.
+  }
+  throw new JobError("composer.json is not valid JSON: mend it and deploy again.");
+}

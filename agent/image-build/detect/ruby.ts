@@ -1,0 +1,107 @@
+import { JobError } from "../../job.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  toolVersion,
+  type Overrides,
+  type Place,
+  type Sources,
+  type SystemPackages,
+} from "./sources.ts";
+
+export type RubyPlan = Place & {
+  kind: "ruby";
+  /** Such as 3.3, or 3.3.1 where Bundler takes no other; null when any will do. */
+  version: string | null;
+  manifests: string[];
+  needsSource: boolean;
+  locked: boolean;
+  hasGems: boolean;
+  rails: boolean;
+  packages: SystemPackages;
+  buildCommand: string | null;
+  /** null: the build makes a folder of files, which is served. */
+  startCommand: string | null;
+  output: string;
+};
+
+export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | null {
+  if (!sources.files.has("Gemfile")) return null;
+  const gemfile = textOf(sources, "Gemfile");
+  const rails = sources.files.has("bin/rails");
+  const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails);
+  const jekyll = startCommand === null && (uses(sources, "jekyll") || uses(sources, "github-pages"));
+  if (startCommand === null && !jekyll)
+    throw new JobError(
+      "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra, and no Jekyll. Add one, or set startCommand.",
+    );
+  const { within } = placeOf(sources);
+  return {
+    kind: "ruby",
+    version: versionOf(sources),
+    within,
+    manifests: present(sources, ["Gemfile", "Gemfile.lock", ".ruby-version", ".tool-versions"]),
+    needsSource:
+      within !== null ||
+      /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) ||
+      sources.files.has("vendor/cache/"),
+    locked: sources.files.has("Gemfile.lock"),
+    hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
+    rails,
+    packages: systemPackages(sources),
+    buildCommand: overrides.buildCommand ?? (jekyll ? buildJekyll : rails ? precompile(sources) : null),
+    startCommand,
+    output: "_site",
+  };
+}
+
+const buildJekyll = "JEKYLL_ENV=production bundle exec jekyll build";
+
+function startOf(sources: Sources, rails: boolean): string | null {
+  // A container that is started again still has the file, and a process of that number.
+  if (rails) return "rm -f tmp/pids/server.pid; exec bin/rails server -b 0.0.0.0 -p $PORT";
+  if (!sources.files.has("config.ru")) return startSinatra(sources);
+  return uses(sources, "puma")
+    ? "bundle exec puma -b tcp://0.0.0.0:$PORT"
+    : "bundle exec rackup -o 0.0.0.0 -p $PORT";
+}
+
+/** An app of one file takes these options itself. */
+function startSinatra(sources: Sources): string | null {
+  const [app] = uses(sources, "sinatra") ? present(sources, ["app.rb", "main.rb", "server.rb"]) : [];
+  return app === undefined ? null : `bundle exec ruby ${app} -o 0.0.0.0 -p $PORT`;
+}
+
+function versionOf(sources: Sources): string | null {
+  const gemfile = textOf(sources, "Gemfile");
+  const text = textOf(sources, ".ruby-version") || toolVersion(sources, "ruby");
+  const file = /^\s*(?:ruby-)?(\d\.\d+)(\.\d+)?/.exec(text);
+  if (file?.[1] !== undefined && /^[ \t]*ruby[ \t(]+(?:file:|:file\b)/m.test(gemfile))
+    return file[1] + (file[2] ?? "");
+  const demanded = /^[ \t]*ruby[ \t(]+["'](\d\.\d+\.\d+)["']/m.exec(gemfile)?.[1];
+  const inGemfile = /^[ \t]*ruby[ \t(]+["']\D{0,3}(\d\.\d+)/m.exec(gemfile)?.[1];
+  return demanded ?? file?.[1] ?? inGemfile ?? null;
+}
+
+const uses = (sources: Sources, gem: string): boolean =>
+  new RegExp(`^ {4}${gem} \\(`, "m").test(textOf(sources, "Gemfile.lock")) ||
+  new RegExp(`^[ \\t]*gem ["']${gem}["']`, "m").test(textOf(sources, "Gemfile"));
+
+/** A dummy key serves while assets are made, of which Rails before 7.1 has none; what is bundled by Node was made before. */
+const precompile = (sources: Sources): string | null =>
+  uses(sources, "sprockets-rails") || uses(sources, "propshaft")
+    ? "SECRET_KEY_BASE_DUMMY=1 SECRET_KEY_BASE=${SECRET_KEY_BASE:-dummy} SKIP_JS_BUILD=1 SKIP_CSS_BUILD=1 bundle exec rails assets:precompile"
+    : null;
+
+function systemPackages(sources: Sources): SystemPackages {
+  const compiled = [
+    { gem: "pg", build: ["libpq-dev"], run: ["libpq5"] },
+    { gem: "mysql2", build: ["default-libmysqlclient-dev"], run: ["libmariadb3"] },
+  ].filter(({ gem }) => uses(sources, gem));
+  return {
+    build: ["build-essential", "git", "libyaml-dev", "pkg-config", ...compiled.flatMap(({ build }) => build)],
+    run: compiled.flatMap(({ run }) => run),
+  };
+}

@@ -1,0 +1,102 @@
+import { JobError } from "../../job.ts";
+
+/**
+ * What detection looks at: paths below the root of the app, folders with a slash at the end, and the text of the files
+ * that say how it is built. Written by strangers.
+ */
+export type Sources = {
+  files: ReadonlySet<string>;
+  texts: ReadonlyMap<string, string>;
+  workspace?: Workspace | null;
+  repository?: Repository | null;
+};
+/** What an app below the root of a repository is installed by, and its own folder there. */
+export type Workspace = {
+  root: Sources;
+  folder: string;
+  /** The packages of the repository that it depends on and that have a build script, in the order in which they are built. */
+  needed: { folder: string; script: string }[];
+};
+/** The repository around an app that names files of it beyond its own folder: all of it is built with. */
+export type Repository = {
+  root: Sources;
+  folder: string;
+  /** Its name, where a workspace of uv's at the root installs it. */
+  uvMember: string | null;
+};
+/** Where an app lies in the repository that is built with it; null where its folder is all that a build sees. */
+export type Place = { within: string | null };
+export const placeOf = ({ repository }: Sources): Place => ({ within: repository?.folder ?? null });
+export type Overrides = { buildCommand: string | null; startCommand: string | null };
+
+export const textOf = ({ texts }: Sources, name: string): string => texts.get(name) ?? "";
+
+/** Those of the names that are there, in their order. */
+export const present = ({ files }: Sources, names: readonly string[]): string[] =>
+  names.filter((name) => files.has(name));
+
+/** The names under which a framework looks for its configuration. */
+export const configsOf = (framework: string): string[] =>
+  ["js", "mjs", "cjs", "ts", "mts"].map((ending) => `${framework}.config.${ending}`);
+
+const procfileCommand = (sources: Sources, line: RegExp): string | null =>
+  line.exec(textOf(sources, "Procfile"))?.[1]?.trim() ?? null;
+
+/** The command of the `web` process of a Procfile. */
+export const procfileWeb = (sources: Sources): string | null =>
+  procfileCommand(sources, /^web:[ \t]*(\S.*)$/m);
+
+const releaseCharacters = 2000;
+
+/** What a Procfile has run in each new version before it serves. @throws JobError */
+export function procfileRelease(sources: Sources): string | null {
+  const command = procfileCommand(sources, /^release:[ \t]*(\S.*)$/m);
+  if (command !== null && command.length > releaseCharacters)
+    throw new JobError(
+      `The Procfile's release command is longer than ${releaseCharacters} characters: put it into a script.`,
+    );
+  return command;
+}
+
+/** How other hosts are told what to do. */
+const filesOfOthers = [
+  "app.json",
+  "captain-definition",
+  "fly.toml",
+  "heroku.yml",
+  "netlify.toml",
+  "nixpacks.toml",
+  "railpack.json",
+  "railway.json",
+  "railway.toml",
+  "render.yaml",
+  "vercel.json",
+];
+
+/** What the repository says, and nobody heeds. */
+export function notesOf(sources: Sources): string[] {
+  const found = present(sources, filesOfOthers).join(" and ");
+  return found === ""
+    ? []
+    : [`What ${found} may say is not read: commands and variables are the site's settings.`];
+}
+
+/** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for. */
+export const aptPackages = (sources: Sources): string[] =>
+  textOf(sources, "Aptfile")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => /^[a-z0-9][a-z0-9+.-]{1,80}$/.test(line) && !line.endsWith(".deb"));
+
+/** The version that asdf's or mise's file names of a tool, such as 22 or 3.12.4. */
+export function toolVersion(sources: Sources, tool: string): string {
+  const asked = new RegExp(`^[ \\t]*${tool}(?:[ \\t]*=[ \\t]*|[ \\t]+)\\[?["']?v?([\\w./-]{1,40})`, "m");
+  for (const file of [".tool-versions", "mise.toml", ".mise.toml"]) {
+    const version = asked.exec(textOf(sources, file))?.[1];
+    if (version !== undefined) return version;
+  }
+  return "";
+}
+
+/** Debian packages: `build` are installed where dependencies are compiled, `run` where the app runs. */
+export type SystemPackages = { build: string[]; run: string[] };

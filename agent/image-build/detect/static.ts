@@ -1,0 +1,146 @@
+import { JobError } from "../../job.ts";
+import { nodeBuild, type NodeBuild } from "./node.ts";
+import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
+import { configsOf, present, textOf, type Overrides, type Sources } from "./sources.ts";
+
+/** Files as they are. */
+export type StaticPlan = { kind: "static" };
+/** Files that a build makes. */
+export type SitePlan = NodeBuild & {
+  kind: "site";
+  /** Where the build may put the site, likeliest first; a `*` stands for any name. */
+  outputs: string[];
+  /** One page that routes itself: it is also served for paths that are no file. */
+  singlePage: boolean;
+};
+
+type Framework = {
+  dependency: string;
+  outputs: string[];
+  /** Where the output folder is set, and the setting. */
+  configs?: string[];
+  setting?: RegExp;
+  singlePage?: (sources: Sources) => boolean;
+};
+
+const outDir = /\boutDir:\s*["'`]([^"'`]{1,200})["'`]/;
+const onlyIndex = ({ files }: Sources): boolean =>
+  files.has("index.html") && [...files].filter((file) => /^[^/]+\.html$/.test(file)).length === 1;
+const noErrorPage = ({ files }: Sources): boolean => !files.has("public/404.html");
+
+/** Those that build on others first: an Astro site depends on Vite, too. */
+const frameworks: Framework[] = [
+  { dependency: "astro", outputs: ["dist"], configs: configsOf("astro"), setting: outDir },
+  { dependency: "gatsby", outputs: ["public"] },
+  { dependency: "@docusaurus/core", outputs: ["build"] },
+  { dependency: "vitepress", outputs: [".vitepress/dist", "docs/.vitepress/dist", "*/.vitepress/dist"] },
+  { dependency: "vuepress", outputs: [".vuepress/dist", "docs/.vuepress/dist", "*/.vuepress/dist"] },
+  {
+    dependency: "@11ty/eleventy",
+    outputs: ["_site"],
+    configs: [".eleventy.js", ...configsOf("eleventy")],
+    setting: /\boutput:\s*["'`]([^"'`]{1,200})["'`]/,
+  },
+  {
+    dependency: "next",
+    outputs: ["out"],
+    configs: configsOf("next"),
+    setting: /\bdistDir:\s*["'`]([^"'`]{1,200})["'`]/,
+  },
+  { dependency: "nuxt", outputs: [".output/public", "dist"] },
+  { dependency: "@sveltejs/kit", outputs: ["build"] },
+  { dependency: "@react-router/dev", outputs: ["build/client"], singlePage: noErrorPage },
+  { dependency: "hexo", outputs: ["public"] },
+  {
+    dependency: "@angular/core",
+    outputs: ["dist/*/browser", "dist/browser", "dist/*", "dist"],
+    singlePage: noErrorPage,
+  },
+  { dependency: "react-scripts", outputs: ["build"], singlePage: noErrorPage },
+  {
+    dependency: "@vue/cli-service",
+    outputs: ["dist"],
+    configs: configsOf("vue"),
+    setting: /\boutputDir:\s*["'`]([^"'`]{1,200})["'`]/,
+    singlePage: noErrorPage,
+  },
+  {
+    dependency: "vite",
+    outputs: ["dist"],
+    configs: configsOf("vite"),
+    setting: outDir,
+    singlePage: (sources) => onlyIndex(sources) && noErrorPage(sources),
+  },
+  { dependency: "parcel", outputs: ["dist"] },
+];
+/** A build that no framework is known of. `public` is last: it is a source folder as often. */
+const unknown: Framework = { dependency: "", outputs: ["dist", "build", "out", "_site", "public"] };
+
+const frameworkOf = (manifest: PackageJson): Framework | undefined =>
+  frameworks.find(({ dependency }) => dependsOn(manifest, dependency));
+
+export const hasFramework = (manifest: PackageJson): boolean => frameworkOf(manifest) !== undefined;
+
+const exports = [
+  { dependency: "next", configs: configsOf("next"), setting: /^[^/\n]*\boutput:\s*["'`]export["'`]/m },
+  {
+    dependency: "@react-router/dev",
+    configs: configsOf("react-router"),
+    setting: /^[^/\n]*\bssr:\s*false\b/m,
+  },
+];
+
+/** A framework writes files instead of being a server. */
+export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean =>
+  exports.some(
+    ({ dependency, configs, setting }) =>
+      dependsOn(manifest, dependency) && configs.some((file) => setting.test(textOf(sources, file))),
+  );
+
+/** What to add to a framework that as its generator makes it leaves nothing that can be served. */
+function lacksAdapter({ files }: Sources, manifest: PackageJson): string | null {
+  if (dependsOn(manifest, "@builder.io/qwik-city") && !files.has("adapters/"))
+    return "Qwik City makes nothing that can be served without an adapter: run npm run qwik add express, or npm run qwik add static for files only, and commit what it makes.";
+  if (["@tanstack/react-start", "@tanstack/solid-start"].some((name) => dependsOn(manifest, name)))
+    return 'TanStack Start makes nothing that Node can start by itself: run npm install srvx and add the script "start": "srvx --prod -s ../client dist/server/server.js", or add the plugin of nitro to vite.config.ts.';
+  return null;
+}
+
+/** A site that a build script makes, or null when there is none. @throws JobError when its build would make none */
+export function detectSite(sources: Sources, manifest: PackageJson, overrides: Overrides): SitePlan | null {
+  const build = nodeBuild(sources, manifest, overrides);
+  if (build.buildCommand === null) {
+    if (!hasFramework(manifest)) return null;
+    throw new JobError('package.json has no "build" script: add one, or set buildCommand.');
+  }
+  const adapter = lacksAdapter(sources, manifest);
+  if (adapter !== null) throw new JobError(adapter);
+  const framework = frameworkOf(manifest) ?? unknown;
+  return {
+    kind: "site",
+    ...build,
+    outputs: [
+      ...new Set([
+        ...namedOutput(sources, manifest, framework),
+        ...framework.outputs,
+        ...(dependsOn(manifest, "storybook") ? ["storybook-static"] : []),
+      ]),
+    ],
+    singlePage: framework.singlePage?.(sources) ?? false,
+  };
+}
+
+/** The output folder that the build script or the framework's configuration names. */
+function namedOutput(
+  sources: Sources,
+  manifest: PackageJson,
+  { configs = [], setting }: Framework,
+): string[] {
+  const option = /\s--(?:outDir|out-dir|dist-dir|dest|output)[= ]["']?([^\s"']{1,200})/.exec(
+    scriptOf(manifest, "build") ?? "",
+  )?.[1];
+  const texts = present(sources, configs).map((file) => textOf(sources, file));
+  const set = setting && texts.map((text) => setting.exec(text)?.[1]).find((found) => found !== undefined);
+  const folder = (option ?? set)?.replace(/^\.\//, "").replace(/\/+$/, "");
+  return folder !== undefined && /^(?!.*\.\.)[\w.][\w./-]*$/.test(folder) && folder !== "." ? [folder] : [];
+}

@@ -1,0 +1,236 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { HostSettings } from "../host.ts";
+import { JobError } from "../job.ts";
+import { publicAddressOf } from "./address.ts";
+import { sourceLimits, tooLarge, tooMany, type SourceLimits } from "./check-source.ts";
+import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes } from "./git.ts";
+
+export type GitSource = {
+  address: string;
+  branch: string | null;
+  token: string | null;
+  /** Left out: the newest of the branch. */
+  commit?: string | undefined;
+};
+export type Fetched = { commit: string; commitMessage: string };
+
+/** How Git reaches the source's host: checked address, pinned name, nothing but this one protocol. */
+async function reach(source: GitSource, home: string, settings: HostSettings) {
+  const slash = source.address.indexOf("/");
+  const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
+  const local = settings.insecureGitHosts.includes(host);
+  const { hostname, port } = new URL(`https://${host}`);
+  if (!local && port !== "")
+    throw new JobError(`Git hosts are reached on port 443 only: leave the port out of ${host}.`);
+  const scheme = local ? "http" : "https";
+  const pin = local ? null : `${hostname}:443:${await publicAddressOf(hostname)}`;
+  return {
+    url: `${scheme}://${host}/${path}`,
+    env: gitEnvironment(home, scheme, source.token),
+    options: gitOptions(scheme, pin),
+  };
+}
+
+class Redirected extends JobError {}
+const redirects = /redirect|returned error: 30\d/i;
+
+/** Once more with `.git` at the end, where a host redirects: GitLab does so to an address without it. */
+async function atEither<T>(source: GitSource, work: (source: GitSource) => Promise<T>): Promise<T> {
+  try {
+    return await work(source);
+  } catch (error) {
+    if (!(error instanceof Redirected) || source.address.endsWith(".git")) throw error;
+    return work({ ...source, address: `${source.address}.git` });
+  }
+}
+
+type Where = { settings: HostSettings; workDirectory: string };
+
+/** The commit that the source's branch is at, without fetching anything; null where Git does not say. */
+export const newestCommit = (
+  host: Where,
+  source: GitSource,
+  { signal }: { signal: AbortSignal },
+): Promise<string | null> =>
+  atEither(source, (one) => askForCommit(host, one, signal)).catch((error: unknown) => {
+    if (error instanceof Redirected) return null;
+    throw error;
+  });
+
+async function askForCommit(
+  { settings, workDirectory }: Where,
+  source: GitSource,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { url, env, options } = await reach(source, workDirectory, settings);
+  const ref = source.branch === null ? "HEAD" : `refs/heads/${source.branch}`;
+  const { code, stdout, stderr } = await git(
+    [...options, "ls-remote", "--quiet", "--", url, ref],
+    env,
+    signal,
+  );
+  signal.throwIfAborted();
+  if (code !== 0 && redirects.test(stderr.replaceAll(source.address, ""))) throw refusalOf(stderr, source);
+  const line = stdout.split("\n").find((one) => one.endsWith(`\t${ref}`));
+  const commit = line?.split("\t")[0] ?? "";
+  return code === 0 && /^[0-9a-f]{40}$/.test(commit) ? commit : null;
+}
+
+/**
+ * The commit that is asked for, or the newest of the branch, checked out into `folder` (made by this call) without its history.
+ * @throws JobError with a sentence for the owner
+ */
+export const fetchSource = (
+  source: GitSource,
+  folder: string,
+  settings: HostSettings,
+  signal: AbortSignal,
+  limits: SourceLimits = sourceLimits,
+): Promise<void> => atEither(source, (one) => fetchFrom(one, folder, settings, signal, limits));
+
+async function fetchFrom(
+  source: GitSource,
+  folder: string,
+  settings: HostSettings,
+  signal: AbortSignal,
+  limits: SourceLimits,
+): Promise<void> {
+  const home = `${folder}.home`;
+  const { url, env, options } = await reach(source, home, settings);
+  await mkdir(home, { recursive: true });
+
+  if (source.commit !== undefined) {
+    await fetchCommit(source, source.commit, url, folder, options, env, signal);
+    return checkOut(source, "FETCH_HEAD", folder, options, limits, signal);
+  }
+  const branch = source.branch === null ? [] : ["--branch", source.branch];
+  const cloned = await git(
+    [
+      ...options,
+      "clone",
+      "--quiet",
+      "--depth",
+      "1",
+      "--single-branch",
+      "--no-tags",
+      "--no-recurse-submodules",
+      "--no-checkout",
+      ...branch,
+      "--",
+      url,
+      folder,
+    ],
+    env,
+    signal,
+  );
+  if (cloned.code !== 0) throw refusalOf(cloned.stderr, source);
+  await checkOut(source, "HEAD", folder, options, limits, signal);
+}
+
+/** Counted before it is written: a few kilobytes of a repository may stand for any number of files. */
+async function checkOut(
+  source: GitSource,
+  commit: "HEAD" | "FETCH_HEAD",
+  folder: string,
+  options: string[],
+  limits: SourceLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const inFolder = [...options, "-C", folder];
+  const env = gitEnvironment(`${folder}.home`, "none", null);
+  let [files, bytes, rest] = [0, 0, ""];
+  const count = (text: string): boolean => {
+    const entries = (rest + text).split("\0");
+    rest = entries.pop() ?? "";
+    files += entries.length;
+    // Mode, type, object and size, then the path.
+    for (const entry of entries) bytes += Number(/^\d+ blob \w+ +(\d+)\t/.exec(entry)?.[1] ?? 0);
+    return files <= limits.files && bytes <= limits.megabytes * 1024 * 1024;
+  };
+  const listed = await git([...inFolder, "ls-tree", "-r", "-l", "-z", commit], env, signal, count);
+  if (files > limits.files) throw tooMany(limits.files);
+  if (bytes > limits.megabytes * 1024 * 1024) throw tooLarge(limits.megabytes);
+  // Nothing was pushed yet, which is told later.
+  if (/Not a valid object name/.test(listed.stderr)) return;
+  if (listed.code !== 0) throw refusalOf(listed.stderr, source);
+  const written = await git([...inFolder, "checkout", "--quiet", "--detach", commit], env, signal);
+  if (written.code !== 0) throw refusalOf(written.stderr, source);
+}
+
+async function fetchCommit(
+  source: GitSource,
+  commit: string,
+  url: string,
+  folder: string,
+  options: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
+  const inFolder = [...options, "-C", folder];
+  for (const args of [
+    [...options, "init", "--quiet", folder],
+    [
+      ...inFolder,
+      "fetch",
+      "--quiet",
+      "--depth",
+      "1",
+      "--no-tags",
+      "--no-recurse-submodules",
+      "--",
+      url,
+      commit,
+    ],
+  ]) {
+    const done = await git(args, env, signal);
+    if (/not our ref|unadvertised object/i.test(done.stderr))
+      throw new JobError(
+        `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site anew.`,
+      );
+    if (done.code !== 0) throw refusalOf(done.stderr, source);
+  }
+}
+
+/** Which commit was fetched. @throws JobError when there is none */
+export async function describeSource(
+  source: GitSource,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const env = gitEnvironment(`${folder}.home`, "none", null);
+  const head = await git(["-C", folder, "log", "-1", "--format=%H%n%s"], env, signal);
+  const [commit = "", subject = ""] = head.stdout.split("\n");
+  if (!/^[0-9a-f]{40}$/.test(commit))
+    throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
+  return { commit, commitMessage: subject.slice(0, 500) };
+}
+
+function refusalOf(printed: string, source: GitSource): JobError {
+  // Git repeats the address, which may say anything: a port with 401 in it, a repository named after 404.
+  const stderr = printed.replaceAll(source.address, "");
+  const Refusal = redirects.test(stderr) ? Redirected : JobError;
+  return new Refusal(saidOf(stderr, source));
+}
+
+function saidOf(stderr: string, { address, branch }: GitSource): string {
+  if (/Remote branch .* not found/i.test(stderr))
+    return `The branch ${branch} does not exist in ${address}: choose another branch, or push it.`;
+  if (/not found|does not exist|\b404\b/i.test(stderr))
+    return `The repository ${address} does not exist, or it is private: check the address, or set gitToken.`;
+  if (/Authentication failed|could not read Username|\b40[13]\b/i.test(stderr))
+    return `The repository ${address} needs a token: set gitToken to one that may read it, as name:token where its host wants a certain name.`;
+  if (/Could not resolve|Connection refused|timed out|Failed to connect|SSL|certificate/i.test(stderr))
+    return `The Git host of ${address} could not be reached: check the address, or try again later.`;
+  if (/File size limit|SIGXFSZ|too large/i.test(stderr))
+    return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
+  if (/out of memory|mmap failed|unable to create thread/i.test(stderr))
+    return `The repository ${address} takes more than ${memoryMegabytes} MB of memory to fetch: make its files smaller.`;
+  if (redirects.test(stderr)) return `The Git host of ${address} redirects: use the address it redirects to.`;
+  const last = stderr.trim().split("\n").at(-1) ?? "";
+  return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;
+}
+
+/** Where a job's source lies. */
+export const sourceFolderOf = (workDirectory: string, jobId: string): string =>
+  join(workDirectory, jobId, "source");

@@ -1,0 +1,91 @@
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { Worker } from "node:worker_threads";
+import { JobError } from "../job.ts";
+import type { FromThread, Given, ToThread } from "./prepare-thread.ts";
+import type { Prepared } from "./prepare.ts";
+
+/** What reading one repository may take: the thread's memory, and for how long it may compute. Waiting does not count. */
+export const threadLimits = { memoryMb: 256, busyMs: 60_000 };
+
+const lookMs = 250;
+
+/** The bundle is one file; the sources are not. */
+const program = import.meta.filename.endsWith(".mjs")
+  ? import.meta.filename
+  : join(import.meta.dirname, "prepare-thread.ts");
+
+/**
+ * `prepareBuild` in a thread of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
+ * to read is one job's, never the agent's. The context must be read to its end or destroyed. @throws JobError
+ */
+export async function prepareApart(
+  given: Given,
+  canHave: (image: string) => Promise<boolean>,
+  signal: AbortSignal,
+  limits = threadLimits,
+): Promise<Prepared> {
+  signal.throwIfAborted();
+  const thread = new Worker(program, {
+    workerData: given,
+    resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb },
+    // Neither the host's token nor the flags of this process are its business.
+    env: {},
+    execArgv: [],
+  });
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  const say = (message: ToThread) => thread.postMessage(message);
+  const context = new Readable({
+    read: () => say({ type: "next" }),
+    destroy(error, done) {
+      clearInterval(watch);
+      signal.removeEventListener("abort", onAbort);
+      void thread.terminate().then(() => done(error));
+    },
+  });
+  const onAbort = (): void => void context.destroy(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const watch = setInterval(() => {
+    if (thread.performance.eventLoopUtilization().active > limits.busyMs) context.destroy(tooLong(limits));
+  }, lookMs);
+  const { promise, resolve, reject } = Promise.withResolvers<Prepared>();
+  // Whoever reads it hears of it from the context.
+  context.once("error", reject);
+  thread.once("error", (error: NodeJS.ErrnoException) =>
+    context.destroy(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooLarge(limits) : error),
+  );
+  let isWhole = false;
+  thread.once("exit", () => {
+    if (!isWhole) context.destroy(new Error("The thread that read the repository ended"));
+  });
+  thread.on("message", (message: FromThread) => {
+    switch (message.type) {
+      case "canHave":
+        return void canHave(message.image).then(
+          (has) => say({ type: "has", has }),
+          (error: Error) => context.destroy(error),
+        );
+      case "prepared":
+        return resolve({ ...message.prepared, context });
+      case "piece":
+        isWhole = message.bytes === null;
+        return void context.push(message.bytes);
+      case "failed":
+        return void context.destroy(
+          message.isForOwner ? new JobError(message.message) : new Error(message.message),
+        );
+      default:
+        message satisfies never;
+    }
+  });
+  return promise;
+}
+
+const tooLong = ({ busyMs }: typeof threadLimits) =>
+  new JobError(
+    `What the repository holds took more than ${busyMs / 1000} seconds of computing to read, which no usual one does: make the files that say how it is built shorter, and .dockerignore simpler.`,
+  );
+const tooLarge = ({ memoryMb }: typeof threadLimits) =>
+  new JobError(
+    `What the repository holds took more than ${memoryMb} MB of memory to read, which no usual one does: make the files that say how it is built smaller.`,
+  );

@@ -1,0 +1,56 @@
+import { on } from "node:events";
+import { parentPort, workerData } from "node:worker_threads";
+import { JobError } from "../job.ts";
+import { prepareBuild, type Input, type Prepared } from "./prepare.ts";
+
+/** What the thread is given to begin with. */
+export type Given = { folder: string; input: Input; buildCaFile: string | null };
+export type FromThread =
+  | { type: "canHave"; image: string }
+  | { type: "prepared"; prepared: Omit<Prepared, "context"> }
+  /** A piece of the context; null: it is whole. */
+  | { type: "piece"; bytes: Uint8Array | null }
+  | { type: "failed"; message: string; isForOwner: boolean };
+export type ToThread = { type: "has"; has: boolean } | { type: "next" };
+
+const pieceBytes = 256 * 1024;
+
+if (parentPort === null) throw new Error("This is a thread's program");
+const port = parentPort;
+const heard = on(port, "message");
+const say = (message: FromThread) => port.postMessage(message);
+async function hear(): Promise<ToThread> {
+  const { value } = (await heard.next()) as { value: [ToThread] };
+  return value[0];
+}
+
+try {
+  const { folder, input, buildCaFile } = workerData as Given;
+  const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, async (image) => {
+    say({ type: "canHave", image });
+    const answer = await hear();
+    return answer.type === "has" && answer.has;
+  });
+  say({ type: "prepared", prepared });
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  const hand = async (): Promise<void> => {
+    await hear();
+    say({ type: "piece", bytes: Buffer.concat(pieces) });
+    [pieces, bytes] = [[], 0];
+  };
+  for await (const chunk of context as AsyncIterable<Buffer>) {
+    pieces.push(chunk);
+    if ((bytes += chunk.length) >= pieceBytes) await hand();
+  }
+  if (bytes > 0) await hand();
+  await hear();
+  say({ type: "piece", bytes: null });
+} catch (error) {
+  say({
+    type: "failed",
+    message: error instanceof Error ? error.message : String(error),
+    isForOwner: error instanceof JobError,
+  });
+}
+port.close();

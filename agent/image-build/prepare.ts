@@ -1,0 +1,154 @@
+import { lstat, readFile, readdir, realpath } from "node:fs/promises";
+import { join, posix, sep } from "node:path";
+import type { Readable } from "node:stream";
+import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
+import { JobError } from "../job.ts";
+import { chooseBaseImages } from "./base-image.ts";
+import { packContext, packFile } from "./context.ts";
+import { detect, type Plan } from "./detect/index.ts";
+import { repositoryOf } from "./detect/repository.ts";
+import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
+import { workspaceOf } from "./detect/workspace.ts";
+import { generateDockerfile } from "./dockerfile/index.ts";
+import { sourceFolder } from "./dockerfile/instructions.ts";
+import { isHidden } from "./dockerfile/static.ts";
+import { demandKnownFrontend } from "./frontend.ts";
+import { readOwn } from "./read-own.ts";
+import { readSources } from "./read-sources.ts";
+import { caSecretId, trustCa } from "./trust-ca.ts";
+
+export type Prepared = {
+  context: Readable;
+  dockerfile: string;
+  /** The text that is built, for the log when it is ours. */
+  generated: string | null;
+  /** What a new version is to run once before it serves. */
+  release: string | null;
+  /** For the log: what the repository says, and nobody heeds. */
+  notes: string[];
+  buildArgs: Record<string, string>;
+  secrets: Map<string, Uint8Array>;
+};
+
+const procfileNote =
+  "The Procfile is not read, as there is a Dockerfile: what it starts and releases with are the settings startCommand and releaseCommand.";
+
+const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
+
+export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
+  siteId: string;
+  startCommand: string | null;
+  env: readonly EnvEntry[];
+  /** What a build may use, where that is known. */
+  memoryMb?: number;
+};
+
+/** What of the environment reaches the build: plain variables as arguments, secret ones as mounts. */
+async function variablesOf(env: readonly EnvEntry[], buildCaFile: string | null) {
+  const wanted = env.filter(({ scope }) => scope !== "runtime");
+  const plain = wanted.filter(({ secret }) => !secret);
+  const secret = wanted.filter((entry) => entry.secret);
+  const secrets = new Map(secret.map(({ key, value }) => [`env_${key}`, Buffer.from(value)]));
+  if (buildCaFile !== null) secrets.set(caSecretId, await readFile(buildCaFile));
+  const buildArgs = Object.fromEntries(plain.map(({ key, value }) => [key, value]));
+  return { buildArgs, secrets, plain: Object.keys(buildArgs), secret: secret.map(({ key }) => key) };
+}
+
+/**
+ * From a fetched repository to what the engine builds. The repository's own Dockerfile wins over detection.
+ * `canHave` tells whether the engine has a base image or gets it.
+ */
+export async function prepareBuild(
+  folder: string,
+  input: Input,
+  buildCaFile: string | null,
+  canHave: (image: string) => Promise<boolean> = () => Promise.resolve(false),
+): Promise<Prepared> {
+  const root = await folderInside(folder, input.rootDir);
+  const names = await readdir(root);
+  const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
+  const own = input.dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
+  if (own !== null) {
+    const text = textToBuild(await readDockerfile(root, own), variables.buildArgs, buildCaFile);
+    const dockerfile = { name: own, text };
+    return {
+      ...variables,
+      context: await packContext(root, dockerfile, null),
+      dockerfile: own,
+      generated: null,
+      release: null,
+      notes: [...(names.includes("Procfile") ? [procfileNote] : []), ...notesOf(filesOf(names))],
+    };
+  }
+  const sources = await sourcesOf(folder, root, input.rootDir);
+  const release = procfileRelease(sources);
+  const plan = detect(sources, input);
+  const { images, notes } = await chooseBaseImages(plan, canHave);
+  const text = generateDockerfile(
+    plan,
+    { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
+    images,
+    [...notes, ...notesOf(sources)],
+    aptPackages(sources),
+  );
+  const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
+  return {
+    ...variables,
+    context: await packContext(
+      isBuiltWithRepository(plan) ? folder : root,
+      dockerfile,
+      sourceFolder,
+      plan.kind === "static" ? isHidden : undefined,
+    ),
+    dockerfile: "Dockerfile",
+    generated: text,
+    release,
+    notes: [],
+  };
+}
+
+const isBuiltWithRepository = (plan: Plan): boolean =>
+  ("within" in plan && plan.within !== null) || ("folder" in plan && plan.folder !== null);
+
+/** What detection looks at: the app, and what it needs of the repository around it. */
+async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
+  const app = await readSources(root);
+  const below = rootDir === null ? "" : posix.normalize(rootDir).replace(/\/$/, "");
+  // By way of a link it may lie anywhere.
+  if (below === "" || join(await realpath(folder), below) !== root) return app;
+  const repository = await readSources(folder);
+  return {
+    ...app,
+    workspace: workspaceOf(app, repository, below),
+    repository: repositoryOf(app, repository, below),
+  };
+}
+
+/** A pasted Dockerfile: a context that holds nothing else. */
+export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
+  const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
+  const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
+  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null, release: null, notes: [] };
+}
+
+function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {
+  demandKnownFrontend(text, buildArgs);
+  return buildCaFile === null ? text : trustCa(text);
+}
+
+/** A folder of the repository; a link that leads out of it is refused. */
+async function folderInside(folder: string, below: string | null): Promise<string> {
+  if (below === null) return folder;
+  const root = await realpath(folder);
+  const found = await realpath(join(root, below)).catch(() => null);
+  if (found === null || !found.startsWith(root + sep) || !(await lstat(found)).isDirectory())
+    throw new JobError(`The folder ${below} does not exist in the repository: check rootDir.`);
+  return found;
+}
+
+async function readDockerfile(root: string, path: string): Promise<string> {
+  const text = await readOwn(root, path);
+  if (text === null)
+    throw new JobError(`The file ${path} does not exist in the repository: check dockerfilePath.`);
+  return text;
+}

@@ -1,0 +1,44 @@
+import type { StopNotice } from "../../protocol/agent/jobs.ts";
+
+/** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */
+export type Ingress = {
+  /** Send every new request for these names to one of the targets; open connections stay where they are. */
+  route(siteId: string, hostnames: readonly string[], targets: readonly Target[]): Promise<void>;
+  /** The names answer 503 with a page that says the site is stopped, or what the notice says. */
+  park(siteId: string, hostnames: readonly string[], notice?: StopNotice): Promise<void>;
+  /** Other names for what is answered now. */
+  rename(siteId: string, hostnames: readonly string[]): Promise<void>;
+  /** A container in service has another address, or stopped or began to answer: same names. */
+  readdress(siteId: string, target: Target): Promise<void>;
+  /** Parks the site if this container is in service: same names. */
+  withdraw(siteId: string, containerId: string): Promise<void>;
+  unroute(siteId: string): Promise<void>;
+  /** What the names of this site are answered with now: its replicas, in their order. */
+  current(siteId: string): readonly Target[] | "parked" | null;
+  /** All sites the ingress knows. */
+  sites(): string[];
+  /** The site's own name, then its domains. */
+  hostnames(siteId: string): readonly string[];
+  /** Sites that have containers here, of which it was lost which serve: any of them may, until a job has said it. */
+  lost(): readonly string[];
+};
+
+/** The containers in service: none of a site that is stopped, or not known. */
+export function servingOf(ingress: Pick<Ingress, "current">, siteId: string): readonly Target[] {
+  const current = ingress.current(siteId);
+  return current === null || current === "parked" ? [] : current;
+}
+
+export const servingIds = (ingress: Pick<Ingress, "current">, siteId: string): string[] =>
+  servingOf(ingress, siteId).map(({ containerId }) => containerId);
+
+/** A container as the ingress reaches it. The id tells it after a restart gave it another address. */
+export type Target = {
+  containerId: string;
+  address: string;
+  port: number;
+  /** Nobody is sent there while another answers. */
+  down?: boolean | undefined;
+  /** What it runs, for when it is gone and cannot be asked. */
+  deploymentId?: string | undefined;
+};

@@ -1,0 +1,198 @@
+import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
+import type { Kept } from "../protocol/agent/inventory.ts";
+import type { Id } from "../protocol/ids.ts";
+import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
+import type { Ingress } from "./ingress/ingress.ts";
+import { log } from "./log.ts";
+import { siteLabels, volumeName } from "./docker/specs.ts";
+import type { Inspection } from "./databases/inspect/index.ts";
+import type { DiskUse } from "./running/disk-use.ts";
+import { bytesOf } from "./running/line-batches.ts";
+import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
+import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
+import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
+import { label } from "./docker/labels.ts";
+
+/** Frames that are about running sites, not about jobs. */
+export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" | "databaseCrashAck" }>;
+export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
+  message.type === "ask" ||
+  message.type === "endAsk" ||
+  message.type === "crashAck" ||
+  message.type === "databaseCrashAck";
+
+type Owned = Id<"site" | "database">;
+export type Means = SiteLogs & {
+  ingress: Ingress;
+  records: Records;
+  diskUse: Pick<DiskUse, "soon" | "databases">;
+  inspect: Inspection;
+  /** Of sites and databases, whether a record knows them or not. */
+  kept: {
+    ids(): Promise<Owned[]>;
+    of(ids: readonly Owned[]): Promise<Kept[]>;
+    remove(id: Owned): Promise<boolean>;
+  };
+};
+
+/** A crash that is not acknowledged by then is reported again. */
+const resendAfterMs = 30_000;
+const batchBytes = 64 * 1024;
+/** So long the size of a volume is not asked for again; and so long whoever asks waits for it. */
+const sizesKeptMs = 5000;
+const sizesWithinMs = 6000;
+
+/** Answers what is asked of running sites, as long as the link that asked is there, and reports crashes until they are known. */
+export class Desk {
+  private readonly means: Means;
+  private send: (message: FromAgent) => void = () => undefined;
+  private readonly asked = new Map<string, AbortController>();
+  private resend: NodeJS.Timeout | undefined;
+
+  constructor(means: Means) {
+    this.means = means;
+  }
+
+  connected(send: (message: FromAgent) => void): void {
+    this.send = send;
+    this.reportCrashes();
+    this.measured();
+    this.resend = setInterval(() => this.reportCrashes(), resendAfterMs);
+  }
+
+  disconnected(): void {
+    this.send = () => undefined;
+    clearInterval(this.resend);
+    for (const asking of this.asked.values()) asking.abort();
+    this.asked.clear();
+  }
+
+  receive(message: AboutRunning): void {
+    switch (message.type) {
+      case "ask":
+        return this.take(message.requestId, message.question);
+      case "endAsk":
+        this.asked.get(message.requestId)?.abort();
+        this.asked.delete(message.requestId);
+        return;
+      case "crashAck":
+        return this.means.records.forgetCrash(message);
+      case "databaseCrashAck":
+        return databaseCrashKnown(this.means.records, message);
+      default:
+        message satisfies never;
+    }
+  }
+
+  crashed(crash: Crash | DatabaseCrash): void {
+    this.send(crash);
+  }
+
+  /** What databases hold was looked at anew. */
+  measured(): void {
+    const databases = this.means.diskUse.databases();
+    if (databases.length > 0) this.send({ type: "diskUse", databases });
+  }
+
+  /** Of a site that serves again, or is gone, nothing is to be said any more. */
+  private reportCrashes(): void {
+    const { ingress, records } = this.means;
+    for (const { crash, isOut } of records.crashes())
+      if (!isOut) continue;
+      else if (ingress.current(crash.siteId) === "parked") this.send(crash);
+      else records.forgetCrash(crash);
+    databaseCrashes(this.means)
+      .then((crashes) => crashes.forEach((crash) => this.send(crash)))
+      .catch((error) => log("error", "A database's crash was not reported", { error }));
+  }
+
+  private take(requestId: string, question: Question): void {
+    const asking = new AbortController();
+    this.asked.set(requestId, asking);
+    const { signal } = asking;
+    const say = (answer: Answer, last: boolean) => {
+      if (signal.aborted) return;
+      if (last) this.asked.delete(requestId);
+      this.send({ type: "answer", requestId, answer, last });
+    };
+    this.answer(question, signal, say).catch((error) => {
+      if (signal.aborted) return;
+      // Not the question: it may hold a login.
+      log("error", "A question was not answered", { kind: question.kind, error });
+      say({ kind: "refused", error: "The host could not tell: try again." }, true);
+      asking.abort();
+    });
+  }
+
+  private async volumesOf(siteId: string): Promise<Extract<Answer, { kind: "volumes" }>["volumes"]> {
+    const disk = await this.means.diskUse.soon(siteId, sizesKeptMs, sizesWithinMs);
+    if (disk) return disk.volumes;
+    const volumes = await this.means.engine.volumes(siteLabels(siteId));
+    return volumes.map(({ labels }) => ({ name: labels[label.volume] ?? "", sizeMb: null }));
+  }
+
+  private async answer(
+    question: Question,
+    signal: AbortSignal,
+    say: (answer: Answer, last: boolean) => void,
+  ): Promise<void> {
+    const { records } = this.means;
+    switch (question.kind) {
+      case "insight":
+      case "schema":
+      case "query":
+        return say(await this.means.inspect(question, signal), true);
+      case "metrics":
+        return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
+      case "events":
+        return say({ kind: "events", events: records.events(question.siteId) }, true);
+      case "volumes":
+        return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
+      case "removeVolume":
+        if (await this.means.engine.removeVolume(volumeName(question.siteId, question.name)))
+          return say({ kind: "removeVolume" }, true);
+        return say({ kind: "refused", error: volumeInUse }, true);
+      case "held":
+        return say({ kind: "held", ids: await this.means.kept.ids() }, true);
+      case "kept":
+        return say({ kind: "kept", kept: await this.means.kept.of(question.ids) }, true);
+      case "removeKept":
+        if (await this.means.kept.remove(question.id)) return say({ kind: "removeKept" }, true);
+        return say({ kind: "refused", error: stillRuns }, true);
+      case "logs": {
+        const { siteId } = question;
+        if (question.follow)
+          return followSiteLog(this.means, siteId, question, signal, (lines) =>
+            say({ kind: "logs", lines }, false),
+          );
+        const lines = await readSiteLog(this.means, siteId, question);
+        const parts = inParts(lines);
+        for (const [index, part] of parts.entries())
+          say({ kind: "logs", lines: part }, index === parts.length - 1);
+        return;
+      }
+      default:
+        question satisfies never;
+    }
+  }
+}
+
+const volumeInUse =
+  "A container still uses this volume, such as a version that ends its last requests: try again in a few minutes.";
+
+const stillRuns = "Something of it runs on the host: it is set aside first, within ten minutes.";
+
+/** At least one, none larger than a frame should be. */
+function inParts(lines: SiteLogLine[]): SiteLogLine[][] {
+  const parts: SiteLogLine[][] = [[]];
+  let bytes = 0;
+  for (const line of lines) {
+    bytes += bytesOf(line);
+    if (bytes > batchBytes) {
+      parts.push([]);
+      bytes = bytesOf(line);
+    }
+    parts.at(-1)?.push(line);
+  }
+  return parts;
+}

@@ -1,0 +1,151 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { buildKeyOf } from "../image-build/build-key.ts";
+import { describeSource } from "../image-build/fetch-source.ts";
+import { buildFailure } from "../image-build/build-failure.ts";
+import { basesOf } from "../image-build/image-provider.ts";
+import { obtainSource } from "../image-build/obtain-source.ts";
+import { prepareApart } from "../image-build/prepare-apart.ts";
+import { packText, type Input, type Prepared } from "../image-build/prepare.ts";
+import type { BuildFailed } from "../docker/buildkit.ts";
+import { releaseLabel, siteLabels } from "../docker/specs.ts";
+import type { Host } from "../host.ts";
+import { JobError, type JobRun } from "../job.ts";
+import type { Obtained } from "./kept-image.ts";
+
+type Args = JobArgs<"site.deploy">;
+
+/** Fetches the source and builds it as `reference`. */
+export async function buildImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
+  const work = join(host.workDirectory, `${job.jobId}-${job.attempt}`);
+  const folder = join(work, "source");
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work, { recursive: true, mode: 0o700 });
+  let context: Readable | undefined;
+  try {
+    const started = performance.now();
+    job.phase("clone");
+    const { source } = args;
+    if (source.type === "git") {
+      job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
+      await obtainSource(source, folder, host.settings, job);
+    }
+    const cloned = performance.now();
+    const input: Input = {
+      rootDir: args.rootDir,
+      dockerfilePath: args.dockerfilePath,
+      buildCommand: args.buildCommand,
+      siteId: args.run.siteId,
+      startCommand: args.run.startCommand,
+      env: args.run.env,
+      memoryMb: host.buildRoom.memoryMb,
+    };
+    const [fetched, prepared] = await Promise.all([
+      source.type === "git" ? describeSource(source, folder, job.signal) : null,
+      source.type === "dockerfile"
+        ? packText(source.text, input, host.settings.buildCaFile)
+        : prepareApart(
+            { folder, input, buildCaFile: host.settings.buildCaFile },
+            (image) => canHave(host, image, job),
+            job.signal,
+          ),
+    ]);
+    context = prepared.context;
+    job.phase("build", fetched ?? undefined);
+    if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
+    for (const note of prepared.notes) job.log(note);
+    if (prepared.generated !== null)
+      job.log(`No Dockerfile found; building with this one:\n${prepared.generated}`);
+    if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);
+    await buildWithin(host, args, prepared, reference, job);
+    const imageId = await host.engine.imageId(reference);
+    if (imageId === null) throw new JobError("The build made no image: deploy again.");
+    return {
+      imageId,
+      imageDigest: imageId,
+      buildKey: buildKeyOf(args, fetched?.commit ?? null, host.imageRepository(args.run.siteId)),
+      commit: fetched?.commit ?? null,
+      commitMessage: fetched?.commitMessage ?? null,
+      cloneMs: fetched ? Math.round(cloned - started) : null,
+      buildMs: Math.round(performance.now() - cloned),
+    };
+  } finally {
+    context?.destroy();
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Whether the engine has a base image, or gets it from a registry. */
+async function canHave(host: Host, image: string, job: JobRun): Promise<boolean> {
+  if ((await host.engine.imageId(image)) !== null) return true;
+  job.log(`Pulling ${image}.`);
+  try {
+    await host.engine.pullImage(image, null, job.signal);
+    return true;
+  } catch {
+    job.signal.throwIfAborted();
+    return false;
+  }
+}
+
+/** The base images of a Dockerfile of ours, where the operator named a program that makes what no registry gives. */
+async function ensureBases(host: Host, dockerfile: string, job: JobRun): Promise<void> {
+  if (!host.provideImage) return;
+  for (const image of basesOf(dockerfile)) {
+    if (await canHave(host, image, job)) continue;
+    await host.provideImage(image, job);
+    if ((await host.engine.imageId(image)) === null)
+      throw new JobError(`The base image ${image} is missing on this host: ask the operator.`);
+  }
+}
+
+async function buildWithin(
+  host: Host,
+  args: Args,
+  prepared: Prepared,
+  reference: string,
+  job: JobRun,
+): Promise<void> {
+  await host.isolation.demand();
+  // What an attempt before this one built would lose its name, and stay for good.
+  await host.engine.removeImage(reference);
+  const room = await host.buildRoom.enter();
+  const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
+  const unread = new AbortController();
+  prepared.context.once("error", (error) => unread.abort(error));
+  if (prepared.context.errored) unread.abort(prepared.context.errored);
+  try {
+    await host.engine.build({
+      context: prepared.context,
+      dockerfile: prepared.dockerfile,
+      tag: reference,
+      // The same for every deployment, so that an unchanged source is the same image.
+      labels: { ...siteLabels(args.run.siteId), [releaseLabel]: prepared.release ?? "" },
+      buildArgs: prepared.buildArgs,
+      cacheNamespace: host.imageRepository(args.run.siteId),
+      isFresh: args.rebuild,
+      secrets: prepared.secrets,
+      signal: AbortSignal.any([job.signal, timeout, room.signal, unread.signal]),
+      onLine: job.log,
+    });
+  } catch (error) {
+    job.signal.throwIfAborted();
+    room.signal.throwIfAborted();
+    unread.signal.throwIfAborted();
+    if (timeout.aborted)
+      throw new JobError(
+        `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,
+      );
+    if (isBuildFailed(error))
+      throw new JobError(buildFailure(error, host.buildRoom.memoryMb), { cause: error });
+    throw error;
+  } finally {
+    room.end();
+  }
+}
+
+/** By its name: its class is loaded with all of gRPC, when something is built. */
+const isBuildFailed = (error: unknown): error is BuildFailed =>
+  error instanceof Error && error.name === "BuildFailed";

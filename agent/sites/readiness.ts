@@ -1,0 +1,96 @@
+import { constants } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseListeners, socketTables } from "../docker/listening.ts";
+import type { ContainerState, Engine } from "../docker/engine.ts";
+import { secretsIn } from "../docker/specs.ts";
+import { probe as ask, type Probe } from "../ingress/probe.ts";
+import { JobError } from "../job.ts";
+import { exitAdvice } from "./exit-advice.ts";
+import { plain, redactor } from "../../protocol/redact.ts";
+
+/** Waits until the new container answers. @throws JobError with the honest reason why it does not */
+export async function waitUntilHealthy(
+  engine: Engine,
+  container: ContainerState,
+  probe: Probe,
+  timeoutSeconds: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = performance.now();
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  let exited: number | undefined;
+  const exit = engine.firstExit(container.id, container.startedAt ?? new Date(), stop).then(
+    (code) => {
+      exited = code;
+    },
+    // Whether it ends is not known: it is asked as long as there is time.
+    () => new Promise<void>(() => undefined),
+  );
+  let last: true | string = "was not asked";
+  try {
+    // Often at first, when most apps come up; seldom later.
+    for (
+      let pauseMs = 5;
+      ;
+      pauseMs = performance.now() - started < 2000 ? 10 : Math.min(pauseMs * 1.3, 250)
+    ) {
+      signal.throwIfAborted();
+      const asked = ask(probe, timeoutSeconds * 1000 - (performance.now() - started), stop);
+      // Where nothing is any more, a connection hangs for seconds.
+      last = await Promise.race([asked, exit.then(() => last)]);
+      if (last === true) return;
+      if (exited !== undefined) throw new JobError(await exitReason(engine, container.id, exited, started));
+      if (performance.now() - started > timeoutSeconds * 1000)
+        throw new JobError(await silenceReason(container, probe, timeoutSeconds, last));
+      await Promise.race([delay(pauseMs, undefined, { signal: stop }), exit]);
+    }
+  } finally {
+    over.abort();
+  }
+}
+
+/** How an app that should have answered ended. */
+export async function exitReason(
+  engine: Engine,
+  containerId: string,
+  exitCode: number,
+  started: number,
+): Promise<string> {
+  const [state, lines] = await Promise.all([
+    engine.inspectContainer(containerId),
+    engine.lastLines(containerId, 15),
+  ]);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (state?.oomKilled)
+    return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
+  // Before they are cut: half a secret is known to nobody.
+  const redact = redactor(state ? secretsIn(state) : []);
+  const told = lines.map((line) => redact(plain(line)));
+  const shown = told.join(" | ");
+  const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
+  const advice = exitCode === 0 ? "let it go on running, in the foreground" : exitAdvice(told);
+  const signal = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128)?.[0];
+  return `The app exited with code ${exitCode}${signal ? ` (${signal})` : ""} after ${seconds} s: ${advice}.${said}`;
+}
+
+async function silenceReason(
+  container: ContainerState,
+  { port, path }: Probe,
+  timeoutSeconds: number,
+  last: string,
+): Promise<string> {
+  const listeners = parseListeners(...(await socketTables(container.pid)));
+  const own = listeners.find((listener) => listener.port === port);
+  if (own?.loopbackOnly) return `The app listens on 127.0.0.1:${port} only: let it listen on 0.0.0.0.`;
+  if (own && last.includes("ECONNREFUSED"))
+    return `The app listens on port ${port}, but not at its IPv4 address: let it listen on 0.0.0.0.`;
+  if (own && path !== null)
+    return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it, change healthCheckPath or give it longer with startTimeoutSeconds.`;
+  const others = listeners.filter(({ loopbackOnly }) => !loopbackOnly).map((listener) => listener.port);
+  if (others.length > 0)
+    return `Nothing listens on port ${port}, but the app listens on ${others.join(", ")}: set the site's port to it, or let the app use the PORT variable.`;
+  if (listeners.length > 0)
+    return `Nothing listens on port ${port}, but the app listens on ${listeners.map((listener) => `127.0.0.1:${listener.port}`).join(", ")} only: let it listen on 0.0.0.0 and the port in the PORT variable.`;
+  return `Nothing listens on port ${port} after ${timeoutSeconds} s, and the app still runs: let it listen on 0.0.0.0 and the port in the PORT variable, or give it longer with startTimeoutSeconds.`;
+}

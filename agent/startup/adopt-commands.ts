@@ -1,0 +1,46 @@
+import { idPattern, type Id } from "../../protocol/ids.ts";
+import type { ContainerSummary } from "../docker/engine.ts";
+import { secretsIn } from "../docker/specs.ts";
+import type { Host } from "../host.ts";
+import type { Journal } from "../journal.ts";
+import { log } from "../log.ts";
+import type { Runner } from "../runner.ts";
+import { goOnWithCommand } from "../sites/command.ts";
+import { label } from "../docker/labels.ts";
+
+/**
+ * Commands that an agent before this one began go on as this one's work, before the control plane hears what that is. What
+ * has been reported, is of no lease or has not begun goes.
+ */
+export async function adoptCommands(host: Host, journal: Journal, runner: Runner): Promise<void> {
+  const reported = new Set<string>(journal.unacknowledged().map(({ jobId }) => jobId));
+  for (const found of await host.engine.listContainers({ [label.agent]: host.agentId })) {
+    const { [label.command]: commandId = "" } = found.labels;
+    // An image's own labels may say anything; names are given by agents only.
+    if (!idPattern("command").test(commandId) || found.name !== `berth-${commandId}`) continue;
+    await adopt(host, runner, found, reported).catch((error) =>
+      log("error", "A command is not gone on with", { commandId, error }),
+    );
+  }
+}
+
+async function adopt(
+  host: Host,
+  runner: Runner,
+  { id, labels }: ContainerSummary,
+  reported: ReadonlySet<string>,
+): Promise<void> {
+  const { [label.command]: commandId = "", [label.job]: jobId = "" } = labels;
+  const container = await host.engine.inspectContainer(id);
+  if (!container) return;
+  // What has not begun may have been said to have failed: not claimed, it has.
+  if (reported.has(jobId) || container.startedAt === null) return host.engine.removeContainer(id);
+  log("info", "Going on with a command", { commandId, isRunning: container.running });
+  runner.adopt({
+    jobId: jobId as Id<"job">,
+    attempt: Number(labels[label.attempt]),
+    commandId: commandId as Id<"command">,
+    secrets: secretsIn(container),
+    handle: (job) => goOnWithCommand(host, id, job),
+  });
+}
