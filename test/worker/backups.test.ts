@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { sql } from "drizzle-orm";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { type Fingerprint, leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
@@ -6,8 +7,11 @@ import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/back
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SiteEvents } from "../../protocol/api/running.ts";
 import { contextOf } from "../../worker/context.ts";
+import { databases } from "../../worker/db/schema.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
 import { tendBackups } from "../../worker/services/backups/tend.ts";
+import { replacedVolumes } from "../../worker/services/databases/replaced-volumes.ts";
+import { forgetOldJobs } from "../../worker/services/jobs/forget-old.ts";
 import { reapJobs } from "../../worker/services/jobs/reap.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
 import { foundOffline } from "./hosts-service.ts";
@@ -834,7 +838,7 @@ describe("a restore", () => {
     const after = await take(on, "database.start");
     // Of the safety copy; it had to wait for the restore.
     await take(on, "database.verify");
-    expect(after.job.args.database.volume).toBe(job.id);
+    expect(after.job.args).toMatchObject({ database: { volume: job.id }, replacedVolumes: [null] });
     expect((await list(key, databaseId)).map(({ trigger, status }) => [trigger, status])).toEqual([
       ["before-restore", "STORED"],
       ["api", "VERIFIED"],
@@ -887,6 +891,35 @@ describe("a restore", () => {
       { volume: job.id },
     ]);
     back.close();
+  });
+
+  it("lets go the volumes that the record knows as replaced, also of long ago; of a later restore it knows nothing", async () => {
+    const { on, databaseId, job, attempt } = await restoring();
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    const started = await take(on, "database.start");
+    await finish(on, started.job, started.attempt, { version: "17.2" });
+    await run("UPDATE jobs SET deadline_at = 1 WHERE database_id = ? AND status = 'DONE'", databaseId);
+    await forgetOldJobs(ctx());
+    const later = "job_1later00000000000000";
+    await run(
+      `INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)
+       SELECT ?1, kind, 'DONE', host_id, lane, database_id, account_id, deadline_at, created_at FROM jobs WHERE id = ?2`,
+      later,
+      job.id,
+    );
+    const replaced = async () => {
+      const [row] = await ctx()
+        .db.select({ replacedVolumes })
+        .from(databases)
+        .where(sql`id = ${databaseId}`);
+      return row?.replacedVolumes;
+    };
+    expect(await replaced()).toEqual([null]);
+    await run("UPDATE databases SET volume = ? WHERE id = ?", later, databaseId);
+    expect(await replaced()).toEqual([null, job.id]);
+    await run("UPDATE databases SET volume = 'job_unknown' WHERE id = ?", databaseId);
+    expect(await replaced()).toEqual([]);
+    on.close();
   });
 
   it("that ends when its database has been suspended has changed its volume all the same", async () => {
