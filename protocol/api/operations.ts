@@ -81,8 +81,10 @@ export type Operation = {
   /** Any body is taken and none of it is trusted. */
   anyBody?: true;
   answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string }[];
-  /** Answers bytes in place of JSON, or a range of them. */
-  isFile?: true;
+  /** Answers bytes of this kind in place of JSON. */
+  file?: "application/octet-stream" | "application/pdf";
+  /** Of a file: or a range of them. */
+  ranges?: true;
   /** Also answers server-sent events. */
   streams?: true;
   /** Beyond those that follow from access, parameters and body. */

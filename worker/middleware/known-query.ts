@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { matchedRoutes } from "hono/route";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { invalid } from "../domain/app-error.ts";
@@ -8,12 +9,15 @@ import { invalid } from "../domain/app-error.ts";
 const routeOf = ({ method, path, at }: Operation) =>
   `${method.toUpperCase()} ${at === undefined ? "/api/v1" : ""}${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
 
-const byRoute = new Map(Object.values<Operation>(operations).map((one) => [routeOf(one), one]));
+const all: Record<string, Operation> = { ...operations, ...entryOperations };
+const byRoute = new Map(Object.values(all).map((one) => [routeOf(one), one]));
 
 const operationOf = (c: Context<AppEnv>): Operation | undefined =>
   matchedRoutes(c)
     .map(({ method, path }) => byRoute.get(`${method} ${path}`))
-    .find((operation) => operation !== undefined);
+    .find((operation) => operation !== undefined) ??
+  // better-auth's are behind one route of ours; those of it that are in no list know their own parameters.
+  byRoute.get(`${c.req.method} ${c.req.path}`);
 
 /** 400 for a parameter that the endpoint does not name, whether or not it takes any: one place, so that none forgets. */
 export const knownQuery = createMiddleware<AppEnv>(async (c, next) => {

@@ -4,6 +4,7 @@ import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { query } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
+import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { downloadBackup } from "../services/backups/download.ts";
 import { listFailing } from "../services/backups/failing.ts";
@@ -30,6 +31,7 @@ export const backups = new Hono<AppEnv>()
 export const backupFiles = new Hono<AppEnv>().get(
   "/:id/download",
   limitAddress,
+  knownQuery,
   actAs("link"),
   query(BackupDownloadQuery),
   async (c) => downloadBackup(c.var.ctx, c.req.param("id"), c.req.valid("query"), c.req.header("Range")),

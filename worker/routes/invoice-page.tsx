@@ -1,7 +1,10 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import type { Context } from "hono";
+import { InvoicePageQuery } from "../../protocol/api/invoices.ts";
 import type { AppEnv } from "../app-env.ts";
+import { query } from "../middleware/body.ts";
+import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/invoice.tsx";
@@ -15,12 +18,12 @@ const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.inclu
 
 /** The token is the credential: shown and paid without signing in. */
 export const invoicePage = new Hono<AppEnv>()
-  .use(limitAddress, actAs("link"))
-  .get("/:token", async (c) => {
+  .use(limitAddress, knownQuery, actAs("link"))
+  .get("/:token", query(InvoicePageQuery), async (c) => {
     const { ctx } = c.var;
     let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
     // The customer comes back from the processor: it is asked, as its event may be late or lost.
-    if (invoice.status === "unpaid" && c.req.query("returned") !== undefined) {
+    if (invoice.status === "unpaid" && c.req.valid("query").returned !== undefined) {
       await reconcileInvoice(ctx, invoice);
       invoice = await getInvoiceByToken(ctx, invoice.token);
     }

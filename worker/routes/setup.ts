@@ -4,6 +4,7 @@ import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { body, limitBody, requireJson } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
+import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { runSetup } from "../services/setup/run.ts";
 
@@ -11,6 +12,7 @@ import { runSetup } from "../services/setup/run.ts";
 export const setup = new Hono<AppEnv>().post(
   "/",
   limitAddress,
+  knownQuery,
   actAs("system"),
   limitBody,
   requireJson,
