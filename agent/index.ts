@@ -21,7 +21,7 @@ import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openReaddressing } from "./sites/readdress.ts";
 import type { Host } from "./host.ts";
 import { ingressContainer, ingressImage, startIngress } from "./ingress/container.ts";
-import { idsHeld, keptOf, removeKept } from "./inventory/kept.ts";
+import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "./inventory/kept.ts";
 import { InventoryReporter } from "./inventory/reporter.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
@@ -152,9 +152,11 @@ const desk = new Desk({
   records,
   diskUse,
   kept: {
-    ids: () => idsHeld(host),
+    held: () => idsHeld(host),
     of: (ids) => keptOf(host, ids),
     remove: (id) => removeKept(host, id),
+    volumesOf: (databases) => volumesKept(host, databases),
+    removeVolumes: (database) => removeKeptVolumes(host, database),
   },
   inspect: openInspection({
     engine,

@@ -57,14 +57,10 @@ export async function bringUp(
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
 
-/** The volume that the control plane's record names is in use: what restores left beside it goes. */
-export const removeOtherVolumes = (host: Host, { databaseId, volume }: DatabaseSpec): Promise<void> =>
-  removeVolumes(host, databaseId, volumeName(databaseId, volume));
-
-/** All of the database's data, but for this volume. */
-export async function removeVolumes(host: Host, databaseId: string, kept?: string): Promise<void> {
+/** All of the database's data. */
+export async function removeVolumes(host: Host, databaseId: string): Promise<void> {
   for (const { name } of await host.engine.volumes(volumeLabels(host.agentId, databaseId)))
-    if (name !== kept) await host.engine.removeVolume(name);
+    await host.engine.removeVolume(name);
 }
 
 /** The logins of a server that runs become those of the spec. @throws JobError when it does not run */

@@ -84,8 +84,10 @@ export type Operation = {
   anyBody?: true;
   /** The first whose `with` names a field of the body, or the first without. */
   answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string; with?: string }[];
-  /** Answers bytes in place of JSON, or a range of them. */
-  isFile?: true;
+  /** Answers bytes of this kind in place of JSON. */
+  file?: "application/octet-stream" | "application/pdf";
+  /** Of a file: or a range of them. */
+  ranges?: true;
   /** Also answers server-sent events. */
   streams?: true;
   /** The kind of resource that it creates; its id is the answer's `siteId`, `databaseId` or `id`. */

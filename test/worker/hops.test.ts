@@ -52,6 +52,8 @@ function countedEnv(counts: Counts): Env {
         held: { ids: [] },
         kept: { kept: [] },
         removeKept: {},
+        keptVolumes: {},
+        removeKeptVolumes: {},
         insight: {},
         schema: {},
         query: {},

@@ -16,6 +16,7 @@ import {
 } from "../db/schema.ts";
 import { maxCommandsRunning, timeoutMsOf, unfitReason, type JobLimits } from "../domain/job-rules.ts";
 import { backupFrameOf } from "./backups/frame.ts";
+import { replacedVolumes } from "./databases/replaced-volumes.ts";
 import { databaseFrameOf, specOf } from "./databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "./databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "./deployments/kept.ts";
@@ -248,7 +249,11 @@ const readsOfDeployment = {
 const reads = {
   ...readsOfDeployment,
   deployments: (db: Db) => db.select().from(deployments).where(eq(deployments.id, deploymentId)),
-  databases: (db: Db) => db.select().from(databases).where(eq(databases.id, databaseId)),
+  databases: (db: Db) =>
+    db
+      .select({ ...getTableColumns(databases), replacedVolumes })
+      .from(databases)
+      .where(eq(databases.id, databaseId)),
   commands: (db: Db) =>
     db
       .select()
@@ -402,7 +407,13 @@ async function offerOf(
           })
         : null;
     if (isDatabaseJob(kind))
-      return database ? databaseFrameOf(ctx, { ...job, kind }, { database, pack }) : null;
+      return database
+        ? databaseFrameOf(
+            ctx,
+            { ...job, kind },
+            { database, pack, replacedVolumes: database.replacedVolumes },
+          )
+        : null;
     if (!site) return null;
     return frameOf(ctx, {
       job: { ...job, kind },

@@ -1,14 +1,30 @@
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { invalid } from "../domain/app-error.ts";
 
+/** @throws AppError invalid_request for a parameter that the endpoint does not name */
+function refuseUnknown(c: Context<AppEnv>, { query }: Operation): void {
+  const unknown = Object.keys(c.req.queries()).find((name) => !Object.hasOwn(query?.shape ?? {}, name));
+  if (unknown !== undefined) throw invalid(unknown, "no parameter of this endpoint");
+}
+
 /** 400 for a parameter that the endpoint does not name, whether or not it takes any. */
-export const knownQuery = ({ query }: Operation) => {
-  const known = query?.shape ?? {};
-  return createMiddleware<AppEnv>(async (c, next) => {
-    const unknown = Object.keys(c.req.queries()).find((name) => !Object.hasOwn(known, name));
-    if (unknown !== undefined) throw invalid(unknown, "no parameter of this endpoint");
+export const knownQuery = (operation: Operation) =>
+  createMiddleware<AppEnv>(async (c, next) => {
+    refuseUnknown(c, operation);
     await next();
   });
-};
+
+const byPath = new Map(
+  Object.values<Operation>(entryOperations).map((one) => [`${one.method.toUpperCase()} ${one.path}`, one]),
+);
+
+/** The same for better-auth's endpoints, which are behind one route; those that we do not describe know their own parameters. */
+export const knownAuthQuery = createMiddleware<AppEnv>(async (c, next) => {
+  const operation = byPath.get(`${c.req.method} ${c.req.path}`);
+  if (operation) refuseUnknown(c, operation);
+  await next();
+});

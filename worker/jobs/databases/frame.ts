@@ -7,7 +7,12 @@ import { databaseHostname } from "../../domain/database-engines.ts";
 import { loginsToBe, openAdminPassword, validLogins } from "./logins.ts";
 import type { DatabaseRow } from "../../services/databases/owned.ts";
 
-export type DatabaseMaterial = { database: DatabaseRow; pack: typeof packs.$inferSelect };
+export type DatabaseMaterial = {
+  database: DatabaseRow;
+  pack: typeof packs.$inferSelect;
+  /** Each by the restore that made it; null: the first. */
+  replacedVolumes?: (string | null)[];
+};
 
 /** The job as it travels: passwords are opened only here, on their way to the host. */
 export function databaseFrameOf(
@@ -15,10 +20,19 @@ export function databaseFrameOf(
   { id, kind }: { id: Id<"job">; kind: PlainDatabaseJobKind },
   material: DatabaseMaterial,
 ): Job {
+  const { replacedVolumes } = material;
   const { id: databaseId, accountId } = material.database;
   switch (kind) {
-    case "database.provision":
     case "database.start":
+      return {
+        id,
+        kind,
+        args: {
+          database: specOf(ctx, material, validLogins),
+          ...(replacedVolumes && replacedVolumes.length > 0 && { replacedVolumes }),
+        },
+      };
+    case "database.provision":
     case "database.restart":
       return { id, kind, args: { database: specOf(ctx, material, validLogins) } };
     case "database.rotate":

@@ -7,7 +7,7 @@ import { commands } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
-import { commandView } from "./view.ts";
+import { commandView, selectCommands } from "./view.ts";
 
 /** A site's commands, newest first; or only the runs of one schedule. */
 export async function listCommands(
@@ -18,9 +18,7 @@ export async function listCommands(
   const { scheduleId } = query;
   const [[site], rows] = await ctx.db.batch([
     siteById(ctx, id),
-    ctx.db
-      .select()
-      .from(commands)
+    selectCommands(ctx.db)
       .where(
         and(
           eq(commands.siteId, id),
