@@ -16,7 +16,7 @@ import {
   volumeLabels,
   volumeName,
 } from "./container.ts";
-import { DataGone, demandData, demandVolume, markData } from "./data.ts";
+import { DataGone, demandData, demandVolume, markData, permitBeginning } from "./data.ts";
 import { removeEmptyLock } from "./postgresql/empty-lock.ts";
 import { exposeStarted, giveCertificate } from "./server-certificate.ts";
 import { engines } from "./index.ts";
@@ -107,6 +107,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean)
       if (error instanceof DataGone) await host.engine.removeContainer(id);
       throw error;
     });
+  if (isNew && isFirst) await permitBeginning(host, id, true);
   if (isNew) await giveCertificate(host, id, spec);
   if (engine.file && isNew) {
     const { name, text } = engine.file(spec);

@@ -3,6 +3,8 @@ import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
+import { dataGone } from "../databases/data.ts";
+import { saysDataGone } from "../databases/entrypoint.ts";
 import { removeEmptyLock } from "../databases/postgresql/empty-lock.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
@@ -175,7 +177,9 @@ class SiteHistory {
         ? outOfMemory(labels)
         : saysDiskFull(lines)
           ? diskIsFull("start it again")
-          : seeLog;
+          : saysDataGone(lines)
+            ? dataGone
+            : seeLog;
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
     }
