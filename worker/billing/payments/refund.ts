@@ -7,7 +7,6 @@ import { conflict } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 import { logError } from "../../log-error.ts";
 import { availableCredits } from "../credits/balance.ts";
-import { requireOperator } from "../../services/require-operator.ts";
 import { refunded } from "../effects/index.ts";
 import { invoiceNamed } from "../invoices/by-id.ts";
 import type { InvoiceRow } from "../../services/invoices/view.ts";
@@ -26,7 +25,6 @@ export async function refundInvoice(
   ctx: Ctx,
   { id: invoiceId, force }: ById & InvoiceRefund,
 ): Promise<InvoiceRefunded> {
-  requireOperator(ctx);
   const invoice = await invoiceNamed(ctx, invoiceId);
   if (invoice.status !== "paid")
     throw conflict(`This invoice is ${invoice.status}: only a paid one can be refunded.`);

@@ -1,9 +1,10 @@
-import { is, sql, type SQL } from "drizzle-orm";
+import { is, sql } from "drizzle-orm";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { OperationId, Operation } from "../../../protocol/api/operations.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { ActivityActor } from "../../../protocol/states.ts";
 import { accountOf, type Ctx, type Db } from "../../context.ts";
+import { insertActivity } from "../../db/insert-activity.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";
 
@@ -88,21 +89,3 @@ function actedAs({ actor }: Ctx, { access }: Operation): { actor: ActivityActor;
       return { actor: actor.type, actorId: null };
   }
 }
-
-type Row = {
-  id: Id<"activity">;
-  accountId: SQL;
-  actor: ActivityActor;
-  actorId: string | null;
-  operation: string;
-  resourceId: SQL;
-  arguments: Record<string, unknown>;
-  outcome: string;
-};
-
-/** A statement for a batch. @param from where the row's columns come from, and whether there is one; default: always one */
-export const insertActivity = (ctx: Ctx, row: Row, from: SQL = sql``) =>
-  ctx.statement(sql`
-    INSERT INTO activity (id, account_id, actor, actor_id, operation, resource_id, arguments, outcome, request_id, created_at)
-    SELECT ${row.id}, ${row.accountId}, ${row.actor}, ${row.actorId}, ${row.operation}, ${row.resourceId},
-      ${JSON.stringify(row.arguments)}, ${row.outcome}, ${ctx.requestId}, ${ctx.now().getTime()} ${from}`);

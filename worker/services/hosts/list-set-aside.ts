@@ -9,11 +9,9 @@ import { conflict } from "../../domain/app-error.ts";
 import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
 import { databases } from "../../db/schema.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { requireOperator } from "../require-operator.ts";
 
 /** The host itself says what it keeps, as a record that was put back has forgotten that. */
 export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {
-  requireOperator(ctx);
   const { id } = await hostNamed(ctx, hostIdOf(hostId));
   const host = id as Id<"host">;
   const held = await heldBy(ctx, host);

@@ -5,14 +5,12 @@ import type { Ctx } from "../../context.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { heldBy, spareVolumesOf, unnamedOf } from "./list-set-aside.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { requireOperator } from "../require-operator.ts";
 
 /** Data and all, for good: never what a record puts there. */
 export async function removeSetAside(
   ctx: Ctx,
   { id: hostId, keptId }: ById & { keptId: string },
 ): Promise<SetAsideRemoved> {
-  requireOperator(ctx);
   const host = (await hostNamed(ctx, hostIdOf(hostId))).id as Id<"host">;
   if (!isId("site", keptId) && !isId("database", keptId)) throw new AppError("not_found");
   const [unnamed] = await unnamedOf(ctx, host, [keptId]);

@@ -6,14 +6,12 @@ import { accountOf, type Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { tellGuard } from "./finish-revocations.ts";
-import { requireSession } from "./require-session.ts";
 
 /**
  * Works on no request that comes after this answer. The record first, then the guard that keeps a copy of it; what is cut
  * short in between, the next request or the timer finishes.
  */
 export async function revokeKey(ctx: Ctx, { id: keyId }: ById): Promise<KeyRevoked> {
-  requireSession(ctx);
   if (!isId("key", keyId)) throw new AppError("not_found");
   const [row] = await ctx.db.select().from(apiKeys).where(eq(apiKeys.id, keyId));
   if (!row) throw new AppError("not_found");
