@@ -41,6 +41,8 @@ export default defineConfig({
                 BERTH_SEED: process.env["BERTH_SEED"] ?? "0",
                 // `npm run check` takes a few seeds only.
                 BERTH_SIMULATION_SECONDS: process.env["BERTH_SIMULATION_SECONDS"] ?? "60",
+                MODEL_URL: "https://model.test/v1",
+                MODEL_NAME: "scripted",
                 GITHUB_CLIENT_ID: "github-id",
                 GITHUB_CLIENT_SECRET: "github-secret",
               },

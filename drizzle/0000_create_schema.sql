@@ -119,6 +119,16 @@ CREATE INDEX `commands_site` ON `commands` (`site_id`,`id`);--> statement-breakp
 CREATE INDEX `commands_schedule` ON `commands` (`schedule_id`,`id`);--> statement-breakpoint
 CREATE INDEX `commands_open` ON `commands` (`status`,`site_id`);--> statement-breakpoint
 CREATE INDEX `commands_finished` ON `commands` (`finished_at`);--> statement-breakpoint
+CREATE TABLE `conversations` (
+	`id` text PRIMARY KEY NOT NULL,
+	`account_id` text NOT NULL,
+	`title` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `conversations_account` ON `conversations` (`account_id`,`id`);--> statement-breakpoint
+CREATE INDEX `conversations_updated` ON `conversations` (`updated_at`);--> statement-breakpoint
 CREATE TABLE `credit_packages` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,

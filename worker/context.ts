@@ -2,6 +2,8 @@ import { fillPlaceholders, type SQL } from "drizzle-orm";
 import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
 import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
+import type { ChatReply, StoredMessage } from "../protocol/api/chat.ts";
+import type { Refused, Sent } from "./objects/conversation.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
@@ -77,6 +79,7 @@ export type Ctx = {
   guards: KeyGuards;
   logs: DeploymentLogs;
   devices: DeviceCodes;
+  conversations: Conversations;
   /** Let a promise outlive the answer. */
   defer(work: Promise<unknown>): void;
 };
@@ -163,6 +166,19 @@ export type DeploymentLogs = {
   ): Promise<ReadableStream<Uint8Array> | null>;
 };
 
+export type { Sent } from "./objects/conversation.ts";
+export type Conversations = {
+  send(sent: Sent): Promise<{ reply: ChatReply } | Refused>;
+  stream(sent: Sent): Promise<{ events: ReadableStream<Uint8Array> } | Refused>;
+  resume(
+    id: Id<"conversation">,
+    accountId: string,
+    afterSeq: number,
+  ): Promise<{ events: ReadableStream<Uint8Array> } | Refused>;
+  history(id: Id<"conversation">, accountId: string): Promise<{ messages: StoredMessage[] } | Refused>;
+  remove(id: Id<"conversation">): Promise<void>;
+};
+
 export type DeviceCodes = {
   /** false: this user code is in use, take another. */
   start(userCode: string, deviceHash: string, client: { name: string; address: string }): Promise<boolean>;
@@ -184,6 +200,7 @@ export function contextOf(
   const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
   const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
+  const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
   const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
   const db = drizzle(env.DB);
   let box: SecretBox | undefined;
@@ -230,6 +247,13 @@ export function contextOf(
       remove: (id) => defer(log(id).remove()),
       read: (id, afterSeq, limit) => log(id).read(afterSeq, limit),
       follow: (id, afterSeq, reader, isOver) => log(id).follow(afterSeq, reader, isOver),
+    },
+    conversations: {
+      send: (sent) => conversation(sent.conversationId).send(sent),
+      stream: (sent) => conversation(sent.conversationId).stream(sent),
+      resume: (id, accountId, afterSeq) => conversation(id).resume(accountId, afterSeq),
+      history: (id, accountId) => conversation(id).history(accountId),
+      remove: (id) => conversation(id).remove(),
     },
     devices: {
       start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),

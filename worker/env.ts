@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { deriveKey, type KeyPurpose } from "./domain/tokens.ts";
+import type { Conversation } from "./objects/conversation.ts";
 import type { DeploymentLog } from "./objects/deployment-log.ts";
 import type { DeviceCode } from "./objects/device-code.ts";
 import type { HostLink } from "./objects/host-link.ts";
@@ -18,6 +19,7 @@ export type Env = {
   DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLog>;
   DEVICE_CODE: DurableObjectNamespace<DeviceCode>;
   RATE_LIMIT: DurableObjectNamespace<RateLimit>;
+  CONVERSATION: DurableObjectNamespace<Conversation>;
 };
 
 /** Names and addresses of this machine alone. */
@@ -82,6 +84,12 @@ const Settings = z.object({
   MAIL_ENDPOINT: address.optional(),
   MAIL_TOKEN: z.string().min(1).optional(),
   MAIL_FROM: z.string().min(3).optional(),
+  /** A server that speaks OpenAI's Chat Completions, such as https://api.openai.com/v1; without it the assistant takes commands. */
+  MODEL_URL: address.optional(),
+  MODEL_NAME: z.string().min(1).optional(),
+  MODEL_KEY: z.string().min(1).optional(),
+  /** What one message to the assistant costs. */
+  CHAT_CREDITS: z.coerce.number().int().min(1).max(10_000).default(1),
 });
 
 export const isLiveKey = (stripeKey: string): boolean => /^[sr]k_live_/.test(stripeKey);

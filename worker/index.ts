@@ -8,6 +8,7 @@ import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { tendBackups } from "./jobs/backups/reconcile.ts";
 import { tendDatabases } from "./jobs/databases/reconcile.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
+import { forgetOldConversations } from "./services/chat/conversations.ts";
 import { forgetOldActivity } from "./services/activity/forget-old.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
 import { forgetOldJobs } from "./jobs/forget-old.ts";
@@ -18,6 +19,7 @@ import { runDueSchedules } from "./services/schedules/run-due.ts";
 import { tendTerms } from "./services/terms/tend.ts";
 import { tendBilling } from "./services/payments/tend.ts";
 
+export { Conversation } from "./objects/conversation.ts";
 export { DeploymentLog } from "./objects/deployment-log.ts";
 export { DeviceCode } from "./objects/device-code.ts";
 export { HostLink } from "./objects/host-link.ts";
@@ -60,6 +62,7 @@ const tasks = {
   commands: tendCommands,
   requests: forgetOldRequests,
   activity: forgetOldActivity,
+  conversations: forgetOldConversations,
   money: tendMoney,
   jobs: forgetOldJobs,
   keys: finishRevocations,

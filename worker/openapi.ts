@@ -43,7 +43,6 @@ export function refusalsOf(operation: Operation): ErrorCode[] {
     codes.push("idempotency_mismatch");
   }
   if (operation.method !== "get" && operation.access === "key") codes.push("forbidden");
-  if (operation.notBuilt) codes.push("not_implemented");
   return [...new Set(codes)].toSorted((a, b) => errorCatalogue[a].status - errorCatalogue[b].status);
 }
 

@@ -60,7 +60,7 @@ export async function volumesKept(host: Host, databases: readonly DatabaseVolume
     if (volumes.length === 0) continue;
     kept.push({
       id,
-      accountId: volumes[0]?.labels["berth.account"] ?? null,
+      accountId: volumes[0]?.labels[label.account] ?? null,
       setAsideAt: null,
       running: false,
       containerCount: 0,

@@ -14,6 +14,8 @@ export const ChatRequest = z
   })
   .meta({ id: "ChatRequest" });
 
+export type ChatRequest = z.infer<typeof ChatRequest>;
+
 export const ChatReply = z
   .object({
     message: z.string(),
@@ -26,3 +28,24 @@ export const ChatReply = z
       .nullable(),
   })
   .meta({ id: "ChatReply" });
+export type ChatReply = z.infer<typeof ChatReply>;
+
+export const Conversation = z
+  .object({ id: z.string(), title: z.string(), createdAt: Timestamp, updatedAt: Timestamp })
+  .meta({ id: "Conversation" });
+export type Conversation = z.infer<typeof Conversation>;
+
+const StoredMessage = z.object({ role: z.enum(["user", "assistant"]), text: z.string(), at: Timestamp });
+export type StoredMessage = z.infer<typeof StoredMessage>;
+
+/** Secrets that an answer showed are not among its messages. */
+export const ConversationWithMessages = Conversation.extend({ messages: z.array(StoredMessage) }).meta({
+  id: "ConversationWithMessages",
+});
+export type ConversationWithMessages = z.infer<typeof ConversationWithMessages>;
+
+export const ConversationPatch = z.strictObject({ title: text.trim().min(1).max(80) });
+export type ConversationPatch = z.infer<typeof ConversationPatch>;
+
+export const ConversationDeleted = z.object({ id: z.string(), removed: z.literal(true) });
+export type ConversationDeleted = z.infer<typeof ConversationDeleted>;

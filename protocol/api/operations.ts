@@ -3,7 +3,14 @@ import type { ErrorCode } from "../errors.ts";
 import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
 import { Account, AccountListQuery, AccountPatch } from "./accounts.ts";
-import { ChatReply, ChatRequest } from "./chat.ts";
+import {
+  ChatReply,
+  ChatRequest,
+  Conversation,
+  ConversationDeleted,
+  ConversationPatch,
+  ConversationWithMessages,
+} from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
 import { listOf, listQuery, type Resumed } from "./common.ts";
 import {
@@ -98,12 +105,12 @@ export type Operation = {
   shownOnce?: readonly string[];
   /** A POST that only reads unless this field of the body is true. */
   readsUnless?: string;
+  /** Of one that needs a session: the account's assistant may do it as well, whatever the person came with. */
+  assistant?: true;
   /** Counted by account beside the credential's own limit. */
   limit?: "keyMade" | "chat";
   /** Beyond those that follow from access, parameters and body. */
   refusals?: readonly ErrorCode[];
-  /** Answers 501 after all checks, until the capability is there. */
-  notBuilt?: true;
   examples?: { body?: unknown; answer?: unknown };
 };
 
@@ -759,7 +766,6 @@ export const operations = {
     limit: "chat",
     answers: [{ status: 200, schema: ChatReply }],
     refusals: ["payment_required"],
-    notBuilt: true,
     examples: { body: { message: "Why did my last deployment fail?" } },
   },
   chatStream: {
@@ -773,8 +779,51 @@ export const operations = {
     answers: [{ status: 200, schema: ChatReply, when: "The last event" }],
     streams: true,
     refusals: ["payment_required"],
-    notBuilt: true,
     examples: { body: { message: "Restart my shop." } },
+  },
+  listConversations: {
+    method: "get",
+    path: "/chat/conversations",
+    tag: "Assistant",
+    summary: "The account's conversations of the last thirty days, newest first",
+    access: "key",
+    query: listQuery("conversation"),
+    answers: [{ status: 200, schema: listOf(Conversation) }],
+  },
+  getConversation: {
+    method: "get",
+    path: "/chat/conversations/{id}",
+    tag: "Assistant",
+    summary: "A conversation with its messages",
+    access: "key",
+    answers: [{ status: 200, schema: ConversationWithMessages }],
+  },
+  followConversation: {
+    method: "get",
+    path: "/chat/conversations/{id}/events",
+    tag: "Assistant",
+    summary: "The events of the newest message, to the end of its answer: for a reader that was cut off",
+    access: "key",
+    answers: [{ status: 200, schema: ChatReply, when: "The last event" }],
+    streams: true,
+  },
+  patchConversation: {
+    method: "patch",
+    path: "/chat/conversations/{id}",
+    tag: "Assistant",
+    summary: "Rename a conversation",
+    access: "key",
+    body: ConversationPatch,
+    answers: [{ status: 200, schema: Conversation }],
+    examples: { body: { title: "The failed deployment" } },
+  },
+  deleteConversation: {
+    method: "delete",
+    path: "/chat/conversations/{id}",
+    tag: "Assistant",
+    summary: "Delete a conversation and its messages",
+    access: "key",
+    answers: [{ status: 200, schema: ConversationDeleted }],
   },
   startDevice: {
     method: "post",
@@ -814,6 +863,7 @@ export const operations = {
     summary: "The account's keys, newest first",
     access: "session",
     query: listQuery("key"),
+    assistant: true,
     answers: [{ status: 200, schema: listOf(Key) }],
   },
   createKey: {
@@ -836,6 +886,7 @@ export const operations = {
     tag: "API keys",
     summary: "Works on no request that comes after the answer",
     access: "session",
+    assistant: true,
     answers: [{ status: 200, schema: KeyRevoked }],
   },
   listAccounts: {

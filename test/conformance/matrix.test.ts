@@ -45,7 +45,6 @@ const everyRow = Object.entries(document.paths).flatMap(([path, item]) =>
       hasId: path.includes("{id}"),
       hasBody: operation.requestBody !== undefined,
       hasQuery: operation.parameters?.some((one) => one.in === "query") ?? false,
-      isBuilt: operation.responses["501"] === undefined,
       example: operation.requestBody?.content["application/json"]?.example,
     })),
 );
@@ -285,7 +284,7 @@ const fieldsOf = (schema: Schema | undefined): string[] => [
   ...[...(schema?.anyOf ?? []), ...(schema?.oneOf ?? []), ...(schema?.allOf ?? [])].flatMap(fieldsOf),
 ];
 const byReference = rows
-  .filter(({ access, isBuilt }) => isBuilt && (access === "key" || access === "session"))
+  .filter(({ access }) => access === "key" || access === "session")
   .flatMap((row) => [
     ...fieldsOf(row.operation.requestBody?.content["application/json"]?.schema).map((field) => ({
       row,
@@ -435,19 +434,6 @@ describe.each(rows.filter(({ hasQuery }) => hasQuery))("$name", (row) => {
         400,
         "invalid_request",
       );
-  });
-});
-
-describe.each(rows.filter(({ isBuilt, access }) => !isBuilt && access !== "none"))("$name", (row) => {
-  it("is not built: says so with 501, to its owner and with a valid request only", async () => {
-    const answer = await send(
-      await credentialOf(row, owner),
-      row.method,
-      urlOf(row, ownId(row)),
-      sentOf(row),
-    );
-    expectError(answer, 501, "not_implemented");
-    expect(answer.body["reason"]).toMatch(/cannot do that yet/);
   });
 });
 

@@ -36,6 +36,7 @@ it("the Worker bundles by wrangler's own rules without a network, with the bindi
     "DEPLOYMENT_LOG",
     "DEVICE_CODE",
     "RATE_LIMIT",
+    "CONVERSATION",
     "DB",
     "BACKUPS",
     "ASSETS",

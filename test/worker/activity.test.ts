@@ -134,7 +134,7 @@ const harmless = new Set(
    envVariables force githubUrl healthCheck healthCheckPath hourUtc image keep key kind lfs limit loseVolumes
    maxAge memoryMb message mountPath name packageId packId path pids plan port publicAccess rebuild region
    registryUsername releaseCommand remove replicas resolution role rootDir schedule scope settings siteId
-   startCommand startTimeoutSeconds submodules timeoutSeconds type variable verify version volumes write 1 12 24
+   startCommand startTimeoutSeconds submodules timeoutSeconds title type variable verify version volumes write 1 12 24
    3 6`.split(/\s+/),
 );
 

@@ -17,7 +17,9 @@ export async function call<Id extends VerbId>(ctx: Ctx, id: Id, input: Input<Id>
 }
 
 /** GET requests and statements that only read leave no trace. */
-export const isChange = ({ method, readsUnless, access }: Operation, input: unknown): boolean =>
+export const isChange = ({ method, readsUnless, access, limit }: Operation, input: unknown): boolean =>
   method !== "get" &&
   access !== "none" &&
+  // What the assistant does is recorded tool by tool.
+  limit !== "chat" &&
   (readsUnless === undefined || (input as Record<string, unknown>)[readsUnless] === true);

@@ -45,7 +45,7 @@ const answering =
     const input = inputOf(c as Valid, operation);
     requireAccess(c.var.ctx, operation);
     await takeLimit(c, operation);
-    c.set("isRead", !isChange(operation, input));
+    c.set("isRead", operation.readsUnless !== undefined && !isChange(operation, input));
     if (operation.shownOnce) c.set("shownOnce", operation.shownOnce);
     const answer = await call(c.var.ctx, id, input as Input<VerbId>);
     if (answer instanceof ReadableStream) return c.body(answer, 200, { "Content-Type": "text/event-stream" });

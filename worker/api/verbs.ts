@@ -1,6 +1,5 @@
 import type { Answered, Input, operations, OperationId } from "../../protocol/api/operations.ts";
 import type { Ctx } from "../context.ts";
-import { AppError } from "../domain/app-error.ts";
 import { changeAccount } from "../services/accounts/change.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
@@ -12,6 +11,14 @@ import { listBackups, listBackupsOf } from "../services/backups/list.ts";
 import { removeBackup } from "../services/backups/remove.ts";
 import { restoreDatabase } from "../services/backups/restore.ts";
 import { verifyBackup } from "../services/backups/verify.ts";
+import {
+  followConversation,
+  getConversation,
+  listConversations,
+  removeConversation,
+  renameConversation,
+} from "../services/chat/conversations.ts";
+import { sendMessage, streamMessage } from "../services/chat/send.ts";
 import { cancelCommand } from "../services/commands/cancel.ts";
 import { getCommand } from "../services/commands/get.ts";
 import { listCommands } from "../services/commands/list.ts";
@@ -87,10 +94,6 @@ export type VerbId = {
 /** What an operation does: the one signature of everything that somebody can ask for. */
 export type Verb<Id extends OperationId> = (ctx: Ctx, input: Input<Id>) => Promise<Answered<Id>>;
 
-const notBuilt = async (): Promise<never> => {
-  throw new AppError("not_implemented", { reason: "The assistant: this installation cannot do that yet." });
-};
-
 /** Operation → verb. An operation without one does not compile. */
 export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listSites,
@@ -150,8 +153,13 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listAllCreditPackages,
   createCreditPackage,
   patchCreditPackage: changeCreditPackage,
-  chat: notBuilt,
-  chatStream: notBuilt,
+  chat: sendMessage,
+  chatStream: streamMessage,
+  listConversations,
+  getConversation,
+  followConversation,
+  patchConversation: renameConversation,
+  deleteConversation: removeConversation,
   startDevice,
   pollDevice,
   listKeys,

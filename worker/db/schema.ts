@@ -985,6 +985,22 @@ export const timerRuns = sqliteTable("timer_runs", {
   ranAt: time("ran_at").notNull(),
 });
 
+/** Conversations with the assistant, for their list; the messages are in an object of their own (`objects/conversation.ts`). */
+export const conversations = sqliteTable(
+  "conversations",
+  {
+    id: text().$type<Id<"conversation">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    title: text().notNull(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    index("conversations_account").on(t.accountId, t.id), // GET /chat/conversations
+    index("conversations_updated").on(t.updatedAt), // the cron forgets old ones
+  ],
+);
+
 /** Who changed what, for a year. Written with the change where that is one batch, else after it. */
 export const activity = sqliteTable(
   "activity",

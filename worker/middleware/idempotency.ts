@@ -26,6 +26,8 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   }
   const answered = (async () => {
     await next();
+    // A stream is read by whoever asked for it: its replay would be another's.
+    if (c.res.headers.get("Content-Type")?.startsWith("text/event-stream")) return claim.release();
     const mayHaveActed = c.res.ok || c.res.status === 500;
     if (mayHaveActed && !c.get("isRead"))
       await claim.keep({

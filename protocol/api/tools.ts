@@ -1,0 +1,465 @@
+import * as z from "zod";
+import { databaseTypes, billingTermsMonths } from "../states.ts";
+import { BackupSettings } from "./backups.ts";
+import { TimeoutSeconds } from "./commands.ts";
+import { CronExpression } from "./schedules.ts";
+import { DomainName, EnvKey, LabelName, SiteSettings } from "./sites.ts";
+import { MountPath, VolumeName } from "./volumes.ts";
+
+/** What the assistant routes by before it is given the tools of a group. */
+export const toolGroups = {
+  sites: "create, configure, start, stop, restart, delete and list sites (web applications)",
+  deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
+  runtime: "health check path and number of replicas",
+  logs: "logs, metrics and events of running sites and what is not well",
+  environment: "environment variables and secrets of a site",
+  domains: "custom domain names of a site",
+  databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
+  backups: "backups of databases: create, list, verify, restore, schedule, download; volumes of sites",
+  jobs: "commands run once and schedules (cron)",
+  billing: "packs, prices, invoices, credits, change of pack",
+  account: "API keys and the record of who changed what",
+} as const;
+export type ToolGroup = keyof typeof toolGroups;
+
+export type ToolSpec = {
+  group: ToolGroup;
+  /** For people and models: what it does and what comes of it. */
+  summary: string;
+  input: z.ZodObject;
+  /** Deletes, stops, breaks clients or overwrites: runs only after the person has confirmed exactly this. */
+  destructive?: true;
+  /** Its answer holds a secret, which is shown to the person and not to the model. */
+  secret?: true;
+};
+
+const short = z.string().min(1).max(200);
+const site = short.describe("Name or id of a site.");
+const db = short.describe("Name or id of a database.");
+const deployment = short.describe("Id of a deployment.");
+const backup = short.describe("Id of a backup.");
+const limit = z.number().int().min(1).max(100).optional();
+const tail = z.number().int().min(1).max(1000).optional().describe("Lines from the end.");
+const billingTerm = z
+  .literal([...billingTermsMonths])
+  .optional()
+  .describe("Months paid at once.");
+const packId = short.optional().describe("Id of a pack, as list_packs shows them.");
+const only = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape);
+
+export const tools = {
+  list_sites: { group: "sites", summary: "List the account's sites with status.", input: only({ limit }) },
+  get_site: {
+    group: "sites",
+    summary: "Show a site: settings, current and latest deployment, domains, what it costs.",
+    input: only({ site }),
+  },
+  create_site: {
+    group: "sites",
+    summary: "Create a site and its unpaid invoice. It is deployed once the invoice is paid.",
+    input: only({
+      name: short,
+      deployType: z.enum(["github", "dockerfile", "image"]),
+      githubUrl: short.optional().describe("Such as github.com/owner/repository; for deployType github."),
+      image: short.optional().describe("For deployType image."),
+      dockerfile: z.string().max(20_000).optional().describe("For deployType dockerfile."),
+      branch: short.optional(),
+      port: z.number().int(),
+      buildCommand: short.optional(),
+      startCommand: short.optional(),
+      packId,
+      billingTerm,
+    }),
+  },
+  update_site_settings: {
+    group: "sites",
+    summary:
+      "Change source, branch, commands, port and other settings of a site, from its next deployment on.",
+    input: only({ site, settings: SiteSettings }),
+  },
+  start_site: { group: "sites", summary: "Start a stopped site.", input: only({ site }) },
+  stop_site: {
+    group: "sites",
+    summary: "Stop a site: visitors are answered 503.",
+    input: only({ site }),
+    destructive: true,
+  },
+  restart_site: {
+    group: "sites",
+    summary: "Restart a site with its current version and newest environment, without downtime.",
+    input: only({ site }),
+  },
+  delete_site: {
+    group: "sites",
+    summary: "Delete a site for good, with its containers, images, volumes and domains.",
+    input: only({ site }),
+    destructive: true,
+  },
+  clone_site: {
+    group: "sites",
+    summary: "Create another site with the settings of this one and its variables, secret values excepted.",
+    input: only({ site, name: short, packId, billingTerm }),
+  },
+
+  deploy_site: {
+    group: "deployments",
+    summary: "Deploy the newest commit of a site's branch.",
+    input: only({ site, rebuild: z.boolean().optional().describe("Build even where nothing has changed.") }),
+  },
+  list_deployments: {
+    group: "deployments",
+    summary: "List a site's deployments, newest first, with result and cause.",
+    input: only({ site, limit }),
+  },
+  get_deployment: {
+    group: "deployments",
+    summary: "Show one deployment: steps, times, commit, error.",
+    input: only({ deployment }),
+  },
+  get_build_logs: {
+    group: "deployments",
+    summary: "Show the last lines of a deployment's log.",
+    input: only({ deployment, tail, search: short.optional().describe("Only lines that contain this.") }),
+  },
+  explain_failed_deployment: {
+    group: "deployments",
+    summary: "Gather why a site's last failed deployment failed: step, error, last lines, what changed.",
+    input: only({ site }),
+  },
+  cancel_deployment: {
+    group: "deployments",
+    summary: "End a deployment that waits or runs; the version in service stays.",
+    input: only({ deployment }),
+  },
+  list_rollback_targets: {
+    group: "deployments",
+    summary: "List the deployments that a site can be rolled back to.",
+    input: only({ site }),
+  },
+  rollback_site: {
+    group: "deployments",
+    summary: "Roll a site back to an earlier deployment: its image and environment.",
+    input: only({ site, deployment: deployment.optional() }),
+    destructive: true,
+  },
+  get_deploy_webhook: {
+    group: "deployments",
+    summary: "Show the address that deploys the site when something posts to it.",
+    input: only({ site }),
+    secret: true,
+  },
+  rotate_deploy_webhook: {
+    group: "deployments",
+    summary: "Give the site a new deploy webhook; the old address stops working.",
+    input: only({ site }),
+    destructive: true,
+    secret: true,
+  },
+
+  set_health_check: {
+    group: "runtime",
+    summary: "Set the path that must answer before a new version takes over; null: any answer will do.",
+    input: only({ site, path: short.nullable() }),
+  },
+  scale_site: {
+    group: "runtime",
+    summary: "Set the number of replicas of a site, from its next deployment on.",
+    input: only({ site, replicas: z.number().int().min(1).max(10) }),
+  },
+
+  get_site_logs: {
+    group: "logs",
+    summary: "Show the last lines that a running site wrote.",
+    input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
+  },
+  get_site_metrics: {
+    group: "logs",
+    summary: "Show CPU, memory, network and disk of a running site by the minute.",
+    input: only({ site, minutes: z.number().int().min(1).max(1440).optional() }),
+  },
+  list_container_events: {
+    group: "logs",
+    summary: "List starts, stops, exits and ends for lack of memory of a site or database.",
+    input: only({ site: site.optional(), db: db.optional() }),
+  },
+  list_unhealthy_resources: {
+    group: "logs",
+    summary: "List every site and database of the account that is not well, with the reason.",
+    input: only({}),
+  },
+
+  list_env_vars: {
+    group: "environment",
+    summary: "List a site's environment variables; values of secrets are not shown.",
+    input: only({ site }),
+  },
+  set_env_vars: {
+    group: "environment",
+    summary: "Add or change environment variables of a site; they count from the next restart or deployment.",
+    input: only({
+      site,
+      entries: z
+        .array(only({ key: EnvKey, value: z.string().max(32_768), secret: z.boolean().optional() }))
+        .min(1)
+        .max(50),
+    }),
+  },
+  delete_env_vars: {
+    group: "environment",
+    summary: "Remove environment variables of a site.",
+    input: only({ site, keys: z.array(EnvKey).min(1).max(50) }),
+    destructive: true,
+  },
+  generate_secret: {
+    group: "environment",
+    summary: "Set a secret variable to a random value that nobody sees.",
+    input: only({ site, key: EnvKey, length: z.number().int().min(16).max(128).optional() }),
+  },
+
+  list_domains: {
+    group: "domains",
+    summary: "List a site's own domain names with their state and the records to set.",
+    input: only({ site }),
+  },
+  add_domain: {
+    group: "domains",
+    summary: "Add a domain name to a site; answers the DNS records to set.",
+    input: only({ site, domain: DomainName }),
+  },
+  verify_domain: {
+    group: "domains",
+    summary: "Look for the TXT record of a domain name now, and put the name in service if it is there.",
+    input: only({ site, domain: DomainName }),
+  },
+  remove_domain: {
+    group: "domains",
+    summary: "Take a domain name away from a site.",
+    input: only({ site, domain: DomainName }),
+    destructive: true,
+  },
+
+  list_databases: {
+    group: "databases",
+    summary: "List the account's databases with status.",
+    input: only({ limit }),
+  },
+  get_database: {
+    group: "databases",
+    summary: "Show a database: version, status, size, linked sites, backup settings.",
+    input: only({ db }),
+  },
+  create_database: {
+    group: "databases",
+    summary: "Create a database and its unpaid invoice. It starts once the invoice is paid.",
+    input: only({ name: short, type: z.enum(databaseTypes), packId, billingTerm }),
+  },
+  start_database: { group: "databases", summary: "Start a stopped database.", input: only({ db }) },
+  stop_database: {
+    group: "databases",
+    summary: "Stop a database: linked sites cannot reach it.",
+    input: only({ db }),
+    destructive: true,
+  },
+  restart_database: {
+    group: "databases",
+    summary: "Restart a database: open connections are closed.",
+    input: only({ db }),
+    destructive: true,
+  },
+  delete_database: {
+    group: "databases",
+    summary: "Delete a database with its data; a last backup is made and kept for 30 days.",
+    input: only({ db }),
+    destructive: true,
+  },
+  get_connection_string: {
+    group: "databases",
+    summary: "Show the addresses of a database with its password.",
+    input: only({ db }),
+    destructive: true,
+    secret: true,
+  },
+  link_database: {
+    group: "databases",
+    summary: "Give a site the address of a database as a secret variable.",
+    input: only({ db, site, variable: EnvKey.optional() }),
+  },
+  unlink_database: {
+    group: "databases",
+    summary: "Take a database's address away from a site.",
+    input: only({ db, site }),
+    destructive: true,
+  },
+  rotate_database_password: {
+    group: "databases",
+    summary: "Give a database a new password; linked sites are restarted with it.",
+    input: only({ db }),
+    destructive: true,
+  },
+  describe_schema: {
+    group: "databases",
+    summary: "Show tables, columns and indexes of a database, or the kinds of keys of a Redis one.",
+    input: only({ db, filter: short.optional().describe("Only tables whose name contains this.") }),
+  },
+  run_read_query: {
+    group: "databases",
+    summary: "Run one statement that can change nothing, and show its rows.",
+    input: only({ db, query: z.string().min(1).max(10_000), limit }),
+  },
+  run_write_query: {
+    group: "databases",
+    summary: "Run one statement that may change data.",
+    input: only({ db, query: z.string().min(1).max(10_000) }),
+    destructive: true,
+  },
+  list_active_queries: {
+    group: "databases",
+    summary: "List what a database is working on now, longest first.",
+    input: only({ db }),
+  },
+  list_slow_queries: {
+    group: "databases",
+    summary: "List the statements that took a database the most time.",
+    input: only({ db, limit }),
+  },
+  get_database_metrics: {
+    group: "databases",
+    summary: "Show CPU, memory, disk and network of a database, its size and its connections.",
+    input: only({ db, minutes: z.number().int().min(1).max(1440).optional() }),
+  },
+  get_database_logs: {
+    group: "databases",
+    summary: "Show the last lines that a database's server wrote.",
+    input: only({ db, tail, search: short.optional().describe("Only lines that contain this.") }),
+  },
+
+  create_backup: { group: "backups", summary: "Back up a database now.", input: only({ db }) },
+  list_backups: {
+    group: "backups",
+    summary: "List backups with time, size and what they proved, of one database or of all.",
+    input: only({ db: db.optional(), limit }),
+  },
+  verify_backup: {
+    group: "backups",
+    summary: "Restore a backup into a throw-away server and compare what it holds.",
+    input: only({ backup }),
+  },
+  restore_backup: {
+    group: "backups",
+    summary: "Replace a database's data by a backup; a backup of what is there is made first.",
+    input: only({ db, backup }),
+    destructive: true,
+  },
+  delete_backup: {
+    group: "backups",
+    summary: "Delete one stored backup.",
+    input: only({ backup }),
+    destructive: true,
+  },
+  set_backup_schedule: {
+    group: "backups",
+    summary: "Set when a database is backed up by itself and how many backups are kept.",
+    input: only({ db, settings: BackupSettings.partial() }),
+  },
+  get_backup_download_link: {
+    group: "backups",
+    summary: "Show a short-lived address from which a backup's file is downloaded.",
+    input: only({ backup }),
+    destructive: true,
+    secret: true,
+  },
+  list_volumes: {
+    group: "backups",
+    summary: "List a site's volumes and what they hold.",
+    input: only({ site }),
+  },
+  create_volume: {
+    group: "backups",
+    summary: "Add a volume to a site, mounted from its next deployment on.",
+    input: only({ site, name: VolumeName, path: MountPath }),
+  },
+  delete_volume: {
+    group: "backups",
+    summary: "Delete a volume that nothing mounts any more, with its data.",
+    input: only({ site, name: VolumeName }),
+    destructive: true,
+  },
+
+  list_cron_jobs: {
+    group: "jobs",
+    summary: "List a site's schedules with their next run.",
+    input: only({ site }),
+  },
+  set_cron_job: {
+    group: "jobs",
+    summary: "Create a schedule of a site, or change the one of this name.",
+    input: only({
+      site,
+      name: LabelName,
+      cron: CronExpression,
+      command: short,
+      enabled: z.boolean().optional(),
+    }),
+  },
+  delete_cron_job: {
+    group: "jobs",
+    summary: "Delete a schedule of a site; its runs stay in the list of commands.",
+    input: only({ site, name: LabelName }),
+    destructive: true,
+  },
+  run_command: {
+    group: "jobs",
+    summary: "Run a command once in a new container of the site's image, with its environment.",
+    input: only({ site, command: z.string().min(1).max(4000), timeoutSeconds: TimeoutSeconds.optional() }),
+    destructive: true,
+  },
+  get_job_output: {
+    group: "jobs",
+    summary: "Show result and output of a command, or of the last runs of a site.",
+    input: only({ run: short.optional().describe("Id of a command."), site: site.optional() }),
+  },
+
+  list_packs: {
+    group: "billing",
+    summary: "List what can be bought: packs for sites and databases, or packages of credits, with prices.",
+    input: only({ kind: z.enum(["site", "database", "credits"]).optional() }),
+  },
+  list_invoices: { group: "billing", summary: "List the account's invoices.", input: only({ limit }) },
+  get_invoice: {
+    group: "billing",
+    summary: "Show an invoice: lines, due date, what it starts, where it is paid.",
+    input: only({ invoice: short.describe("Id of an invoice.") }),
+  },
+  change_pack: {
+    group: "billing",
+    summary:
+      "Change the pack of a site or database: a larger one is paid first, a smaller one comes with the renewal.",
+    input: only({ site: site.optional(), db: db.optional(), packId: short, billingTerm }),
+  },
+  get_credit_balance: {
+    group: "billing",
+    summary: "Show the balance of credits and the last transactions.",
+    input: only({}),
+  },
+  create_credit_invoice: {
+    group: "billing",
+    summary: "Create the invoice of a package of credits.",
+    input: only({ packageId: short }),
+  },
+
+  list_api_keys: { group: "account", summary: "List the account's API keys.", input: only({ limit }) },
+  revoke_api_key: {
+    group: "account",
+    summary: "Revoke an API key: it stops working at once.",
+    input: only({ key: short.describe("Id of a key.") }),
+    destructive: true,
+  },
+  list_activity: {
+    group: "account",
+    summary: "List who changed what in the account, newest first.",
+    input: only({ resource: short.optional().describe("Id of a site, database or other resource."), limit }),
+  },
+} as const satisfies Record<string, ToolSpec>;
+
+export type ToolName = keyof typeof tools;
+export type ToolInput<Name extends ToolName> = z.output<(typeof tools)[Name]["input"]>;

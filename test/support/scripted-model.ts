@@ -1,0 +1,71 @@
+/** What the model says in one turn: text, calls of tools, or something that is wrong on purpose. */
+export type Said = {
+  text?: string;
+  calls?: { name: string; args: unknown }[];
+  /** The stream ends in the middle. */
+  isCut?: boolean;
+  status?: number;
+};
+
+type Request = {
+  messages: { role: string; content: string; tool_call_id?: string }[];
+  tools?: { function: { name: string } }[];
+};
+
+/**
+ * A server of OpenAI's Chat Completions (streaming) that follows a script, one turn a request; what is asked after the end of the
+ * script repeats its last turn. It keeps what it was asked.
+ */
+export class ScriptedModel {
+  readonly asked: Request[] = [];
+  private readonly turns: Said[];
+
+  constructor(turns: Said[]) {
+    this.turns = turns;
+  }
+
+  async answer(request: globalThis.Request): Promise<Response> {
+    this.asked.push((await request.json()) as Request);
+    const said = this.turns[Math.min(this.asked.length, this.turns.length) - 1] ?? { text: "Hello." };
+    if (said.status) return Response.json({ error: { message: "scripted" } }, { status: said.status });
+    return new Response(streamOf(said), { headers: { "Content-Type": "text/event-stream" } });
+  }
+
+  /** All that the model has ever been shown. */
+  get prompts(): string {
+    return JSON.stringify(this.asked);
+  }
+}
+
+/** In pieces that end in the middle of lines, as networks cut them. */
+function streamOf(said: Said): ReadableStream<Uint8Array> {
+  const chunks = [
+    ...(said.text ?? "").split(/(?<= )/).map((content) => ({ delta: { content } })),
+    ...(said.calls ?? []).flatMap(({ name, args }, index) => {
+      const text = typeof args === "string" ? args : JSON.stringify(args);
+      const half = Math.ceil(text.length / 2);
+      return [
+        { delta: { tool_calls: [{ index, id: `call_${index}`, function: { name, arguments: "" } }] } },
+        { delta: { tool_calls: [{ index, function: { arguments: text.slice(0, half) } }] } },
+        { delta: { tool_calls: [{ index, function: { arguments: text.slice(half) } }] } },
+      ];
+    }),
+    ...(said.isCut ? [] : [{ delta: {}, finish_reason: said.calls ? "tool_calls" : "stop" }]),
+  ];
+  const events = chunks.map(
+    (choice) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`,
+  );
+  if (!said.isCut)
+    events.push(
+      `data: ${JSON.stringify({ choices: [], usage: { total_tokens: 100 } })}\n\n`,
+      "data: [DONE]\n\n",
+    );
+  const bytes = new TextEncoder().encode(events.join(""));
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(at, (at += 17)));
+    },
+  });
+}

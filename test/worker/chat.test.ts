@@ -1,0 +1,458 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Activity } from "../../protocol/api/activity.ts";
+import type { ChatReply, Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
+import type { Page } from "../../protocol/api/common.ts";
+import type { Credits } from "../../protocol/api/credits.ts";
+import { toolGroups, tools, type ToolGroup, type ToolName } from "../../protocol/api/tools.ts";
+import { converse } from "../../worker/assistant/converse.ts";
+import { offered, systemPrompt } from "../../worker/assistant/prompt.ts";
+import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
+import { contextOf, type Ctx } from "../../worker/context.ts";
+import { ScriptedModel, type Said } from "../support/scripted-model.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  operator,
+  readyAgent,
+  runningSite,
+  site,
+  uniqueName,
+} from "./service.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+function scripted(...turns: Said[]): ScriptedModel {
+  const model = new ScriptedModel(turns);
+  const outside = globalThis.fetch.bind(globalThis);
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    const request = new Request(input, init);
+    return new URL(request.url).host === "model.test" ? model.answer(request) : outside(request);
+  });
+  return model;
+}
+
+const ownerOf = async (key: string) =>
+  (await bindings.DB.prepare("SELECT account_id AS id FROM api_keys WHERE start = ?")
+    .bind(key.slice(0, 10))
+    .first<{ id: `acc_${string}` }>())!.id;
+
+async function funded(amount = 20): Promise<string> {
+  const key = await account();
+  await api(await operator(), "POST", "/credits/grants", { accountId: await ownerOf(key), amount });
+  return key;
+}
+
+const say = (key: string, message: string, more: object = {}) =>
+  api<ChatReply>(key, "POST", "/chat", { message, ...more });
+const balanceOf = async (key: string) => (await api<Credits>(key, "GET", "/credits")).body.balance;
+const open = (group: ToolGroup): Said => ({ calls: [{ name: "open_tools", args: { group } }] });
+const use = (name: ToolName, args: object): Said => ({ calls: [{ name, args }] });
+
+/** The assistant of the account of this key, as the conversation makes it. */
+async function assistantOf(key: string): Promise<Ctx> {
+  const actor = {
+    type: "assistant" as const,
+    accountId: await ownerOf(key),
+    role: "user" as const,
+    plan: "free" as const,
+    conversationId: "conv_test" as const,
+    credential: "key_test" as const,
+  };
+  return contextOf(bindings, actor, () => undefined);
+}
+
+describe("a message", () => {
+  it("is answered by the model, costs its price once, and is in the ledger", async () => {
+    const key = await funded(5);
+    scripted({ text: "All of your sites run." });
+    const { status, body } = await say(key, "How are my sites?");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      message: "All of your sites run.",
+      balance: 4,
+      creditsUsed: 1,
+      toolCalls: [],
+      pendingAction: null,
+    });
+    const { body: credits } = await api<Credits>(key, "GET", "/credits");
+    expect(credits).toMatchObject({ balance: 4, transactions: [{ type: "chat", amount: -1 }, {}] });
+  });
+
+  it("is offered one group of tools at a time, and gives results as data that is marked as such", async () => {
+    const key = await funded();
+    const { siteId } = await createSite(key, { name: "shop" });
+    const model = scripted(open("sites"), use("list_sites", {}), { text: "You have one site: shop." });
+    const { body } = await say(key, "What do I have?");
+    expect(body).toMatchObject({
+      message: "You have one site: shop.",
+      toolCalls: [{ tool: "list_sites", ok: true }],
+    });
+    const offeredTools = model.asked.map(({ tools: given }) => given?.map((one) => one.function.name) ?? []);
+    expect(offeredTools[0]).toEqual(["open_tools"]);
+    expect(offeredTools[1]).toContain("stop_site");
+    expect(offeredTools[1]).not.toContain("run_write_query");
+    const result = model.asked[2]?.messages.at(-1);
+    expect(JSON.parse(result?.content ?? "{}")).toEqual({
+      untrusted_data: expect.stringContaining(siteId) as string,
+    });
+  });
+
+  it("costs nothing where the model fails, and says so", async () => {
+    for (const broken of [{ status: 500 }, { text: "Half of an", isCut: true }]) {
+      const key = await funded(3);
+      scripted(broken);
+      const { status, body } = await say(key, "Hello");
+      expect([status, body.creditsUsed, body.balance]).toEqual([200, 0, 3]);
+      expect(body.message).toContain("did not answer");
+      vi.restoreAllMocks();
+    }
+  });
+
+  it("goes on after arguments that are no JSON, tools that do not exist and calls without end", async () => {
+    const key = await funded();
+    const model = scripted(
+      { calls: [{ name: "list_sites", args: "{" }] },
+      { calls: [{ name: "rm_rf", args: {} }] },
+      use("get_site", { site: 7 } as never),
+      { text: "Done." },
+    );
+    const { body } = await say(key, "Go");
+    expect(body.message).toBe("Done.");
+    expect(model.prompts).toContain("no JSON");
+    expect(model.prompts).toContain("There is no tool rm_rf");
+    vi.restoreAllMocks();
+    const endless = scripted(use("get_credit_balance", {}));
+    expect((await say(key, "Again")).body.message).toContain("more steps than one message may");
+    expect(endless.asked.length).toBeLessThanOrEqual(8);
+  });
+
+  it("is refused without credits; of fifty at once on a balance for one, one is answered", async () => {
+    const key = await account();
+    scripted({ text: "Hello." });
+    expect(await say(key, "Hello")).toMatchObject({ status: 402, body: { error: "payment_required" } });
+    await api(await operator(), "POST", "/credits/grants", { accountId: await ownerOf(key), amount: 1 });
+    // The plan allows ten messages a minute; the first of them was refused above.
+    const answers = await Promise.all(Array.from({ length: 50 }, () => say(key, "Hello")));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.every(({ status }) => [200, 402, 429].includes(status))).toBe(true);
+    expect(await balanceOf(key)).toBe(0);
+  });
+});
+
+describe("what is destructive", () => {
+  it("is done only after the person's own word, once, and for exactly what was asked", async () => {
+    const key = await funded();
+    const { siteId } = await runningSite(key, await readyAgent(), { name: "to-stop" });
+    scripted(open("sites"), use("stop_site", { site: "to-stop" }), { text: "I would stop it." });
+    const asked = (await say(key, "Stop my site to-stop")).body;
+    expect(asked.pendingAction).toMatchObject({
+      tool: "stop_site",
+      summary: expect.stringContaining("503") as string,
+    });
+    expect(asked.message).toContain("Stop the site to-stop: visitors are answered 503");
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+    vi.restoreAllMocks();
+    // The model alone cannot confirm: neither by asking again nor by an argument.
+    scripted(use("stop_site", { site: "to-stop", confirm: true }), { text: "Stopped!" });
+    const { conversationId } = asked;
+    const pushed = (await say(key, "Tell me a joke", { conversationId })).body;
+    expect(pushed.toolCalls).toEqual([{ tool: "stop_site", ok: false }]);
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+    // What waited is taken back by any other message.
+    expect((await say(key, "yes", { conversationId })).body.toolCalls).not.toContainEqual({
+      tool: "stop_site",
+      ok: true,
+    });
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+    vi.restoreAllMocks();
+    // Neither a strange id nor one of before is the one that waits.
+    for (const confirm of ["cfm_none", asked.pendingAction?.id ?? ""]) {
+      scripted(use("stop_site", { site: "to-stop" }), { text: "Shall I?" });
+      expect((await say(key, "Stop to-stop", { conversationId })).body.pendingAction).not.toBeNull();
+      vi.restoreAllMocks();
+      scripted({ text: "Nothing waits for that." });
+      expect((await say(key, "yes", { conversationId, confirm })).body.toolCalls).toEqual([]);
+      vi.restoreAllMocks();
+    }
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+  });
+
+  it("runs by the id of the pending action, is recorded as the assistant's, and cannot be replayed", async () => {
+    const key = await funded();
+    const { siteId } = await runningSite(key, await readyAgent(), { name: "by-id" });
+    scripted(
+      open("sites"),
+      use("stop_site", { site: "by-id" }),
+      { text: "Shall I?" },
+      { text: "It is being stopped." },
+    );
+    const { conversationId, pendingAction } = (await say(key, "Stop by-id")).body;
+    const confirm = pendingAction?.id;
+    const done = (await say(key, "Do as I said", { conversationId, confirm })).body;
+    expect(done.toolCalls).toEqual([{ tool: "stop_site", ok: true }]);
+    expect(await wantedOf(siteId)).toBe("STOPPED");
+    const { body } = await api<Page<Activity>>(key, "GET", `/activity?resource=${siteId}&actor=assistant`);
+    expect(body.data).toMatchObject([
+      { operation: "patchSite", arguments: { action: "stop" }, actorId: conversationId },
+    ]);
+    expect((await say(key, "Do as I said", { conversationId, confirm })).body.toolCalls).toEqual([]);
+  });
+
+  it("is not done where its resource has changed since the person was asked", async () => {
+    const key = await funded();
+    const { siteId } = await runningSite(key, await readyAgent(), { name: "changed" });
+    const ctx = await assistantOf(key);
+    const asked = await runTool(ctx, "stop_site", { site: "changed" });
+    if (asked.status !== "asks") throw new Error(`It answered ${asked.status}`);
+    await api(key, "PATCH", `/sites/${siteId}`, { settings: { port: 4321 } });
+    expect(await runConfirmed(ctx, asked.step)).toMatchObject({ status: "refused" });
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+  });
+
+  it("of another account is out of reach of every tool, by name and by id", async () => {
+    const [own, other] = [await funded(), await funded()];
+    const name = uniqueName("victim");
+    const { siteId, invoiceId } = await runningSite(other, await readyAgent(), { name });
+    const { body: made } = await api<{ databaseId: string }>(other, "POST", "/databases", {
+      name: uniqueName("data"),
+      type: "redis",
+    });
+    const { body: deployments } = await api<Page<{ id: string }>>(
+      other,
+      "GET",
+      `/sites/${siteId}/deployments`,
+    );
+    const before = JSON.stringify([await site(other, siteId)]);
+    const ctx = await assistantOf(own);
+    const values: Record<string, unknown> = {
+      db: made.databaseId,
+      deployment: deployments.data[0]?.id,
+      backup: "bak_001m80000000000000000000000",
+      invoice: invoiceId,
+      key: "key_001m80000000000000000000000",
+      run: "cmd_001m80000000000000000000000",
+      settings: { port: 1 },
+      entries: [{ key: "A", value: "b" }],
+      keys: ["A"],
+      domain: "www.example.com",
+      query: "SELECT 1",
+      cron: "@daily",
+      command: "true",
+      path: "/data",
+      name: "other",
+      replicas: 1,
+      packId: "pack_001k0000000000000000000002",
+      type: "redis",
+    };
+    for (const tool of Object.keys(tools) as ToolName[]) {
+      const { shape } = tools[tool].input;
+      const about = ["site", "db", "deployment", "backup", "invoice", "key", "run"].filter(
+        (field) => field in shape,
+      );
+      if (about.length === 0 || tool === "create_site") continue;
+      for (const target of [siteId, name]) {
+        const input = Object.fromEntries(
+          Object.keys(shape)
+            .filter((field) => field === "site" || field in values)
+            .filter(
+              (field) =>
+                !(
+                  field === "db" &&
+                  "site" in shape &&
+                  tool !== "link_database" &&
+                  tool !== "unlink_database"
+                ),
+            )
+            .filter((field) => !(field === "site" && "run" in shape))
+            .map((field) => [
+              field,
+              field === "site" ? target : field === "key" && tool === "generate_secret" ? "A" : values[field],
+            ]),
+        );
+        expect([tool, await runTool(ctx, tool, input)]).toMatchObject([tool, { status: "refused" }]);
+      }
+    }
+    expect(JSON.stringify([await site(other, siteId)])).toBe(before);
+  });
+});
+
+const wantedOf = async (siteId: string) =>
+  (
+    await bindings.DB.prepare("SELECT wanted FROM sites WHERE id = ?")
+      .bind(siteId)
+      .first<{ wanted: string }>()
+  )?.wanted;
+
+describe("secrets", () => {
+  it("such as the deploy webhook are shown to the person who asks, and never to the model or in the history", async () => {
+    const key = await funded();
+    const { siteId } = await createSite(key, { name: "hooked" });
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    const model = scripted(open("deployments"), use("get_deploy_webhook", { site: "hooked" }), {
+      text: "Here it is.",
+    });
+    const { body } = await say(key, "What is the deploy webhook of hooked?");
+    expect(body.message).toContain(url);
+    await say(key, "Thanks", { conversationId: body.conversationId });
+    expect(model.prompts).not.toContain(url.slice(-20));
+    const kept = await api<ConversationWithMessages>(
+      key,
+      "GET",
+      `/chat/conversations/${body.conversationId}`,
+    );
+    expect(JSON.stringify(kept.body)).not.toContain(url.slice(-20));
+  });
+
+  it("in what others wrote reach no prompt: addresses lose their passwords, keys of ours all but their prefix", async () => {
+    const key = await funded();
+    await createSite(key, { name: "canary", startCommand: `serve postgres://u:canary-password@db/x ${key}` });
+    const model = scripted(open("sites"), use("get_site", { site: "canary" }), { text: "Seen." });
+    await say(key, "Show canary");
+    expect(model.asked).toHaveLength(3);
+    expect(model.prompts).not.toContain("canary-password");
+    expect(model.prompts).not.toContain(key);
+  });
+});
+
+describe("a conversation", () => {
+  it("remembers what was said, and is its account's alone", async () => {
+    const [key, other] = [await funded(), await funded()];
+    const model = scripted({ text: "Nice to meet you, Ada." }, { text: "You are Ada." });
+    const { conversationId } = (await say(key, "I am Ada.")).body;
+    await say(key, "Who am I?", { conversationId });
+    expect(model.asked[1]?.messages.map(({ content }) => content)).toEqual([
+      systemPrompt,
+      "I am Ada.",
+      "Nice to meet you, Ada.",
+      "Who am I?",
+    ]);
+    expect((await say(other, "Who am I?", { conversationId })).status).toBe(403);
+    expect((await say(key, "Hello", { conversationId: "conv_001m80000000000000000000000" })).status).toBe(
+      404,
+    );
+    expect((await api(other, "GET", `/chat/conversations/${conversationId}`)).status).toBe(403);
+  });
+
+  it("is listed, renamed, read with its messages, and deleted", async () => {
+    const key = await funded();
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "  Why did it\nfail? ")).body;
+    const list = async () => (await api<Page<Conversation>>(key, "GET", "/chat/conversations")).body.data;
+    await expect.poll(async () => (await list()).map(({ title }) => title)).toEqual(["Why did it fail?"]);
+    const path = `/chat/conversations/${conversationId}`;
+    expect((await api<Conversation>(key, "PATCH", path, { title: "The failure" })).body.title).toBe(
+      "The failure",
+    );
+    expect((await api<ConversationWithMessages>(key, "GET", path)).body.messages).toMatchObject([
+      { role: "user", text: "  Why did it\nfail? " },
+      { role: "assistant", text: "Hello." },
+    ]);
+    expect((await api(key, "DELETE", path)).status).toBe(200);
+    expect([(await api(key, "GET", path)).status, await list()]).toEqual([404, []]);
+  });
+});
+
+async function eventsOf(response: Response): Promise<{ id: number; event: string; data: unknown }[]> {
+  return (await response.text())
+    .split("\n\n")
+    .map(
+      (block) =>
+        Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/).slice(0, 2))) as Record<
+          string,
+          string
+        >,
+    )
+    .filter(({ event }) => event !== undefined)
+    .map(({ id, event, data }) => ({
+      id: Number(id),
+      event: event ?? "",
+      data: JSON.parse(data ?? "null") as unknown,
+    }));
+}
+const streamed = (key: string, body: object) =>
+  call("/api/v1/chat/stream", {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+describe("a streamed answer", () => {
+  it("tells text and tools as they come and ends with the whole reply", async () => {
+    const key = await funded(2);
+    scripted(open("sites"), use("list_sites", {}), { text: "You have no sites." });
+    const response = await streamed(key, { message: "What do I have?" });
+    expect(response.headers.get("Content-Type")).toBe("text/event-stream");
+    const events = await eventsOf(response);
+    expect(events.filter(({ event }) => event === "tool").map(({ data }) => data)).toEqual([
+      { tool: "list_sites", status: "running" },
+      { tool: "list_sites", status: "done" },
+    ]);
+    const text = events
+      .filter(({ event }) => event === "delta")
+      .map(({ data }) => (data as { text: string }).text);
+    expect(text.join("")).toBe("You have no sites.");
+    expect(events.at(-1)).toMatchObject({
+      event: "done",
+      data: { message: "You have no sites.", creditsUsed: 1, balance: 1 },
+    });
+  });
+
+  it("that nobody reads comes to its end, is charged once and kept, and is gone on with from the last event seen", async () => {
+    const key = await funded(2);
+    scripted({ text: "One two three four five." });
+    const response = await streamed(key, { message: "Count" });
+    await response.body?.cancel();
+    await expect.poll(() => balanceOf(key)).toBe(1);
+    const { body } = await api<Page<Conversation>>(key, "GET", "/chat/conversations");
+    const path = `/api/v1/chat/conversations/${body.data[0]?.id}/events`;
+    const resumed = await call(path, { headers: { Authorization: `Bearer ${key}`, "Last-Event-ID": "2" } });
+    const events = await eventsOf(resumed);
+    expect([events[0]?.id, events.at(-1)?.event]).toEqual([3, "done"]);
+    expect(await balanceOf(key)).toBe(1);
+  });
+});
+
+describe("without a model", () => {
+  const memory = () => ({ history: [], groups: [], pending: undefined });
+  const command = async (key: string, message: string, pending?: never) =>
+    converse(await assistantOf(key), null, { ...memory(), pending }, { message }, () => undefined);
+
+  it("tools are called by name, and help names all of them", async () => {
+    const key = await account();
+    await createSite(key, { name: "typed" });
+    const { message } = await command(key, "help");
+    for (const name of Object.keys(tools)) expect(message).toContain(name);
+    expect((await command(key, "help stop_site")).message).toContain("site");
+    expect((await command(key, "list_sites limit=5")).message).toContain('"name": "typed"');
+    expect((await command(key, 'get_site site="typed"')).toolCalls).toEqual([{ tool: "get_site", ok: true }]);
+    expect((await command(key, "get_site typed")).message).toContain("key=value");
+    expect((await command(key, "make_coffee")).message).toContain("There is no tool");
+  });
+
+  it("what is destructive asks as well, and a plain yes does it", async () => {
+    const key = await account();
+    await createSite(key, { name: "typed-away" });
+    const asked = await command(key, "delete_site site=typed-away");
+    expect(asked.message).toContain("Delete the site typed-away for good");
+    const done = await command(key, "yes", asked.memory.pending as never);
+    expect(done.toolCalls).toEqual([{ tool: "delete_site", ok: true }]);
+    expect((await api<Page<unknown>>(key, "GET", "/sites")).body.data).toEqual([]);
+  });
+});
+
+describe("the catalogue", () => {
+  it("keeps every prompt below 8,000 tokens, whatever groups are open", () => {
+    // Four characters are a token of English or JSON, roughly; three are on the safe side.
+    const tokensOf = (groups: ToolGroup[]) =>
+      Math.ceil((systemPrompt.length + JSON.stringify(offered(groups)).length) / 3);
+    const sizes = (Object.keys(toolGroups) as ToolGroup[])
+      .map((group) => tokensOf([group]))
+      .toSorted((a, b) => b - a);
+    expect(sizes[0]).toBeLessThan(4000);
+    const [one = 0, two = 0, three = 0] = sizes;
+    expect(one + two + three - 2 * tokensOf([])).toBeLessThan(8000);
+  });
+});

@@ -1,0 +1,91 @@
+import type OpenAI from "openai";
+import type { Config } from "../env.ts";
+
+export type ModelToolCall = { id: string; name: string; arguments: string };
+export type ModelMessage =
+  | { role: "system" | "user"; content: string }
+  | { role: "assistant"; content: string; toolCalls?: ModelToolCall[] }
+  | { role: "tool"; content: string; toolCallId: string };
+export type ModelTool = { name: string; description: string; parameters: Record<string, unknown> };
+export type ModelTurn = { text: string; toolCalls: ModelToolCall[]; tokens: number };
+
+/** A language model, whoever serves it. */
+export type Model = {
+  /** @param onText is given the answer as it comes. @throws Error where the model cannot be reached, stalls or is cut off */
+  respond(messages: ModelMessage[], tools: ModelTool[], onText: (text: string) => void): Promise<ModelTurn>;
+};
+
+/** Longer answers no model that is well. */
+const turnTimeoutMs = 60_000;
+const maxTextLength = 32_000;
+
+/** The model behind any server that speaks OpenAI's Chat Completions; null: none is configured. */
+export function modelOf(config: Config): Model | null {
+  const { MODEL_URL, MODEL_NAME, MODEL_KEY } = config;
+  if (MODEL_URL === undefined || MODEL_NAME === undefined) return null;
+  return {
+    async respond(messages, tools, onText) {
+      // Loaded on first use: nothing else needs it.
+      const { default: Client } = await import("openai");
+      const client = new Client({ baseURL: MODEL_URL, apiKey: MODEL_KEY ?? "none", maxRetries: 1 });
+      const signal = AbortSignal.timeout(turnTimeoutMs);
+      const stream = await client.chat.completions.create(
+        {
+          model: MODEL_NAME,
+          messages: messages.map(onTheWire),
+          stream: true,
+          stream_options: { include_usage: true },
+          ...(tools.length > 0 && {
+            tools: tools.map((tool) => ({ type: "function" as const, function: tool })),
+          }),
+        },
+        { signal },
+      );
+      return collect(stream, onText);
+    },
+  };
+}
+
+async function collect(
+  stream: AsyncIterable<OpenAI.ChatCompletionChunk>,
+  onText: (text: string) => void,
+): Promise<ModelTurn> {
+  const turn: ModelTurn = { text: "", toolCalls: [], tokens: 0 };
+  let isWhole = false;
+  for await (const { choices, usage } of stream) {
+    turn.tokens = usage?.total_tokens ?? turn.tokens;
+    const [choice] = choices;
+    if (choice?.finish_reason) isWhole = true;
+    const { content, tool_calls: calls } = choice?.delta ?? {};
+    if (content) {
+      turn.text += content;
+      if (turn.text.length > maxTextLength) throw new Error("The model's answer is endless");
+      onText(content);
+    }
+    for (const { index, id, function: called } of calls ?? []) {
+      const known = (turn.toolCalls[index] ??= { id: id ?? `call_${index}`, name: "", arguments: "" });
+      known.name += called?.name ?? "";
+      known.arguments += called?.arguments ?? "";
+      if (known.arguments.length > maxTextLength) throw new Error("The model's arguments are endless");
+    }
+  }
+  if (!isWhole) throw new Error("The model's answer was cut off");
+  return { ...turn, toolCalls: turn.toolCalls.filter((one) => one !== undefined) };
+}
+
+function onTheWire(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
+  if (message.role === "tool")
+    return { role: "tool", content: message.content, tool_call_id: message.toolCallId };
+  if (message.role !== "assistant") return message;
+  return {
+    role: "assistant",
+    content: message.content,
+    ...(message.toolCalls?.length && {
+      tool_calls: message.toolCalls.map(({ id, ...called }) => ({
+        id,
+        type: "function" as const,
+        function: called,
+      })),
+    }),
+  };
+}

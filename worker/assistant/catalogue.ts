@@ -1,0 +1,22 @@
+import type { ToolName } from "../../protocol/api/tools.ts";
+import type { Tools } from "./tool.ts";
+import { backupTools } from "./tools/backups.ts";
+import { billingTools } from "./tools/billing.ts";
+import { databaseTools } from "./tools/databases.ts";
+import { deploymentTools } from "./tools/deployments.ts";
+import { environmentTools } from "./tools/environment.ts";
+import { jobTools } from "./tools/jobs.ts";
+import { runningTools } from "./tools/running.ts";
+import { siteTools } from "./tools/sites.ts";
+
+/** Every tool by its name; one that `protocol/api/tools.ts` lists and nobody implements does not compile. */
+export const catalogue: Tools<ToolName> = {
+  ...siteTools,
+  ...deploymentTools,
+  ...runningTools,
+  ...environmentTools,
+  ...databaseTools,
+  ...backupTools,
+  ...jobTools,
+  ...billingTools,
+};

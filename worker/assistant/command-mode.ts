@@ -1,0 +1,71 @@
+import * as z from "zod";
+import { toolGroups, tools, type ToolName } from "../../protocol/api/tools.ts";
+import { isTool, specOf } from "./run-tool.ts";
+
+/** A tool called by name, or a text to answer with. */
+export type Command = { tool: ToolName; input: Record<string, unknown> } | { answer: string };
+
+const names = Object.keys(tools) as ToolName[];
+
+const help = (): string =>
+  [
+    'No model is configured here, so tools are called by name: tool key=value key="a longer value"',
+    "Values may be JSON. “help <group>” or “help <tool>” says more; “yes” confirms what asks first.",
+    ...Object.entries(toolGroups).map(
+      ([group, what]) =>
+        `\n${group}: ${what}\n  ${names.filter((name) => tools[name].group === group).join(", ")}`,
+    ),
+  ].join("\n");
+
+function helpOn(topic: string): string {
+  if (isTool(topic)) {
+    const schema = z.toJSONSchema(specOf(topic).input, { io: "input", unrepresentable: "any" });
+    const { properties = {}, required = [] } = schema as {
+      properties?: Record<string, { description?: string }>;
+      required?: string[];
+    };
+    const lines = Object.entries(properties).map(
+      ([name, { description }]) =>
+        `  ${name}${required.includes(name) ? "" : " (optional)"}${description ? `: ${description}` : ""}`,
+    );
+    return [`${topic}: ${specOf(topic).summary}`, ...lines].join("\n");
+  }
+  const group = names.filter((name) => tools[name].group === topic);
+  return group.length > 0 ? group.map((name) => `${name}: ${tools[name].summary}`).join("\n") : help();
+}
+
+const word = /([\w.-]+)=("(?:[^"\\]|\\.)*"|\[.*?\]|\{.*\}|\S*)/gy;
+
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** `key=value` pairs by one pass over the text; null: there is something else in it. */
+function pairsIn(text: string): Record<string, unknown> | null {
+  const found: Record<string, unknown> = {};
+  word.lastIndex = 0;
+  const trimmed = text.trim();
+  while (word.lastIndex < trimmed.length) {
+    const match = word.exec(trimmed);
+    if (!match) return null;
+    found[match[1] ?? ""] = valueOf(match[2] ?? "");
+    const gap = /\s*/y;
+    gap.lastIndex = word.lastIndex;
+    gap.exec(trimmed);
+    word.lastIndex = gap.lastIndex;
+  }
+  return found;
+}
+
+/** What a person types where there is no model. */
+export function readCommand(message: string): Command {
+  const [, name = "", rest = ""] = /^\s*(\S+)([^]*)$/.exec(message) ?? [];
+  if (name === "help") return { answer: rest.trim() ? helpOn(rest.trim()) : help() };
+  if (!isTool(name)) return { answer: `There is no tool “${name.slice(0, 60)}”.\n\n${help()}` };
+  const input = pairsIn(rest);
+  return input ? { tool: name, input } : { answer: `Write arguments as key=value.\n\n${helpOn(name)}` };
+}

@@ -1,0 +1,31 @@
+import type { ToolName } from "../../protocol/api/tools.ts";
+
+/** One destructive call as it was asked for, and what it would do. */
+export type PendingStep = { tool: ToolName; input: unknown; summary: string; version: string | null };
+
+/** What waits for the person's own word. Kept by the conversation, so that no model can answer it. */
+export type PendingAction = { id: string; steps: PendingStep[]; expiresAtMs: number };
+
+export const pendingForMs = 10 * 60_000;
+
+/** An unambiguous yes and nothing else: anything more is a new request. */
+export const isYes = (message: string): boolean =>
+  /^\s*(?:yes|y|yep|yeah|confirm|confirmed|i confirm|yes,? (?:please|do it|go ahead|confirm)|do it|go ahead|please do|ja|oui|si|sí)\s*[.!]*\s*$/i.test(
+    message,
+  );
+
+/** The action that this message agrees to: by its id, or by a plain yes. */
+export const agreedTo = (
+  pending: PendingAction | undefined,
+  { message, confirm }: { message: string; confirm?: string | undefined },
+  nowMs: number,
+): PendingAction | null => {
+  if (!pending || pending.expiresAtMs <= nowMs) return null;
+  if (confirm !== undefined) return confirm === pending.id ? pending : null;
+  return isYes(message) ? pending : null;
+};
+
+export const summaryOf = ({ steps }: PendingAction): string =>
+  steps.length === 1
+    ? (steps[0]?.summary ?? "")
+    : steps.map(({ summary }, index) => `${index + 1}. ${summary}`).join("\n");

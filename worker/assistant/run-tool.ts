@@ -1,0 +1,76 @@
+import { tools, type ToolName, type ToolSpec } from "../../protocol/api/tools.ts";
+import type { Ctx } from "../context.ts";
+import { AppError } from "../domain/app-error.ts";
+import { logError } from "../log-error.ts";
+import { catalogue } from "./catalogue.ts";
+import type { PendingStep } from "./pending.ts";
+import { Revealed, type Consequence, type Tool } from "./tool.ts";
+
+/** How a call of a tool ended. `result`: for whoever goes on with it; `shown`: for the person's screen alone. */
+export type ToolOutcome =
+  | { status: "done"; result: unknown; shown: string | null }
+  | { status: "refused"; error: string }
+  /** It is destructive: nothing was done, and the person is asked. */
+  | { status: "asks"; step: PendingStep };
+
+type AnyTool = {
+  run(ctx: Ctx, input: unknown): Promise<unknown>;
+  consequence?(ctx: Ctx, input: unknown): Promise<Consequence>;
+};
+
+export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
+export const specOf = (name: ToolName): ToolSpec => tools[name];
+const toolOf = (name: ToolName): AnyTool => catalogue[name] as Tool<never> as AnyTool;
+
+/** One call, as a model or a person wrote it. Refuses rather than throws: what is wrong goes back to whoever called. */
+export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOutcome> {
+  return refusing(async () => {
+    if (!isTool(name)) return { status: "refused", error: `There is no tool ${name.slice(0, 100)}.` };
+    const input = specOf(name).input.safeParse(given);
+    if (!input.success) {
+      const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
+      return { status: "refused", error: `The arguments of ${name} are not valid: ${why}` };
+    }
+    if (!specOf(name).destructive) return done(await toolOf(name).run(ctx, input.data));
+    const consequence = await toolOf(name).consequence?.(ctx, input.data);
+    if (!consequence) throw new Error(`Nothing says what ${name} would do`);
+    return { status: "asks", step: { tool: name, input: input.data, ...consequence } };
+  });
+}
+
+/** What the person has confirmed, with the arguments that were kept; not where the resource has changed since. */
+export function runConfirmed(ctx: Ctx, { tool, input, version }: PendingStep): Promise<ToolOutcome> {
+  return refusing(async () => {
+    const now = await toolOf(tool).consequence?.(ctx, input);
+    if (now?.version !== version)
+      return {
+        status: "refused",
+        error: "What this is about has changed since you were asked: ask for it again.",
+      };
+    return done(await toolOf(tool).run(ctx, input));
+  });
+}
+
+const done = (result: unknown): ToolOutcome =>
+  result instanceof Revealed
+    ? { status: "done", result: result.result, shown: result.text }
+    : { status: "done", result, shown: null };
+
+async function refusing(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof AppError)) {
+      logError({ assistant: true }, error);
+      return { status: "refused", error: "That failed for a reason of the service's own. It was recorded." };
+    }
+    return { status: "refused", error: textOf(error) };
+  }
+}
+
+function textOf({ message, extra }: AppError): string {
+  const { reason, issues, invoiceToken: _token, ...rest } = extra;
+  if (typeof reason === "string") return reason;
+  if (issues !== undefined) return `Not valid: ${JSON.stringify(issues)}`;
+  return Object.keys(rest).length > 0 ? `${message} ${JSON.stringify(rest)}` : message;
+}

@@ -1,0 +1,75 @@
+import { call } from "../../api/call.ts";
+import type { Ctx } from "../../context.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
+import { databaseId, siteId } from "../resources.ts";
+import type { Tools } from "../tool.ts";
+
+type Names =
+  | "list_packs"
+  | "list_invoices"
+  | "get_invoice"
+  | "change_pack"
+  | "get_credit_balance"
+  | "create_credit_invoice"
+  | "list_api_keys"
+  | "revoke_api_key"
+  | "list_activity";
+
+const payAt = (ctx: Ctx, token: string | null) =>
+  token === null ? null : `${ctx.config.SITE_URL}/invoice/${token}`;
+
+export const billingTools: Tools<Names> = {
+  list_packs: {
+    async run(ctx, { kind }) {
+      if (kind === "credits") return (await call(ctx, "listCreditPackages", { limit: 100 })).data;
+      const { data } = await call(ctx, "listPacks", { limit: 100 });
+      return data.filter((pack) => kind === undefined || pack.kind === kind);
+    },
+  },
+  list_invoices: {
+    run: async (ctx, { limit = 20 }) =>
+      (await call(ctx, "listInvoices", { limit })).data.map(({ token, ...invoice }) => ({
+        ...invoice,
+        payAt: invoice.status === "unpaid" ? payAt(ctx, token) : null,
+      })),
+  },
+  get_invoice: {
+    async run(ctx, { invoice }) {
+      const { token, ...shown } = await call(ctx, "getInvoice", { id: invoice });
+      return { ...shown, payAt: shown.status === "unpaid" ? payAt(ctx, token) : null };
+    },
+  },
+  change_pack: {
+    async run(ctx, { site, db, packId, billingTerm }) {
+      if ((site === undefined) === (db === undefined)) throw invalid("site", "either site or db");
+      const changed =
+        site !== undefined
+          ? await call(ctx, "patchSite", { id: await siteId(ctx, site), packId, billingTerm })
+          : await call(ctx, "patchDatabase", { id: await databaseId(ctx, db ?? ""), packId, billingTerm });
+      return "invoiceToken" in changed ? { ...changed, payAt: payAt(ctx, changed.invoiceToken) } : changed;
+    },
+  },
+  get_credit_balance: { run: (ctx) => call(ctx, "getCredits", {}) },
+  create_credit_invoice: {
+    async run(ctx, { packageId }) {
+      const created = await call(ctx, "purchaseCredits", { packageId });
+      return { ...created, payAt: payAt(ctx, created.invoiceToken) };
+    },
+  },
+  list_api_keys: { run: async (ctx, { limit = 50 }) => (await call(ctx, "listKeys", { limit })).data },
+  revoke_api_key: {
+    run: (ctx, { key }) => call(ctx, "revokeKey", { id: key }),
+    async consequence(ctx, { key }) {
+      const { data } = await call(ctx, "listKeys", { limit: 100 });
+      const found = data.find(({ id }) => id === key);
+      if (!found) throw new AppError("not_found", { reason: `The account has no key ${key}.` });
+      return {
+        summary: `Revoke the API key “${found.name}” (${found.start}…): whatever uses it is refused at once.`,
+        version: null,
+      };
+    },
+  },
+  list_activity: {
+    run: async (ctx, { resource, limit = 20 }) => (await call(ctx, "listActivity", { resource, limit })).data,
+  },
+};

@@ -1,0 +1,196 @@
+import { call } from "../../api/call.ts";
+import { DatabaseCreate } from "../../../protocol/api/databases.ts";
+import type { Ctx } from "../../context.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
+import { databaseId, databaseNamed, lastLines, reachOfDatabase, siteId } from "../resources.ts";
+import { Revealed, type Consequence, type Tools } from "../tool.ts";
+import { window } from "./running.ts";
+
+type Names =
+  | "list_databases"
+  | "get_database"
+  | "create_database"
+  | "start_database"
+  | "stop_database"
+  | "restart_database"
+  | "delete_database"
+  | "get_connection_string"
+  | "link_database"
+  | "unlink_database"
+  | "rotate_database_password"
+  | "describe_schema"
+  | "run_read_query"
+  | "run_write_query"
+  | "list_active_queries"
+  | "list_slow_queries"
+  | "get_database_metrics"
+  | "get_database_logs";
+
+const act = async (ctx: Ctx, db: string, action: "start" | "stop" | "restart") =>
+  call(ctx, "patchDatabase", { id: await databaseId(ctx, db), action });
+
+/** @param says what would happen to the database of this name */
+async function consequenceFor(ctx: Ctx, db: string, says: (name: string) => string): Promise<Consequence> {
+  const found = await databaseNamed(ctx, db);
+  return { summary: `${says(found.name)} ${await reachOfDatabase(ctx, found)}`, version: found.updatedAt };
+}
+
+/** The statement that the person confirmed: the service's own confirmation is asked for and given in one. */
+async function write(ctx: Ctx, id: string, statement: string) {
+  const asked = { id, statement, write: true, limit: 100, timeoutSeconds: 10 };
+  try {
+    return await call(ctx, "queryDatabase", asked);
+  } catch (error) {
+    const confirm = error instanceof AppError ? error.extra["confirm"] : undefined;
+    if (typeof confirm !== "string") throw error;
+    return call(ctx, "queryDatabase", { ...asked, confirm });
+  }
+}
+
+export const databaseTools: Tools<Names> = {
+  list_databases: {
+    async run(ctx, { limit = 50 }) {
+      const { data, nextCursor } = await call(ctx, "listDatabases", { limit });
+      const databases = data.map(({ id, name, type, status }) => ({ id, name, type, status }));
+      return { databases, more: nextCursor !== null };
+    },
+  },
+  get_database: { run: (ctx, { db }) => databaseNamed(ctx, db) },
+  create_database: {
+    async run(ctx, asked) {
+      const input = DatabaseCreate.safeParse(asked);
+      if (!input.success) {
+        const [issue] = input.error.issues;
+        throw invalid(issue?.path.join(".") ?? "", issue?.message ?? "not a database");
+      }
+      const created = await call(ctx, "createDatabase", input.data);
+      return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
+    },
+  },
+  start_database: { run: (ctx, { db }) => act(ctx, db, "start") },
+  stop_database: {
+    run: (ctx, { db }) => act(ctx, db, "stop"),
+    consequence: (ctx, { db }) =>
+      consequenceFor(ctx, db, (name) => `Stop the database ${name}: linked sites cannot reach it.`),
+  },
+  restart_database: {
+    run: (ctx, { db }) => act(ctx, db, "restart"),
+    consequence: (ctx, { db }) =>
+      consequenceFor(ctx, db, (name) => `Restart the database ${name}: open connections are closed.`),
+  },
+  delete_database: {
+    run: async (ctx, { db }) => call(ctx, "deleteDatabase", { id: await databaseId(ctx, db) }),
+    consequence: (ctx, { db }) =>
+      consequenceFor(
+        ctx,
+        db,
+        (name) =>
+          `Delete the database ${name} with all its data; a last backup is made and kept for 30 days.`,
+      ),
+  },
+  get_connection_string: {
+    async run(ctx, { db }) {
+      const shown = await call(ctx, "getDatabaseCredentials", { id: await databaseId(ctx, db) });
+      const outside = shown.publicAccess ? `\nFrom outside: ${shown.publicAccess.connectionString}` : "";
+      return new Revealed(
+        { shown: "The address is on the person's screen." },
+        `Address of ${db}, with its password: ${shown.connectionString}${outside}`,
+      );
+    },
+    consequence: (ctx, { db }) =>
+      consequenceFor(ctx, db, (name) => `Show the address of the database ${name} with its password here.`),
+  },
+  link_database: {
+    run: async (ctx, { db, site, variable }) =>
+      call(ctx, "linkDatabase", { id: await databaseId(ctx, db), siteId: await siteId(ctx, site), variable }),
+  },
+  unlink_database: {
+    run: async (ctx, { db, site }) =>
+      call(ctx, "unlinkDatabase", { id: await databaseId(ctx, db), siteId: await siteId(ctx, site) }),
+    consequence: (ctx, { db, site }) =>
+      consequenceFor(
+        ctx,
+        db,
+        (name) => `Take the address of the database ${name} away from the site ${site}.`,
+      ),
+  },
+  rotate_database_password: {
+    run: async (ctx, { db }) => call(ctx, "rotateDatabase", { id: await databaseId(ctx, db) }),
+    consequence: (ctx, { db }) =>
+      consequenceFor(
+        ctx,
+        db,
+        (name) =>
+          `Give the database ${name} a new password: linked sites are restarted with it, other clients are cut off.`,
+      ),
+  },
+  describe_schema: {
+    async run(ctx, { db, filter }) {
+      const { tables, keyspaces, truncated } = await call(ctx, "getDatabaseSchema", {
+        id: await databaseId(ctx, db),
+      });
+      return {
+        tables: tables
+          .filter(({ name }) => filter === undefined || name.includes(filter))
+          .map(({ schema, name, rowsEstimate, columns, primaryKey, indexes }) => ({
+            name: `${schema}.${name}`,
+            rowsEstimate,
+            columns: columns.map((one) => `${one.name} ${one.type}${one.nullable ? "" : " not null"}`),
+            primaryKey,
+            indexes: indexes.map((one) => `${one.name} (${one.columns.join(", ")})`),
+          })),
+        keyspaces,
+        truncated,
+      };
+    },
+  },
+  run_read_query: {
+    run: async (ctx, { db, query, limit = 50 }) =>
+      call(ctx, "queryDatabase", {
+        id: await databaseId(ctx, db),
+        statement: query,
+        write: false,
+        limit,
+        timeoutSeconds: 10,
+      }),
+  },
+  run_write_query: {
+    run: async (ctx, { db, query }) => write(ctx, await databaseId(ctx, db), query),
+    consequence: (ctx, { db, query }) =>
+      consequenceFor(
+        ctx,
+        db,
+        (name) => `Run this statement, which may change data, in the database ${name}:\n${query}\n`,
+      ),
+  },
+  list_active_queries: {
+    run: async (ctx, { db }) =>
+      (await call(ctx, "getDatabaseInsight", { id: await databaseId(ctx, db) })).activeQueries,
+  },
+  list_slow_queries: {
+    run: async (ctx, { db, limit = 10 }) =>
+      (await call(ctx, "getDatabaseInsight", { id: await databaseId(ctx, db) })).slowQueries.slice(0, limit),
+  },
+  get_database_metrics: {
+    async run(ctx, { db, minutes }) {
+      const id = await databaseId(ctx, db);
+      const [{ data }, { sizeMb, connections, cacheHitRatio }] = [
+        await call(ctx, "getDatabaseMetrics", { id }),
+        await call(ctx, "getDatabaseInsight", { id }),
+      ];
+      return { sizeMb, connections, cacheHitRatio, minutes: window(data, minutes) };
+    },
+  },
+  get_database_logs: {
+    async run(ctx, { db, tail, search }) {
+      const id = await databaseId(ctx, db);
+      const log = await call(ctx, "getDatabaseLogs", {
+        id,
+        follow: "0",
+        tail: search ? 1000 : (tail ?? 100),
+      });
+      if (log instanceof ReadableStream) return [];
+      return lastLines(log.data, { tail, search }).map(({ at, text }) => ({ at, text }));
+    },
+  },
+};

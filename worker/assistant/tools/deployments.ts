@@ -1,0 +1,150 @@
+import { call } from "../../api/call.ts";
+import type { Ctx } from "../../context.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { lastLines, siteId, siteNamed } from "../resources.ts";
+import { Revealed, type Tools } from "../tool.ts";
+
+type Names =
+  | "deploy_site"
+  | "list_deployments"
+  | "get_deployment"
+  | "get_build_logs"
+  | "explain_failed_deployment"
+  | "cancel_deployment"
+  | "list_rollback_targets"
+  | "rollback_site"
+  | "get_deploy_webhook"
+  | "rotate_deploy_webhook";
+
+/** All lines of a deployment's log, page by page. */
+async function logOf(ctx: Ctx, id: string) {
+  const lines: { seq: number; text: string }[] = [];
+  for (let cursor = 0; ;) {
+    const page = await call(ctx, "getDeploymentLogs", { id, follow: "0", limit: 1000, cursor });
+    if (page instanceof ReadableStream) return lines;
+    lines.push(...page.data.map(({ seq, text }) => ({ seq, text })));
+    if (page.nextCursor === null || lines.length > 20_000) return lines;
+    cursor = Number(page.nextCursor);
+  }
+}
+
+const newest = async (ctx: Ctx, site: string) =>
+  (await call(ctx, "listDeployments", { id: await siteId(ctx, site), limit: 100 })).data;
+
+export const deploymentTools: Tools<Names> = {
+  deploy_site: {
+    run: async (ctx, { site, rebuild }) =>
+      call(ctx, "patchSite", { id: await siteId(ctx, site), action: "deploy", rebuild }),
+  },
+  list_deployments: {
+    async run(ctx, { site, limit = 20 }) {
+      const { data } = await call(ctx, "listDeployments", { id: await siteId(ctx, site), limit });
+      return data.map(({ id, number, status, trigger, commit, commitMessage, error, createdAt }) => ({
+        id,
+        number,
+        status,
+        trigger,
+        commit: commit?.slice(0, 10) ?? null,
+        commitMessage,
+        error,
+        createdAt,
+      }));
+    },
+  },
+  get_deployment: { run: (ctx, { deployment }) => call(ctx, "getDeployment", { id: deployment }) },
+  get_build_logs: {
+    run: async (ctx, { deployment, tail, search }) =>
+      lastLines(await logOf(ctx, deployment), { tail, search }).map(({ text }) => text),
+  },
+  explain_failed_deployment: {
+    async run(ctx, { site }) {
+      const all = await newest(ctx, site);
+      const failed = all.find(({ status }) => status === "FAILED");
+      if (!failed) return { failed: null, note: "None of the last 100 deployments failed." };
+      const good = all.find(({ status, number }) =>
+        number < failed.number ? status === "LIVE" || status === "SUPERSEDED" : false,
+      );
+      const { clone, build, start, swap } = failed.durations;
+      const step =
+        swap !== null
+          ? "swap"
+          : start !== null
+            ? "start"
+            : build !== null
+              ? "start"
+              : clone !== null
+                ? "build"
+                : "clone";
+      return {
+        failed: {
+          id: failed.id,
+          number: failed.number,
+          commit: failed.commit,
+          commitMessage: failed.commitMessage,
+        },
+        step,
+        error: failed.error,
+        lastLines: lastLines(await logOf(ctx, failed.id), { tail: 40 }).map(({ text }) => text),
+        lastGood: good && { number: good.number, commit: good.commit, commitMessage: good.commitMessage },
+        environmentChanged: good === undefined ? null : good.envVersion !== failed.envVersion,
+        since: all[0]?.id === failed.id ? null : { status: all[0]?.status, number: all[0]?.number },
+      };
+    },
+  },
+  cancel_deployment: { run: (ctx, { deployment }) => call(ctx, "cancelDeployment", { id: deployment }) },
+  list_rollback_targets: {
+    run: async (ctx, { site }) =>
+      (await newest(ctx, site))
+        .filter(({ canRollBack }) => canRollBack)
+        .map(({ id, number, commit, commitMessage, envVersion, finishedAt }) => ({
+          id,
+          number,
+          commit,
+          commitMessage,
+          envVersion,
+          finishedAt,
+        })),
+  },
+  rollback_site: {
+    run: async (ctx, { site, deployment }) =>
+      call(ctx, "rollbackSite", { id: await siteId(ctx, site), deploymentId: deployment }),
+    async consequence(ctx, { site, deployment }) {
+      const found = await siteNamed(ctx, site);
+      const { data } = await call(ctx, "listDeployments", { id: found.id, limit: 100 });
+      const target = data.find(({ id }) => id === deployment);
+      if (deployment !== undefined && !target)
+        throw conflict(`${found.name} has no deployment ${deployment}.`);
+      return {
+        summary: `Roll the site ${found.name} back to ${
+          target ? `deployment ${target.number}` : "the deployment before the current one"
+        }, with that deployment's image and environment.`,
+        version: found.updatedAt,
+      };
+    },
+  },
+  get_deploy_webhook: {
+    async run(ctx, { site }) {
+      const { url } = await call(ctx, "getWebhook", { id: await siteId(ctx, site) });
+      return new Revealed(
+        { shown: "The address is on the person's screen." },
+        `Deploy webhook of ${site}: ${url}`,
+      );
+    },
+  },
+  rotate_deploy_webhook: {
+    async run(ctx, { site }) {
+      const { url } = await call(ctx, "rotateWebhook", { id: await siteId(ctx, site) });
+      return new Revealed(
+        { shown: "The new address is on the person's screen." },
+        `New deploy webhook of ${site}: ${url}`,
+      );
+    },
+    async consequence(ctx, { site }) {
+      const { name } = await siteNamed(ctx, site);
+      return {
+        summary: `Give the site ${name} a new deploy webhook: whatever posts to the old address deploys nothing any more.`,
+        version: null,
+      };
+    },
+  },
+};

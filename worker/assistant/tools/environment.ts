@@ -1,0 +1,70 @@
+import { call } from "../../api/call.ts";
+import { siteId, siteNamed } from "../resources.ts";
+import type { Tools } from "../tool.ts";
+
+type Names =
+  | "list_env_vars"
+  | "set_env_vars"
+  | "delete_env_vars"
+  | "generate_secret"
+  | "list_domains"
+  | "add_domain"
+  | "verify_domain"
+  | "remove_domain";
+
+export const environmentTools: Tools<Names> = {
+  list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
+  set_env_vars: {
+    async run(ctx, { site, entries }) {
+      const envVariables = entries.map(({ key, value, secret }) => ({ key, value, encrypted: secret }));
+      return call(ctx, "patchSite", { id: await siteId(ctx, site), envVariables });
+    },
+  },
+  delete_env_vars: {
+    run: async (ctx, { site, keys }) =>
+      call(ctx, "patchSite", {
+        id: await siteId(ctx, site),
+        envVariables: keys.map((key) => ({ key, value: null })),
+      }),
+    async consequence(ctx, { site, keys }) {
+      const found = await siteNamed(ctx, site);
+      return {
+        summary: `Remove ${keys.join(", ")} from the environment of the site ${found.name}, from its next restart or deployment on.`,
+        version: found.updatedAt,
+      };
+    },
+  },
+  generate_secret: {
+    async run(ctx, { site, key, length = 43 }) {
+      const value = Buffer.from(ctx.random(length)).toString("base64url").slice(0, length);
+      await call(ctx, "patchSite", {
+        id: await siteId(ctx, site),
+        envVariables: [{ key, value, encrypted: true }],
+      });
+      return {
+        key,
+        set: true,
+        note: "Nobody sees the value; it counts from the next restart or deployment.",
+      };
+    },
+  },
+  list_domains: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).domains },
+  add_domain: {
+    run: async (ctx, { site, domain }) => call(ctx, "patchSite", { id: await siteId(ctx, site), domain }),
+  },
+  verify_domain: {
+    run: async (ctx, { site, domain }) =>
+      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { verify: domain } }),
+  },
+  remove_domain: {
+    run: async (ctx, { site, domain }) =>
+      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { remove: domain } }),
+    async consequence(ctx, { site, domain }) {
+      const found = await siteNamed(ctx, site);
+      return {
+        summary: `Take the domain ${domain} away from the site ${found.name}: visitors who come by that name no longer reach it.`,
+        version: found.updatedAt,
+      };
+    },
+  },
+};

@@ -1,0 +1,64 @@
+import { call } from "../../api/call.ts";
+import { ScheduleCreate } from "../../../protocol/api/schedules.ts";
+import type { Ctx } from "../../context.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
+import { siteId, siteNamed } from "../resources.ts";
+import type { Tools } from "../tool.ts";
+
+type Names = "list_cron_jobs" | "set_cron_job" | "delete_cron_job" | "run_command" | "get_job_output";
+
+const schedulesOf = async (ctx: Ctx, site: string) => {
+  const id = await siteId(ctx, site);
+  return { id, data: (await call(ctx, "listSchedules", { id, limit: 100 })).data };
+};
+
+async function scheduleNamed(ctx: Ctx, site: string, name: string): Promise<string> {
+  const found = (await schedulesOf(ctx, site)).data.find((one) => one.name === name);
+  if (!found) throw new AppError("not_found", { reason: `The site ${site} has no schedule ${name}.` });
+  return found.id;
+}
+
+export const jobTools: Tools<Names> = {
+  list_cron_jobs: { run: async (ctx, { site }) => (await schedulesOf(ctx, site)).data },
+  set_cron_job: {
+    async run(ctx, { site, ...wanted }) {
+      const { id, data } = await schedulesOf(ctx, site);
+      const found = data.find(({ name }) => name === wanted.name);
+      if (found) return call(ctx, "patchSchedule", { id: found.id, ...wanted });
+      return call(ctx, "createSchedule", { id, ...ScheduleCreate.parse(wanted) });
+    },
+  },
+  delete_cron_job: {
+    run: async (ctx, { site, name }) =>
+      call(ctx, "deleteSchedule", { id: await scheduleNamed(ctx, site, name) }),
+    async consequence(ctx, { site, name }) {
+      await scheduleNamed(ctx, site, name);
+      return {
+        summary: `Delete the schedule ${name} of the site ${site}: its command no longer runs.`,
+        version: null,
+      };
+    },
+  },
+  run_command: {
+    run: async (ctx, { site, command, timeoutSeconds = 600 }) =>
+      call(ctx, "runCommand", { id: await siteId(ctx, site), command, timeoutSeconds }),
+    async consequence(ctx, { site, command }) {
+      const { name, updatedAt } = await siteNamed(ctx, site);
+      return {
+        summary: `Run this command once with the image, environment and volumes of the site ${name}:\n${command}`,
+        version: updatedAt,
+      };
+    },
+  },
+  get_job_output: {
+    async run(ctx, { run, site }) {
+      if ((run === undefined) === (site === undefined)) throw invalid("run", "either run or site");
+      if (run === undefined)
+        return (await call(ctx, "listCommands", { id: await siteId(ctx, site ?? ""), limit: 20 })).data;
+      const command = await call(ctx, "getCommand", { id: run });
+      const log = await call(ctx, "getCommandLogs", { id: run, follow: "0", limit: 1000, cursor: 0 });
+      const output = log instanceof ReadableStream ? [] : log.data.slice(-200).map(({ text }) => text);
+      return { command, output };
+    },
+  },
+};

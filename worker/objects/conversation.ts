@@ -1,0 +1,279 @@
+import { DurableObject } from "cloudflare:workers";
+import type { ChatReply, StoredMessage } from "../../protocol/api/chat.ts";
+import type { Id } from "../../protocol/ids.ts";
+import type { AccountPlan, AccountRole } from "../../protocol/states.ts";
+import { modelOf } from "../adapters/model.ts";
+import { converse, type Asked, type ChatEvent, type Memory } from "../assistant/converse.ts";
+import { summaryOf } from "../assistant/pending.ts";
+import { availableCredits } from "../billing/credits/balance.ts";
+import { holdCredits } from "../billing/credits/hold.ts";
+import { postHold } from "../billing/credits/post-hold.ts";
+import { voidHold } from "../billing/credits/void-hold.ts";
+import { contextOf, type Credential, type Ctx } from "../context.ts";
+import { AppError } from "../domain/app-error.ts";
+import type { Env } from "../env.ts";
+import { logError } from "../log-error.ts";
+import { touchConversation } from "../services/chat/touch.ts";
+
+/** On whose behalf the assistant acts. */
+export type Speaker = {
+  accountId: Id<"account">;
+  role: AccountRole;
+  plan: AccountPlan;
+  credential: Credential;
+};
+export type Sent = Asked & {
+  speaker: Speaker;
+  conversationId: Id<"conversation">;
+  /** The conversation begins with this message. */
+  isNew: boolean;
+  requestId: string | null;
+};
+/** An error cannot cross the call with its code. */
+export type Refused = { refused: { code: AppError["code"]; extra: Record<string, unknown> } };
+
+const keepMs = 30 * 86_400_000;
+const holdMs = 15 * 60_000;
+const maxMessages = 400;
+const heartbeatMs = 15_000;
+
+const isEnd = (name: string): boolean => name === "done" || name === "error";
+const nothing = (): void => undefined;
+
+type Listener = (seq: number, name: string, data: string) => void;
+
+/**
+ * One conversation: takes its messages one after the other, keeps their texts for thirty days, streams what happens, and goes on
+ * where a reader is cut off. What a message costs is held before and spent once, when its answer is whole.
+ */
+export class Conversation extends DurableObject<Env> {
+  private turn: Promise<unknown> = Promise.resolve();
+  private readonly listeners = new Set<Listener>();
+  private readonly encoder = new TextEncoder();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.createTables();
+  }
+
+  /** The whole answer. */
+  async send(sent: Sent): Promise<{ reply: ChatReply } | Refused> {
+    return refusing(async () => {
+      const interactionId = await this.begin(sent);
+      return { reply: await this.interact(sent, interactionId) };
+    });
+  }
+
+  /** The answer as it comes; it comes to its end, whether or not anybody reads. */
+  async stream(sent: Sent): Promise<{ events: ReadableStream<Uint8Array> } | Refused> {
+    return refusing(async () => {
+      const interactionId = await this.begin(sent);
+      const events = this.follow(this.lastSeq());
+      this.ctx.waitUntil(this.interact(sent, interactionId).catch(() => undefined));
+      return { events };
+    });
+  }
+
+  /** Events after one that the reader has seen, then those to come until the answer ends. */
+  async resume(
+    accountId: string,
+    afterSeq: number,
+  ): Promise<{ events: ReadableStream<Uint8Array> } | Refused> {
+    return refusing(async () => {
+      this.requireOwner(accountId);
+      return { events: this.follow(afterSeq) };
+    });
+  }
+
+  async history(accountId: string): Promise<{ messages: StoredMessage[] } | Refused> {
+    return refusing(async () => {
+      this.requireOwner(accountId);
+      const messages = this.ctx.storage.sql
+        .exec<StoredMessage>("SELECT role, text, at FROM messages ORDER BY seq")
+        .toArray();
+      return { messages };
+    });
+  }
+
+  async remove(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.createTables();
+  }
+
+  override alarm(): Promise<void> {
+    return this.remove();
+  }
+
+  private createTables(): void {
+    this.ctx.storage.sql.exec(
+      "CREATE TABLE IF NOT EXISTS messages (seq INTEGER PRIMARY KEY, role TEXT, text TEXT, at TEXT)",
+    );
+    this.ctx.storage.sql.exec(
+      "CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, name TEXT, data TEXT)",
+    );
+  }
+
+  /** @throws AppError not_found, forbidden */
+  private requireOwner(accountId: string): void {
+    const owner = this.ctx.storage.kv.get<string>("accountId");
+    if (owner === undefined) throw new AppError("not_found");
+    if (owner !== accountId) throw new AppError("forbidden");
+  }
+
+  /** Whose it is, and whether it can be paid for. @throws AppError not_found, forbidden, payment_required */
+  private async begin({ speaker, isNew, requestId, conversationId }: Sent): Promise<Id<"message">> {
+    const { storage } = this.ctx;
+    if (isNew && storage.kv.get("accountId") === undefined) storage.kv.put("accountId", speaker.accountId);
+    this.requireOwner(speaker.accountId);
+    await storage.setAlarm(Date.now() + keepMs);
+    const ctx = this.context({ speaker, conversationId, requestId });
+    const id = ctx.newId("message");
+    await holdCredits(ctx, {
+      id,
+      accountId: speaker.accountId,
+      amount: ctx.config.CHAT_CREDITS,
+      expiresAt: new Date(ctx.now().getTime() + holdMs),
+    });
+    return id;
+  }
+
+  /** After what was said before. */
+  private interact(sent: Sent, interactionId: Id<"message">): Promise<ChatReply> {
+    const done = this.turn.then(() => this.interactNow(sent, interactionId));
+    this.turn = done.catch(() => undefined);
+    return done;
+  }
+
+  private async interactNow(sent: Sent, interactionId: Id<"message">): Promise<ChatReply> {
+    const ctx = this.context(sent);
+    try {
+      const reply = await this.answer(ctx, sent, interactionId);
+      this.tell("done", reply);
+      return reply;
+    } catch (error) {
+      logError({ conversation: sent.conversationId, requestId: sent.requestId }, error);
+      await voidHold(ctx, interactionId).catch(() => undefined);
+      this.tell("error", { error: "server_error" });
+      throw error;
+    }
+  }
+
+  private async answer(ctx: Ctx, sent: Sent, interactionId: Id<"message">): Promise<ChatReply> {
+    const { kv } = this.ctx.storage;
+    const memory: Memory = {
+      history: this.ctx.storage.sql
+        .exec<Memory["history"][number]>("SELECT role, text FROM messages ORDER BY seq")
+        .toArray(),
+      groups: kv.get<Memory["groups"]>("groups") ?? [],
+      pending: kv.get<Memory["pending"]>("pending"),
+    };
+    // Gone before it is acted on: it is good once, whatever happens next.
+    kv.delete("pending");
+    this.keep("user", sent.message);
+    const done = await converse(ctx, modelOf(ctx.config), memory, sent, (event) => this.emit(event));
+    kv.put("groups", done.memory.groups);
+    if (done.memory.pending) kv.put("pending", done.memory.pending);
+    this.keep("assistant", done.message);
+    const price = ctx.config.CHAT_CREDITS;
+    const isSpent = done.isComplete && (await postHold(ctx, interactionId, price));
+    if (!done.isComplete) await voidHold(ctx, interactionId);
+    const { pending } = done.memory;
+    const pendingAction = pending
+      ? {
+          id: pending.id,
+          tool: pending.steps.map(({ tool }) => tool).join(", "),
+          summary: summaryOf(pending),
+          expiresAt: new Date(pending.expiresAtMs).toISOString(),
+        }
+      : null;
+    if (pendingAction) this.tell("action", { pendingAction });
+    ctx.defer(touchConversation(ctx, sent.conversationId, sent.message));
+    return {
+      message: [done.message, ...done.shown].join("\n\n"),
+      conversationId: sent.conversationId,
+      balance: await availableCredits(ctx, sent.speaker.accountId),
+      creditsUsed: isSpent ? price : 0,
+      toolCalls: done.toolCalls,
+      pendingAction,
+    };
+  }
+
+  private context({
+    speaker,
+    conversationId,
+    requestId,
+  }: Pick<Sent, "speaker" | "conversationId" | "requestId">): Ctx {
+    const actor = { type: "assistant" as const, conversationId, ...speaker };
+    return contextOf(this.env, actor, (work) => this.ctx.waitUntil(work), requestId);
+  }
+
+  private keep(role: StoredMessage["role"], text: string): void {
+    const { sql } = this.ctx.storage;
+    sql.exec("INSERT INTO messages (role, text, at) VALUES (?, ?, ?)", role, text, new Date().toISOString());
+    sql.exec("DELETE FROM messages WHERE seq <= (SELECT max(seq) FROM messages) - ?", maxMessages);
+    // Only the events of the newest message are gone on with.
+    if (role === "user") sql.exec("DELETE FROM events");
+  }
+
+  private emit({ type, ...data }: ChatEvent): void {
+    this.tell(type, data);
+  }
+
+  private tell(name: string, value: object): void {
+    const data = JSON.stringify(value);
+    // The last word may hold a secret that is shown once: who was cut off before it asks for it again.
+    const kept = name === "done" ? JSON.stringify({ ...value, message: "" }) : data;
+    const seq = this.lastSeq() + 1;
+    this.ctx.storage.kv.put("lastSeq", seq);
+    this.ctx.storage.sql.exec("INSERT INTO events (seq, name, data) VALUES (?, ?, ?)", seq, name, kept);
+    for (const listener of this.listeners) listener(seq, name, data);
+  }
+
+  private lastSeq(): number {
+    return this.ctx.storage.kv.get<number>("lastSeq") ?? 0;
+  }
+
+  private follow(afterSeq: number): ReadableStream<Uint8Array> {
+    const past = this.ctx.storage.sql
+      .exec<{ seq: number; name: string; data: string }>(
+        "SELECT seq, name, data FROM events WHERE seq > ? ORDER BY seq",
+        afterSeq,
+      )
+      .toArray();
+    let stop = nothing;
+    return new ReadableStream({
+      type: "bytes",
+      start: (controller) => {
+        const write = (text: string) => controller.enqueue(this.encoder.encode(text));
+        write(": conversation\n\n");
+        const beat = setInterval(() => write(": beat\n\n"), heartbeatMs);
+        const listener: Listener = (seq, name, data) => {
+          write(`id: ${seq}\nevent: ${name}\ndata: ${data}\n\n`);
+          if (!isEnd(name)) return;
+          stop();
+          controller.close();
+        };
+        stop = () => {
+          clearInterval(beat);
+          this.listeners.delete(listener);
+        };
+        this.listeners.add(listener);
+        for (const { seq, name, data } of past) {
+          if (!this.listeners.has(listener)) return;
+          listener(seq, name, data);
+        }
+      },
+      cancel: () => stop(),
+    });
+  }
+}
+
+async function refusing<Answer>(work: () => Promise<Answer>): Promise<Answer | Refused> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AppError) return { refused: { code: error.code, extra: error.extra } };
+    throw error;
+  }
+}

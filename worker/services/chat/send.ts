@@ -1,0 +1,35 @@
+import type { ChatReply, ChatRequest } from "../../../protocol/api/chat.ts";
+import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { credentialOf, type Sent } from "../../context.ts";
+import { AppError } from "../../domain/app-error.ts";
+
+/** A message to the assistant, and its whole answer. @throws AppError not_found, forbidden, payment_required */
+export async function sendMessage(ctx: Ctx, asked: ChatRequest): Promise<ChatReply> {
+  const answer = await ctx.conversations.send(sentBy(ctx, asked));
+  if ("refused" in answer) throw new AppError(answer.refused.code, answer.refused.extra);
+  return answer.reply;
+}
+
+/** The same as server-sent events. */
+export async function streamMessage(ctx: Ctx, asked: ChatRequest): Promise<ReadableStream<Uint8Array>> {
+  const answer = await ctx.conversations.stream(sentBy(ctx, asked));
+  if ("refused" in answer) throw new AppError(answer.refused.code, answer.refused.extra);
+  return answer.events;
+}
+
+function sentBy(ctx: Ctx, { message, confirm, conversationId }: ChatRequest): Sent {
+  const { actor } = ctx;
+  if (actor.type !== "key" && actor.type !== "session") throw new AppError("unauthorized");
+  if (conversationId !== undefined && !isId("conversation", conversationId)) throw new AppError("not_found");
+  const { accountId, role, plan } = actor;
+  const id: Id<"conversation"> = conversationId ?? ctx.newId("conversation");
+  return {
+    message,
+    confirm,
+    conversationId: id,
+    isNew: conversationId === undefined,
+    requestId: ctx.requestId,
+    speaker: { accountId, role, plan, credential: credentialOf(ctx) },
+  };
+}
