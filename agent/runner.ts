@@ -2,10 +2,10 @@ import { isLongJob, isShortJob, type Job } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
-import { heed } from "./with-grace-period.ts";
+import { withGracePeriod } from "./with-grace-period.ts";
 import type { Host } from "./host.ts";
 import type { JobRun } from "./job.ts";
-import { hostUntil } from "./fenced-host.ts";
+import { fencedHost } from "./fenced-host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
@@ -212,7 +212,7 @@ export class Runner {
           : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
       secrets: secretsOf(job),
       logId: logIdOf(job),
-      handle: (run, givenUp) => this.handle(hostUntil(this.host, givenUp), job, run),
+      handle: (run, givenUp) => this.handle(fencedHost(this.host, givenUp), job, run),
     });
   }
 
@@ -301,7 +301,12 @@ export class Runner {
     let report: Report;
     try {
       running.abort.signal.throwIfAborted();
-      const result = await heed(lease, task.handle(run, givenUp.signal), running.abort.signal, this.graceMs);
+      const result = await withGracePeriod(
+        lease,
+        task.handle(run, givenUp.signal),
+        running.abort.signal,
+        this.graceMs,
+      );
       // What it printed cannot be read again once its end is known.
       if (task.room === "command") await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
@@ -327,7 +332,7 @@ export class Runner {
     const all = async () => {
       for (const work of afterwards) await work().catch(onError);
     };
-    await heed(lease, all(), AbortSignal.abort(new Error("It took too long")), this.graceMs).catch(
+    await withGracePeriod(lease, all(), AbortSignal.abort(new Error("It took too long")), this.graceMs).catch(
       () => undefined,
     );
   }

@@ -1,4 +1,4 @@
-import { containerName } from "../databases/container.ts";
+import { containerName } from "../docker/database-objects.ts";
 import { isMarked } from "../databases/data.ts";
 import { bringUp, removeVolumes, takeDown } from "../databases/server.ts";
 import type { Handler } from "./handler.ts";

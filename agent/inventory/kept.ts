@@ -5,7 +5,7 @@ import { labelsOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf } from "../ingress/ingress.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
-import { asideSince, isAside } from "./aside.ts";
+import { asideSince, isAside } from "../docker/aside.ts";
 import { gather } from "./gather.ts";
 import { label } from "../docker/labels.ts";
 

@@ -3,7 +3,6 @@ import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
-import { removeEmptyLock } from "../databases/postgresql/empty-lock.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
@@ -24,6 +23,8 @@ export type Watched = {
   onConnect: () => void;
   /** A version was taken out of service because it keeps exiting. */
   onCrash: (crash: Crash) => void;
+  /** Removes what keeps a database's server from starting. @returns false: there is nothing of the kind */
+  repairDatabase: (labels: Readonly<Record<string, string>>) => Promise<boolean>;
   /** A database's server was stopped because it keeps exiting. */
   onDatabaseOut: (crash: DatabaseCrash) => void;
 };
@@ -162,7 +163,7 @@ class SiteHistory {
     const container = await engine.inspectContainer(containerId);
     if (!container || !(isDatabase || serves(ingress, siteId, containerId))) return;
     // The engine's next try goes well.
-    if (isDatabase && (await removeEmptyLock(engine, labels))) return;
+    if (isDatabase && (await this.watched.repairDatabase(labels))) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
     const often =
       recent.length >= loopExits

@@ -7,7 +7,7 @@ import { JobError, type JobRun } from "../../agent/job.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
 import type { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
-import type { Desk } from "../../agent/question-server.ts";
+import type { QuestionServer } from "../../agent/question-server.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -61,7 +61,7 @@ const idleDesk = {
   connected: () => undefined,
   disconnected: () => undefined,
   receive: () => undefined,
-} as unknown as Desk;
+} as unknown as QuestionServer;
 
 const noInventory = {
   connected: () => undefined,
@@ -76,7 +76,7 @@ function start(slots = 2): void {
     url: hub.url,
     token: "token",
     runner,
-    desk: idleDesk,
+    questionServer: idleDesk,
     inventory: noInventory,
     agentVersion: "test",
     facts,
