@@ -8,7 +8,7 @@ import { isId, type Id } from "../protocol/ids.ts";
 import type { AgentConfig } from "./config.ts";
 import { createStore } from "./databases/backups/store.ts";
 import { openInspection } from "./databases/inspect/index.ts";
-import { removeEmptyLock } from "./databases/postgresql/empty-lock.ts";
+import { databaseExits } from "./databases/exits.ts";
 import { openPublicAccess, type PublicAccess } from "./databases/public-access.ts";
 import { openRunningDatabases, type RunningDatabases } from "./databases/running.ts";
 import { WriteLimits } from "./databases/write-limits.ts";
@@ -21,7 +21,7 @@ import { openImageProvider } from "./image-build/image-provider.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
-import { idsHeld, keptOf, removeKept } from "./inventory/kept.ts";
+import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "./inventory/kept.ts";
 import { InventoryReporter } from "./inventory/reporter.ts";
 import { openBuildRoom } from "./isolation/build-room.ts";
 import { openIsolation, type Isolation } from "./isolation/isolation.ts";
@@ -199,9 +199,11 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
     records,
     diskUse,
     kept: {
-      ids: () => idsHeld(host),
+      held: () => idsHeld(host),
       of: (ids) => keptOf(host, ids),
       remove: (id) => removeKept(host, id),
+      volumesOf: (databases) => volumesKept(host, databases),
+      removeVolumes: (database) => removeKeptVolumes(host, database),
     },
     inspect: openInspection({
       engine,
@@ -337,7 +339,7 @@ function watchContainers(
       },
       onCrash,
       onDatabaseOut: onCrash,
-      repairDatabase: (labels) => removeEmptyLock(engine, labels),
+      databaseExits: databaseExits(engine),
     },
     signal,
   );

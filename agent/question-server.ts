@@ -1,5 +1,5 @@
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
-import type { Kept } from "../protocol/agent/inventory.ts";
+import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
 import type { Ingress } from "./ingress/ingress.ts";
@@ -29,9 +29,11 @@ export type Means = SiteLogs & {
   inspect: Inspection;
   /** Of sites and databases, whether a record knows them or not. */
   kept: {
-    ids(): Promise<Owned[]>;
+    held(): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }>;
     of(ids: readonly Owned[]): Promise<Kept[]>;
     remove(id: Owned): Promise<boolean>;
+    volumesOf(databases: readonly DatabaseVolumes[]): Promise<Kept[]>;
+    removeVolumes(database: DatabaseVolumes): Promise<boolean>;
   };
 };
 
@@ -153,12 +155,17 @@ export class QuestionServer {
           return say({ kind: "removeVolume" }, true);
         return say({ kind: "refused", error: volumeInUse }, true);
       case "held":
-        return say({ kind: "held", ids: await this.means.kept.ids() }, true);
+        return say({ kind: "held", ...(await this.means.kept.held()) }, true);
       case "kept":
         return say({ kind: "kept", kept: await this.means.kept.of(question.ids) }, true);
       case "removeKept":
         if (await this.means.kept.remove(question.id)) return say({ kind: "removeKept" }, true);
         return say({ kind: "refused", error: stillRuns }, true);
+      case "keptVolumes":
+        return say({ kind: "kept", kept: await this.means.kept.volumesOf(question.databases) }, true);
+      case "removeKeptVolumes":
+        if (await this.means.kept.removeVolumes(question.database)) return say({ kind: "removeKept" }, true);
+        return say({ kind: "refused", error: volumeInUse }, true);
       case "logs": {
         const { siteId } = question;
         if (question.follow)

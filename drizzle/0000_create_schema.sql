@@ -11,6 +11,21 @@ CREATE TABLE `accounts` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `accounts_email_unique` ON `accounts` (`email`);--> statement-breakpoint
+CREATE TABLE `activity` (
+	`id` text PRIMARY KEY NOT NULL,
+	`account_id` text,
+	`actor` text NOT NULL,
+	`actor_id` text,
+	`operation` text NOT NULL,
+	`resource_id` text,
+	`arguments` text NOT NULL,
+	`outcome` text NOT NULL,
+	`request_id` text,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `activity_account` ON `activity` (`account_id`,`id`);--> statement-breakpoint
+CREATE INDEX `activity_resource` ON `activity` (`resource_id`,`id`);--> statement-breakpoint
 CREATE TABLE `api_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`account_id` text NOT NULL,

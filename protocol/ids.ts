@@ -25,6 +25,7 @@ export const idPrefixes = {
   transaction: "tx",
   conversation: "conv",
   message: "msg",
+  activity: "act",
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 export type Id<K extends IdKind = IdKind> = `${(typeof idPrefixes)[K]}_${string}`;

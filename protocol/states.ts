@@ -63,7 +63,7 @@ export const backupStatuses = ["RUNNING", "STORED", "VERIFIED", "FAILED"] as con
 export type BackupStatus = (typeof backupStatuses)[number];
 
 /** final: before the database is deleted. */
-export const backupTriggers = ["api", "schedule", "before-restore", "final"] as const;
+export const backupTriggers = ["api", "chat", "schedule", "before-restore", "final"] as const;
 export type BackupTrigger = (typeof backupTriggers)[number];
 
 export const invoiceKinds = ["site", "database", "credits", "renewal", "change"] as const;
@@ -74,6 +74,19 @@ export type InvoiceStatus = (typeof invoiceStatuses)[number];
 
 export const hostStatuses = ["ACTIVE", "DRAINING", "REMOVED"] as const;
 export type HostStatus = (typeof hostStatuses)[number];
+
+/** Who changes something. `link`: the bearer of an invoice's address; `webhook`: of a deploy webhook's. */
+export const activityActors = [
+  "session",
+  "key",
+  "assistant",
+  "operator",
+  "webhook",
+  "link",
+  "host",
+  "system",
+] as const;
+export type ActivityActor = (typeof activityActors)[number];
 
 export const accountRoles = ["user", "operator"] as const;
 export type AccountRole = (typeof accountRoles)[number];

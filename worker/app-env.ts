@@ -12,6 +12,6 @@ export type AppEnv = {
     /** A POST that only reads: under an Idempotency-Key it is done again, and nothing of its answer is kept. */
     isRead?: boolean;
     /** Fields of the answer that are shown once: what is kept under an Idempotency-Key has none of them. */
-    shownOnce?: string[];
+    shownOnce?: readonly string[];
   };
 };

@@ -2,6 +2,8 @@ import { fillPlaceholders, type SQL } from "drizzle-orm";
 import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
 import { formatId, type Id, type IdKind } from "../protocol/ids.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
+import type { DevicePolled } from "../protocol/api/device.ts";
+import type { LogLine } from "../protocol/api/deployments.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 import { resolveTxt } from "./adapters/dns.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
@@ -10,7 +12,7 @@ import { backupStore, type BackupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf, type Config, type Env } from "./env.ts";
 import { logError } from "./log-error.ts";
-import type { Offer } from "./services/jobs/lease.ts";
+import type { Offer } from "./jobs/lease.ts";
 
 /** Who acts. Comes from the credential, never from the input. */
 export type Actor =
@@ -22,9 +24,19 @@ export type Actor =
       plan: AccountPlan;
       sessionId: Id<"session">;
     }
+  /** The model, on behalf of an account: it may do what the account's key may, operators' work excepted. */
+  | {
+      type: "assistant";
+      accountId: Id<"account">;
+      role: AccountRole;
+      plan: AccountPlan;
+      conversationId: Id<"conversation">;
+      /** What the person came with. */
+      credential: Credential;
+    }
   | { type: "host"; hostId: Id<"host"> }
-  /** A bearer of a secret address: deploy webhook, invoice page. */
-  | { type: "link" }
+  /** The bearer of a secret address (deploy webhook, invoice page), or nobody in particular. */
+  | { type: "link"; address?: string }
   /** Timers and set-up. */
   | { type: "system" };
 
@@ -38,6 +50,8 @@ export type Db = DrizzleD1Database;
 /** All that a service may use: the outside world, time, ids and randomness included. */
 export type Ctx = {
   actor: Actor;
+  /** Of the request that is answered; null for timers and links to hosts. */
+  requestId: string | null;
   db: Db;
   /** A raw statement for `db.batch`, where drizzle-orm's own `db.run` cannot carry parameters. */
   statement(query: SQL): ReturnType<Db["run"]>;
@@ -62,6 +76,7 @@ export type Ctx = {
   questions: HostQuestions;
   guards: KeyGuards;
   logs: DeploymentLogs;
+  devices: DeviceCodes;
   /** Let a promise outlive the answer. */
   defer(work: Promise<unknown>): void;
 };
@@ -138,21 +153,43 @@ export type DeploymentLogs = {
   /** Closes the log with a last line; watchers see the end. */
   finish(id: Id<"deployment" | "command">, line: string): void;
   remove(id: Id<"deployment" | "command">): void;
+  read(id: Id<"deployment" | "command">, afterSeq: number, limit: number): Promise<LogLine[]>;
+  /** As server-sent events; null: too many follow it already. */
+  follow(
+    id: Id<"deployment" | "command">,
+    afterSeq: number,
+    reader: Credential,
+    isOver: boolean,
+  ): Promise<ReadableStream<Uint8Array> | null>;
+};
+
+export type DeviceCodes = {
+  /** false: this user code is in use, take another. */
+  start(userCode: string, deviceHash: string, client: { name: string; address: string }): Promise<boolean>;
+  /** null: nothing waits here (any more); a number: too many polls, wait so many seconds. */
+  poll(userCode: string, deviceHash: string): Promise<DevicePolled | number | null>;
 };
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 
-export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknown>) => void): Ctx {
+export function contextOf(
+  env: Env,
+  actor: Actor,
+  outlive: (work: Promise<unknown>) => void,
+  requestId: string | null = null,
+): Ctx {
   const defer = (work: Promise<unknown>) =>
     outlive(work.catch((error: unknown) => logError({ deferred: true }, error)));
   const config = configOf(env);
   const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
+  const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
   const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
   const db = drizzle(env.DB);
   let box: SecretBox | undefined;
   return {
     actor,
+    requestId,
     db,
     statement: (query) => rawStatement(env.DB, db, query),
     hot: (query: ((db: Db) => Preparable) | SQL, values: Record<string, unknown>) =>
@@ -188,15 +225,25 @@ export function contextOf(env: Env, actor: Actor, outlive: (work: Promise<unknow
       follow: (hostId, question, reader) => link(hostId).follow(question, reader),
     },
     guards: { revoke: (keyHash) => guard(keyHash).revoke(), forget: (keyHash) => guard(keyHash).forget() },
-    logs: { finish: (id, line) => defer(log(id).finish(line)), remove: (id) => defer(log(id).remove()) },
+    logs: {
+      finish: (id, line) => defer(log(id).finish(line)),
+      remove: (id) => defer(log(id).remove()),
+      read: (id, afterSeq, limit) => log(id).read(afterSeq, limit),
+      follow: (id, afterSeq, reader, isOver) => log(id).follow(afterSeq, reader, isOver),
+    },
+    devices: {
+      start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),
+      poll: (userCode, deviceHash) => device(userCode).poll(deviceHash),
+    },
     defer,
   };
 }
 
 /** The account that acts. Links, hosts and timers have none: their verbs never ask. */
 export function accountOf(ctx: Ctx): Id<"account"> {
-  if (ctx.actor.type === "key" || ctx.actor.type === "session") return ctx.actor.accountId;
-  throw new Error(`A ${ctx.actor.type} has no account`);
+  const { actor } = ctx;
+  if (actor.type === "key" || actor.type === "session" || actor.type === "assistant") return actor.accountId;
+  throw new Error(`A ${actor.type} has no account`);
 }
 
 /** @throws Error for a link, a host or a timer */
@@ -206,5 +253,9 @@ export const readerOf = (ctx: Ctx): Reader => ({ accountId: accountOf(ctx), cred
 export function credentialOf({ actor }: Ctx): Credential {
   if (actor.type === "key") return actor.keyId;
   if (actor.type === "session") return actor.sessionId;
+  if (actor.type === "assistant") return actor.credential;
   throw new Error(`A ${actor.type} came with no credential`);
 }
+
+/** What began a deployment, command or backup that somebody asked for. */
+export const triggerOf = ({ actor }: Ctx): "api" | "chat" => (actor.type === "assistant" ? "chat" : "api");

@@ -2,16 +2,17 @@ import { app } from "./app.ts";
 import { contextOf, type Ctx } from "./context.ts";
 import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
-import { endOrphans, tellOrphans } from "./services/commands/cancel-all.ts";
-import { forgetOldCommands } from "./services/commands/forget-old.ts";
+import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
+import { forgetOldCommands } from "./jobs/commands/forget-old.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
-import { tendBackups } from "./services/backups/tend.ts";
-import { tendDatabases } from "./services/databases/tend.ts";
+import { tendBackups } from "./jobs/backups/reconcile.ts";
+import { tendDatabases } from "./jobs/databases/reconcile.ts";
 import { tendHosts } from "./services/hosts/tend.ts";
+import { forgetOldActivity } from "./services/activity/forget-old.ts";
 import { forgetOldRequests } from "./services/idempotency/forget-old.ts";
-import { forgetOldJobs } from "./services/jobs/forget-old.ts";
-import { giveBackTime } from "./services/jobs/give-back-time.ts";
-import { reapJobs } from "./services/jobs/reap.ts";
+import { forgetOldJobs } from "./jobs/forget-old.ts";
+import { giveBackTime } from "./jobs/give-back-time.ts";
+import { reapJobs } from "./jobs/reap.ts";
 import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
 import { tendTerms } from "./services/terms/tend.ts";
@@ -58,6 +59,7 @@ const tasks = {
   backups: tendBackups,
   commands: tendCommands,
   requests: forgetOldRequests,
+  activity: forgetOldActivity,
   money: tendMoney,
   jobs: forgetOldJobs,
   keys: finishRevocations,

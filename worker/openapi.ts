@@ -78,7 +78,7 @@ function securityOf({ access, bearer }: Operation): Record<string, []>[] {
 }
 
 function headersOf(operation: Operation) {
-  if (operation.isFile) return range;
+  if (operation.ranges) return range;
   if (operation.method === "post") return needsNoKey(operation) ? undefined : idempotencyKey;
   return operation.streams && lastEventId;
 }
@@ -89,15 +89,15 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
     const isExampled = operation.answers.at(-1)?.status === status;
     responses[`${status}`] = {
       description: when ?? (status === 202 ? "Accepted" : status === 201 ? "Created" : "OK"),
-      content: operation.isFile
-        ? { "application/octet-stream": { schema } }
+      content: operation.file
+        ? { [operation.file]: { schema } }
         : {
             ...json(schema, isExampled ? operation.examples?.answer : undefined),
             ...(operation.streams && { "text/event-stream": { schema: z.string() } }),
           },
     };
   }
-  if (operation.isFile) responses["416"] = { description: "The file has no such range" };
+  if (operation.ranges) responses["416"] = { description: "The file has no such range" };
   for (const code of refusalsOf(operation))
     responses[`${errorCatalogue[code].status as 400}`] = { $ref: `#/components/responses/${code}` };
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, z.string()]);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { ContainerSpec } from "../docker/engine.ts";
 import { hardening, limitsOf, networkName } from "../docker/specs.ts";
+import { dataEntrypoint } from "./entrypoint.ts";
 import { engines } from "./index.ts";
 import { containerName, databaseLabels, stopGraceSeconds, volumeName } from "../docker/database-objects.ts";
 import { label } from "../docker/labels.ts";
@@ -14,6 +15,7 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
   const body = {
     Image: image,
     Env: engine.env(spec),
+    Entrypoint: dataEntrypoint(engine),
     Cmd: [...engine.command(limits), ...engine.guarded(subnet)],
     StopSignal: engine.stopSignal,
     StopTimeout: stopGraceSeconds,

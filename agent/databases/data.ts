@@ -7,22 +7,21 @@ import type { Host } from "../host.ts";
 import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import { volumeLabels, volumeName } from "../docker/database-objects.ts";
+import { tlsFolder } from "./database-engine.ts";
+import { markFile, permissionFile } from "./entrypoint.ts";
 import { engines } from "./index.ts";
 import { label } from "../docker/labels.ts";
-
-/** In the folder of a database's data: its id. A server that was set up in an empty one would hide the loss. */
-const markFile = ".berth-database";
 
 /** The volume, or what was in it, is not there: no server is started, as it would begin an empty database. */
 export class DataGone extends JobError {
   override name = "DataGone";
 
   constructor() {
-    super(
-      "Its data is not on this host: restore a backup into it, or ask the operator to bring the data back and start it then.",
-    );
+    super(dataGone);
   }
 }
+export const dataGone =
+  "Its data is not on this host: restore a backup into it, or ask the operator to bring the data back and start it then.";
 
 /** Before its container is made, as the engine makes volumes that are missing. @throws DataGone */
 export async function demandVolume({ engine, agentId }: Host, spec: DatabaseSpec): Promise<void> {
@@ -56,14 +55,25 @@ export async function isEmptied(
   return !volume || (await readdir(volume.folder).catch(() => null))?.length === 0;
 }
 
+/** Before the first start, until the server has set itself up. */
+export async function permitBeginning({ engine }: Host, id: string, isPermitted: boolean): Promise<void> {
+  const archive = tar.pack();
+  archive.entry({ name: tlsFolder, type: "directory", mode: 0o755 });
+  archive.entry({ name: permissionFile, mode: 0o644 }, isPermitted ? "yes" : "");
+  archive.finalize();
+  await engine.writeFiles(id, "/", archive);
+}
+
 /** The server has set itself up, or had before: from now on an empty folder is a loss. On a full disk, at the next start. */
-export async function markData({ engine }: Host, id: string, spec: DatabaseSpec): Promise<void> {
+export async function markData(host: Host, id: string, spec: DatabaseSpec): Promise<void> {
   try {
-    if ((await markIn(engine, id, spec)) !== "") return;
-    const archive = tar.pack();
-    archive.entry({ name: markFile, mode: 0o644 }, spec.databaseId);
-    archive.finalize();
-    await engine.writeFiles(id, engines[spec.type].dataPath, archive);
+    if (!(await isMarked(host, id, spec))) {
+      const archive = tar.pack();
+      archive.entry({ name: markFile, mode: 0o644 }, spec.databaseId);
+      archive.finalize();
+      await host.engine.writeFiles(id, engines[spec.type].dataPath, archive);
+    }
+    await permitBeginning(host, id, false);
   } catch (error) {
     log("warn", "A database's data has no mark yet", { databaseId: spec.databaseId, error });
   }

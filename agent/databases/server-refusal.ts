@@ -19,7 +19,11 @@ export class ServerRefusal extends Error {
   }
 }
 
-/** Why a database's program failed, in one line: without the statement, and without what is quoted of rows. */
+/**
+ * Why a database's program failed, in one line: without the statement, and without what is quoted of rows, which are to stay on the
+ * host. Only here is it known which program speaks, so names can stay. The control plane trusts no host for what it mails or shows to
+ * operators: its `reasonWithoutData` looks at all of it once more.
+ */
 export function refusalIn(stderr: string): string {
   const [own] = stderr.match(ofMariadb)?.slice(-1) ?? [];
   if (own === undefined) return (stderr.trim().split("\n")[0] ?? "").slice(0, shownMax);

@@ -16,7 +16,7 @@ import {
   volumeLabels,
   volumeName,
 } from "../docker/database-objects.ts";
-import { DataGone, demandData, demandVolume, markData } from "./data.ts";
+import { DataGone, demandData, demandVolume, markData, permitBeginning } from "./data.ts";
 import { removeEmptyLock } from "./postgresql/empty-lock.ts";
 import { exposeStarted, giveCertificate } from "./server-certificate.ts";
 import { engines } from "./index.ts";
@@ -57,14 +57,10 @@ export async function bringUp(
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
 
-/** The volume that the control plane's record names is in use: what restores left beside it goes. */
-export const removeOtherVolumes = (host: Host, { databaseId, volume }: DatabaseSpec): Promise<void> =>
-  removeVolumes(host, databaseId, volumeName(databaseId, volume));
-
-/** All of the database's data, but for this volume. */
-export async function removeVolumes(host: Host, databaseId: string, kept?: string): Promise<void> {
+/** All of the database's data. */
+export async function removeVolumes(host: Host, databaseId: string): Promise<void> {
   for (const { name } of await host.engine.volumes(volumeLabels(host.agentId, databaseId)))
-    if (name !== kept) await host.engine.removeVolume(name);
+    await host.engine.removeVolume(name);
 }
 
 /** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
@@ -111,6 +107,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean)
       if (error instanceof DataGone) await host.engine.removeContainer(id);
       throw error;
     });
+  if (isNew && isFirst) await permitBeginning(host, id, true);
   if (isNew) await giveCertificate(host, id, spec);
   if (engine.file && isNew) {
     const { name, text } = engine.file(spec);

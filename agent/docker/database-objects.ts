@@ -2,8 +2,8 @@ import { label } from "./labels.ts";
 
 export const containerName = (databaseId: string): string => `berth-${databaseId}`;
 /** Each restore makes another volume, named after its job. */
-export const volumeName = (databaseId: string, volume?: string): string =>
-  `berth-${databaseId}-data${volume === undefined ? "" : `-${volume}`}`;
+export const volumeName = (databaseId: string, volume?: string | null): string =>
+  `berth-${databaseId}-data${typeof volume === "string" ? `-${volume}` : ""}`;
 
 export const databaseLabels = (agentId: string, databaseId: string, accountId: string) => ({
   [label.managed]: "true",

@@ -1,6 +1,6 @@
-import { containerName } from "../docker/database-objects.ts";
+import { containerName, volumeName } from "../docker/database-objects.ts";
 import { isMarked } from "../databases/data.ts";
-import { bringUp, removeVolumes, takeDown } from "../databases/server.ts";
+import { bringUp, takeDown } from "../databases/server.ts";
 import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 
@@ -16,7 +16,7 @@ export const provisionDatabase: Handler<"database.provision"> = async (host, { d
     const found = await host.engine.inspectContainer(containerName(database.databaseId));
     const isNew = found !== null && !(await isMarked(host, found.id, database));
     await takeDown(host, database.databaseId);
-    if (isNew) await removeVolumes(host, database.databaseId);
+    if (isNew) await host.engine.removeVolume(volumeName(database.databaseId, database.volume));
     await leaveAccountNetwork(host, database.accountId);
     throw error;
   }

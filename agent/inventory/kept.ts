@@ -1,5 +1,6 @@
-import type { Kept } from "../../protocol/agent/inventory.ts";
+import { maxHeld, type DatabaseVolumes, type Kept } from "../../protocol/agent/inventory.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
+import { volumeName } from "../docker/database-objects.ts";
 import { diskUsed } from "../docker/disk-used.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
@@ -14,9 +15,15 @@ type Owned = Id<"site" | "database">;
 const sizesWithinMs = 6000;
 const mebibyte = 1024 * 1024;
 
-export async function idsHeld(host: Host): Promise<Owned[]> {
+export async function idsHeld(host: Host): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }> {
   const { sites, databases } = await gather(host, new Set());
-  return [...sites, ...databases].map(({ id }) => id);
+  return {
+    ids: [...sites, ...databases].map(({ id }) => id),
+    databases: databases
+      .filter(({ volumes }) => volumes.length > 1)
+      .slice(0, maxHeld)
+      .map(({ id, volumes }) => ({ id, volumes })),
+  };
 }
 
 /** What this host has of these, with sizes as far as they are counted in time. */
@@ -27,9 +34,6 @@ export async function keptOf(host: Host, ids: readonly Owned[]): Promise<Kept[]>
     const { containers, volumes } = await allOf(host, id);
     const images = isId("site", id) ? await host.engine.imageTags(host.imageRepository(id)) : [];
     if (containers.length + volumes.length + images.length === 0) continue;
-    const leftMs = Math.floor(sizesWithinMs - (performance.now() - began));
-    const folders = volumes.map(({ folder }) => folder);
-    const sizes = leftMs > 0 ? await diskUsed(folders, { limitMs: leftMs }) : null;
     const times = containers
       .flatMap((one) => asideSince(one) ?? [])
       .toSorted((a, b) => Number(a) - Number(b));
@@ -40,13 +44,51 @@ export async function keptOf(host: Host, ids: readonly Owned[]): Promise<Kept[]>
       running: containers.some(({ running }) => running),
       containerCount: containers.length,
       imageCount: images.length,
-      volumes: volumes.slice(0, 100).map(({ name }, index) => {
-        const bytes = sizes?.[index];
-        return { name, sizeMb: bytes === undefined ? null : Math.round(bytes / mebibyte) };
-      }),
+      volumes: await withSizes(volumes, began),
     });
   }
   return kept;
+}
+
+/** The same of these volumes alone, of databases that run on another one. */
+export async function volumesKept(host: Host, databases: readonly DatabaseVolumes[]): Promise<Kept[]> {
+  const began = performance.now();
+  const kept: Kept[] = [];
+  for (const { id, volumes: wanted } of databases) {
+    const names = wanted.map((volume) => volumeName(id, volume));
+    const volumes = (await allOf(host, id)).volumes.filter(({ name }) => names.includes(name));
+    if (volumes.length === 0) continue;
+    kept.push({
+      id,
+      accountId: volumes[0]?.labels[label.account] ?? null,
+      setAsideAt: null,
+      running: false,
+      containerCount: 0,
+      imageCount: 0,
+      volumes: await withSizes(volumes, began),
+    });
+  }
+  return kept;
+}
+
+/** For good. false: a container uses one of them. */
+export async function removeKeptVolumes(host: Host, { id, volumes }: DatabaseVolumes): Promise<boolean> {
+  for (const volume of volumes) if (!(await host.engine.removeVolume(volumeName(id, volume)))) return false;
+  return true;
+}
+
+async function withSizes(
+  volumes: readonly { name: string; folder: string }[],
+  began: number,
+): Promise<Kept["volumes"]> {
+  const shown = volumes.slice(0, 100);
+  const limitMs = Math.floor(sizesWithinMs - (performance.now() - began));
+  const folders = shown.map(({ folder }) => folder);
+  const sizes = limitMs > 0 ? await diskUsed(folders, { limitMs }) : null;
+  return shown.map(({ name }, index) => {
+    const bytes = sizes?.[index];
+    return { name, sizeMb: bytes === undefined ? null : Math.round(bytes / mebibyte) };
+  });
 }
 
 /** For good. false: something of it runs or is led to, so it is not aside. */

@@ -110,15 +110,17 @@ async function reviveSites(host: Host): Promise<void> {
 /** A stopped database has no container. */
 async function reviveDatabase(
   host: Host,
-  { id, name, labels, running }: ContainerSummary,
+  { id, name, labels }: ContainerSummary,
   out: ReadonlySet<string>,
 ): Promise<void> {
   if (isAside({ name })) return;
   const databaseId = labels[label.database];
-  if (!databaseId || labels[label.copy] || running || out.has(databaseId)) return;
+  if (!databaseId || labels[label.copy] || out.has(databaseId)) return;
   try {
+    // Not what the list says of it: Docker lists a container that has just ended as one that runs.
+    const found = await host.engine.inspectContainer(id);
     // One that never ran may lack the files it starts with: the job that makes it starts it.
-    if ((await host.engine.inspectContainer(id))?.startedAt === null) return;
+    if (!found || found.running || found.startedAt === null) return;
     // The control plane, told that it does not run, has it started by a job, whose refusal says why.
     if (await isEmptied(host.engine, labels))
       return log("error", "A database's data is gone", { databaseId });

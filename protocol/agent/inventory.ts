@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
+import { RestoredVolume } from "./jobs.ts";
 
 /** What a host has of one site, and of one database, whatever the record says. */
 const memoryMb = z.number().int().nonnegative();
@@ -17,20 +18,19 @@ export const HeldSite = z.object({
 });
 export type HeldSite = z.infer<typeof HeldSite>;
 
+/** Each by the restore that made it; null: its first. */
+const HeldVolumes = z.array(RestoredVolume.nullable()).max(20);
+
+/** A database with more than one volume: the record knows which of them is in use. */
+export const DatabaseVolumes = z.object({ id: idOf("database"), volumes: HeldVolumes });
+export type DatabaseVolumes = z.infer<typeof DatabaseVolumes>;
+
 export const HeldDatabase = z.object({
   id: idOf("database"),
   running: z.boolean(),
   /** Its server kept exiting, and waits for its owner. */
   out: z.boolean(),
-  /** Each by the restore that made it; null: its first. */
-  volumes: z
-    .array(
-      z
-        .string()
-        .regex(/^job_[0-9a-z]+$/)
-        .nullable(),
-    )
-    .max(20),
+  volumes: HeldVolumes,
   memoryMb,
 });
 export type HeldDatabase = z.infer<typeof HeldDatabase>;

@@ -88,6 +88,8 @@ export const RunSpec = z.object({
 export type RunSpec = z.infer<typeof RunSpec>;
 
 const DatabaseId = idOf("database");
+/** A database's volume, by the restore that made it. */
+export const RestoredVolume = z.string().regex(/^job_[0-9a-z]+$/);
 
 /** How a database's container runs, and who may sign in to it. */
 export const DatabaseSpec = z.object({
@@ -98,10 +100,7 @@ export const DatabaseSpec = z.object({
   /** Its address inside the account's network. */
   hostname: z.string(),
   /** Set once a restore has given it another volume than its first. */
-  volume: z
-    .string()
-    .regex(/^job_[0-9a-z]+$/)
-    .optional(),
+  volume: RestoredVolume.optional(),
   /** Lower-case letters, digits and `_`. Also the role that owns it, where the engine knows roles. */
   databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
   /** Of the user that Berth keeps to itself. */
@@ -191,7 +190,11 @@ export const jobArgs = {
   }),
   /** The first start: what a failure leaves goes, as nobody has used it. */
   "database.provision": z.object({ database: DatabaseSpec }),
-  "database.start": z.object({ database: DatabaseSpec }),
+  /** `replacedVolumes` (null: the first): the record knows that restores replaced them. These go, and no others. */
+  "database.start": z.object({
+    database: DatabaseSpec,
+    replacedVolumes: z.array(RestoredVolume.nullable()).max(100).optional(),
+  }),
   "database.restart": z.object({ database: DatabaseSpec }),
   "database.stop": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
   /** Its logins become those named; connections stay, but for those of logins that are gone. */

@@ -9,7 +9,7 @@ import {
 import { SiteEvent, SiteSample } from "../api/running.ts";
 import { VolumeName } from "../api/volumes.ts";
 import { databaseTypes } from "../states.ts";
-import { Kept, maxHeld } from "./inventory.ts";
+import { DatabaseVolumes, Kept, maxHeld } from "./inventory.ts";
 
 const SiteId = idOf("site");
 /** What has a log, metrics and events: a site, or a database by its own id. */
@@ -74,6 +74,9 @@ export const Question = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("kept"), ids: z.array(Watched).max(maxHeld) }),
   /** For good, unless something of it runs. */
   z.object({ kind: z.literal("removeKept"), id: Watched }),
+  /** The same of volumes of databases that run on another one. Asked only where `held` names them. */
+  z.object({ kind: z.literal("keptVolumes"), databases: z.array(DatabaseVolumes).max(maxHeld) }),
+  z.object({ kind: z.literal("removeKeptVolumes"), database: DatabaseVolumes }),
   z.object({ kind: z.literal("insight"), ...Server }),
   z.object({ kind: z.literal("schema"), ...Server }),
   z.object({
@@ -98,7 +101,11 @@ export const Answer = z.discriminatedUnion("kind", [
     volumes: z.array(z.object({ name: z.string(), sizeMb: z.number().nonnegative().nullable() })).max(1000),
   }),
   z.object({ kind: z.literal("removeVolume") }),
-  z.object({ kind: z.literal("held"), ids: z.array(Watched).max(20_000) }),
+  z.object({
+    kind: z.literal("held"),
+    ids: z.array(Watched).max(20_000),
+    databases: z.array(DatabaseVolumes).max(maxHeld).optional(),
+  }),
   z.object({ kind: z.literal("kept"), kept: z.array(Kept).max(maxHeld) }),
   z.object({ kind: z.literal("removeKept") }),
   z.object({ kind: z.literal("insight"), insight: DatabaseInsight }),

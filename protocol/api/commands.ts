@@ -38,6 +38,7 @@ export const Command = z
       .describe("The deployment whose image it runs in; null until a host takes it."),
     exitCode: z.number().int().nullable().describe("null until it ended by itself."),
     error: z.string().nullable(),
+    waitsFor: z.string().nullable().describe("Why it has not begun, or does not go on: its host is silent."),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),
     finishedAt: Timestamp.nullable(),

@@ -39,6 +39,11 @@ export const listQuery = (kind: IdKind) =>
   });
 export type ListQuery = z.infer<ReturnType<typeof listQuery>>;
 
+/** What an endpoint about one resource is given: the text from its path, checked by the verb. */
+export type ById = { id: string };
+/** The last server-sent event that the reader of a stream has seen. */
+export type Resumed = { lastEventId?: string | undefined };
+
 /** Newest first; `nextCursor` is null on the last page. */
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), nextCursor: z.string().nullable() });

@@ -64,6 +64,7 @@ export const LogQuery = z.strictObject({
   limit: wholeNumber(1, 1000).default(1000),
   cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0).describe("Only lines after this `seq`."),
 });
+export type LogQuery = z.infer<typeof LogQuery>;
 
 export const DeploymentCancelled = z.object({ id: z.string(), status: z.enum(deploymentStatuses) });
 export type DeploymentCancelled = z.infer<typeof DeploymentCancelled>;

@@ -35,3 +35,4 @@ export const DevicePolled = z
 export type DevicePolled = z.infer<typeof DevicePolled>;
 
 export const DevicePollQuery = z.strictObject({ code: text.min(1).max(200) });
+export type DevicePollQuery = z.infer<typeof DevicePollQuery>;

@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { BackupDownloadQuery } from "./backups.ts";
-import { Invoice } from "./invoices.ts";
+import { Invoice, InvoicePageQuery } from "./invoices.ts";
 import type { Operation } from "./operations.ts";
 import { Setup, SetupDone } from "./setup.ts";
 import {
   CurrentSession,
+  CurrentSessionQuery,
   PasswordReset,
   PasswordResetQuery,
   PasswordResetRequest,
@@ -65,6 +66,7 @@ export const entryOperations = {
     summary: "The session of the cookie and whose it is; null where there is none",
     access: "own",
     bearer: "session",
+    query: CurrentSessionQuery,
     answers: [{ status: 200, schema: CurrentSession.nullable() }],
   },
   signOut: {
@@ -111,8 +113,20 @@ export const entryOperations = {
     tag: "Billing",
     summary: "An invoice by its token, which is the credential; a page for browsers",
     access: "own",
+    query: InvoicePageQuery,
     answers: [{ status: 200, schema: Invoice }],
     refusals: ["not_found"],
+  },
+  getInvoicePdf: {
+    method: "get",
+    path: "/invoice/{token}/pdf",
+    at: "site",
+    tag: "Billing",
+    summary: "The same as a PDF",
+    access: "own",
+    answers: [{ status: 200, schema: z.string().meta({ format: "binary" }) }],
+    refusals: ["not_found"],
+    file: "application/pdf",
   },
   payInvoice: {
     method: "post",
@@ -137,6 +151,7 @@ export const entryOperations = {
       { status: 200, schema: z.string().meta({ format: "binary" }) },
       { status: 206, schema: z.string().meta({ format: "binary" }), when: "The part that was asked for" },
     ],
-    isFile: true,
+    file: "application/octet-stream",
+    ranges: true,
   },
 } as const satisfies Record<string, Operation>;

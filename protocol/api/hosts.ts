@@ -25,6 +25,8 @@ export const HostRemoveQuery = z.strictObject({
     .describe("1: with `force`, also where sites have volumes there, whose data is lost."),
 });
 
+export type HostRemoveQuery = z.infer<typeof HostRemoveQuery>;
+
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
 export type HostRemoved = z.infer<typeof HostRemoved>;
 
@@ -77,7 +79,11 @@ export type Host = z.infer<typeof Host>;
 
 export const SetAside = z
   .object({
-    id: z.string().describe("Of a site or a database that no record puts on this host."),
+    id: z
+      .string()
+      .describe(
+        "Of a site or a database that no record puts on this host; or of a database that runs here on another volume than these.",
+      ),
     accountId: z.string().nullable(),
     setAsideAt: Timestamp.nullable().describe("null: nothing of it has a container."),
     running: z.boolean().describe("It is stopped within ten minutes."),

@@ -22,6 +22,13 @@ export const Invoice = z
   .meta({ id: "Invoice" });
 export type Invoice = z.infer<typeof Invoice>;
 
+export const InvoicePageQuery = z.object({
+  returned: z
+    .string()
+    .optional()
+    .describe("The customer comes back from the payment processor, which is asked about it at once."),
+});
+
 /** `force`: also where credits that were bought are spent already. */
 export const InvoiceRefund = z.strictObject({ force: z.boolean().default(false) });
 export type InvoiceRefund = z.infer<typeof InvoiceRefund>;

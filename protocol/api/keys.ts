@@ -23,3 +23,6 @@ export const KeyCreated = Key.extend({
     .describe("Shown once: the answer that is replayed under an Idempotency-Key has none."),
 }).meta({ id: "KeyCreated" });
 export type KeyCreated = z.infer<typeof KeyCreated>;
+
+export const KeyRevoked = z.object({ id: z.string(), revoked: z.literal(true) });
+export type KeyRevoked = z.infer<typeof KeyRevoked>;

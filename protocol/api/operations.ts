@@ -1,9 +1,11 @@
 import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
+import type { IdKind } from "../ids.ts";
+import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
 import { Account, AccountListQuery, AccountPatch } from "./accounts.ts";
 import { ChatReply, ChatRequest } from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
-import { listOf, listQuery } from "./common.ts";
+import { listOf, listQuery, type Resumed } from "./common.ts";
 import {
   CreditGrant,
   CreditPackage,
@@ -43,7 +45,7 @@ import {
 } from "./hosts.ts";
 import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
 import { DatabaseInsight, DatabaseQuery, DatabaseQueryResult, DatabaseSchema } from "./insight.ts";
-import { Key, KeyCreate, KeyCreated } from "./keys.ts";
+import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
@@ -80,11 +82,24 @@ export type Operation = {
   optionalBody?: true;
   /** Any body is taken and none of it is trusted. */
   anyBody?: true;
-  answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string }[];
-  /** Answers bytes in place of JSON, or a range of them. */
-  isFile?: true;
+  /** The first whose `with` names a field of the body, or the first without. */
+  answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string; with?: string }[];
+  /** Answers bytes of this kind in place of JSON. */
+  file?: "application/octet-stream" | "application/pdf";
+  /** Of a file: or a range of them. */
+  ranges?: true;
   /** Also answers server-sent events. */
   streams?: true;
+  /** The kind of resource that it creates; its id is the answer's `siteId`, `databaseId` or `id`. */
+  creates?: IdKind;
+  /** Where the new resource is found, with a field of the answer as `{field}`: the Location header. */
+  location?: string;
+  /** Fields of the answer that are shown once: an Idempotency-Key's replay has none of them. */
+  shownOnce?: readonly string[];
+  /** A POST that only reads unless this field of the body is true. */
+  readsUnless?: string;
+  /** Counted by account beside the credential's own limit. */
+  limit?: "keyMade" | "chat";
   /** Beyond those that follow from access, parameters and body. */
   refusals?: readonly ErrorCode[];
   /** Answers 501 after all checks, until the capability is there. */
@@ -113,6 +128,8 @@ export const operations = {
     summary: "Create a site and an unpaid invoice; it is deployed once the invoice is paid",
     access: "key",
     body: SiteCreate,
+    creates: "site",
+    location: "/sites/{siteId}",
     answers: [{ status: 201, schema: SiteCreated }],
     refusals: ["conflict"],
     examples: {
@@ -151,7 +168,7 @@ export const operations = {
     body: SitePatch,
     answers: [
       { status: 200, schema: z.union([EnvChanged, DomainChanged, PackChanged, Site]), when: "A change" },
-      { status: 202, schema: SiteActionAccepted, when: "An action" },
+      { status: 202, schema: SiteActionAccepted, when: "An action", with: "action" },
     ],
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "deploy" }, answer: { id: exampleSiteId, status: "DEPLOYING" } },
@@ -280,6 +297,8 @@ export const operations = {
     summary: "Run a command once, in a new container of the site's image with its newest environment",
     access: "key",
     body: CommandCreate,
+    creates: "command",
+    location: "/commands/{id}",
     answers: [{ status: 202, schema: Command }],
     refusals: ["payment_required", "conflict"],
     examples: { body: { command: "npm run migrate", timeoutSeconds: 300 } },
@@ -328,6 +347,7 @@ export const operations = {
     summary: "Run a command at the times of a cron expression, in UTC, while the site is not stopped",
     access: "key",
     body: ScheduleCreate,
+    creates: "schedule",
     answers: [{ status: 201, schema: Schedule }],
     refusals: ["conflict", "payment_required"],
     examples: { body: { name: "clean-up", cron: "30 3 * * *", command: "npm run clean-up" } },
@@ -403,6 +423,8 @@ export const operations = {
     summary: "Create a database and an unpaid invoice; it is provisioned once the invoice is paid",
     access: "key",
     body: DatabaseCreate,
+    creates: "database",
+    location: "/databases/{databaseId}",
     answers: [{ status: 201, schema: DatabaseCreated }],
     refusals: ["conflict"],
     examples: {
@@ -432,7 +454,7 @@ export const operations = {
     body: DatabasePatch,
     answers: [
       { status: 200, schema: z.union([Database, PackChanged]), when: "A change; of the pack" },
-      { status: 202, schema: DatabaseActionAccepted, when: "An action" },
+      { status: 202, schema: DatabaseActionAccepted, when: "An action", with: "action" },
     ],
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "restart" }, answer: { id: exampleDatabaseId, status: "RUNNING" } },
@@ -521,6 +543,7 @@ export const operations = {
       "Run one statement as the database's owner, which changes nothing; with `write` it may, once it is sent again with the `confirm` that its 409 holds",
     access: "key",
     body: DatabaseQuery,
+    readsUnless: "write",
     answers: [{ status: 200, schema: DatabaseQueryResult }],
     refusals: ["payment_required", "conflict"],
     examples: {
@@ -581,6 +604,7 @@ export const operations = {
     tag: "Databases",
     summary: "Back up now",
     access: "key",
+    creates: "backup",
     answers: [{ status: 202, schema: Backup }],
     refusals: ["payment_required", "conflict"],
   },
@@ -680,6 +704,7 @@ export const operations = {
     summary: "Create an invoice for a credit package",
     access: "key",
     body: CreditPurchase,
+    creates: "invoice",
     answers: [{ status: 201, schema: CreditPurchased }],
     refusals: ["conflict"],
     examples: { body: { packageId: "cpk_001k0000000000000000000001" } },
@@ -710,6 +735,7 @@ export const operations = {
     summary: "A new credit package",
     access: "operator",
     body: CreditPackageCreate,
+    creates: "creditPackage",
     answers: [{ status: 201, schema: CreditPackageForOperator }],
     examples: { body: { name: "Huge", credits: 20000, amountCents: 15000 } },
   },
@@ -730,6 +756,7 @@ export const operations = {
     summary: "One interaction with the assistant, charged once",
     access: "key",
     body: ChatRequest,
+    limit: "chat",
     answers: [{ status: 200, schema: ChatReply }],
     refusals: ["payment_required"],
     notBuilt: true,
@@ -742,6 +769,7 @@ export const operations = {
     summary: "The same as server-sent events: delta, tool, action, done, error",
     access: "key",
     body: ChatRequest,
+    limit: "chat",
     answers: [{ status: 200, schema: ChatReply, when: "The last event" }],
     streams: true,
     refusals: ["payment_required"],
@@ -795,6 +823,9 @@ export const operations = {
     summary: "A new key, shown this once; an account has 50 at most",
     access: "session",
     body: KeyCreate,
+    creates: "key",
+    shownOnce: ["key"],
+    limit: "keyMade",
     answers: [{ status: 201, schema: KeyCreated }],
     refusals: ["conflict"],
     examples: { body: { name: "Laptop" } },
@@ -805,7 +836,7 @@ export const operations = {
     tag: "API keys",
     summary: "Works on no request that comes after the answer",
     access: "session",
-    answers: [{ status: 200, schema: z.object({ id: z.string(), revoked: z.literal(true) }) }],
+    answers: [{ status: 200, schema: KeyRevoked }],
   },
   listAccounts: {
     method: "get",
@@ -826,6 +857,24 @@ export const operations = {
     answers: [{ status: 200, schema: Account }],
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
+  },
+  listActivity: {
+    method: "get",
+    path: "/activity",
+    tag: "Account",
+    summary: "Who changed what in the account, newest first; a year of it",
+    access: "key",
+    query: ActivityQuery,
+    answers: [{ status: 200, schema: listOf(Activity) }],
+  },
+  listAllActivity: {
+    method: "get",
+    path: "/activity/all",
+    tag: "Operators",
+    summary: "The same over all accounts",
+    access: "operator",
+    query: AllActivityQuery,
+    answers: [{ status: 200, schema: listOf(Activity) }],
   },
   listPacks: {
     method: "get",
@@ -869,6 +918,7 @@ export const operations = {
     summary: "A new pack",
     access: "operator",
     body: PackCreate,
+    creates: "pack",
     answers: [{ status: 201, schema: PackForOperator }],
     examples: {
       body: {
@@ -967,6 +1017,8 @@ export const operations = {
     summary: "A new host and the token that enrols its agent",
     access: "operator",
     body: HostCreate,
+    creates: "host",
+    shownOnce: ["token", "installCommand"],
     answers: [{ status: 201, schema: HostCreated }],
     refusals: ["conflict"],
     examples: { body: { name: "fra-1", region: "eu" } },
@@ -1040,4 +1092,22 @@ export const operations = {
     answers: [{ status: 200, schema: z.looseObject({ openapi: z.string() }) }],
   },
 } as const satisfies Record<string, Operation>;
+
 export type OperationId = keyof typeof operations;
+
+type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? { [Key in Name]: string } & Params<Rest>
+  : unknown;
+type Given<Schema> = Schema extends z.ZodType ? z.output<Schema> : unknown;
+type Part<Of, Name extends string> = Of extends { [Key in Name]: infer Value } ? Given<Value> : unknown;
+
+/** What its verb is given: parameters of the path, query and body in one. No two of them have a name in common. */
+export type Input<Id extends OperationId> = Params<(typeof operations)[Id]["path"]> &
+  Part<(typeof operations)[Id], "query"> &
+  Part<(typeof operations)[Id], "body"> &
+  ((typeof operations)[Id] extends { streams: true } ? Resumed : unknown);
+
+/** What its verb answers. */
+export type Answered<Id extends OperationId> =
+  | z.input<(typeof operations)[Id]["answers"][number]["schema"]>
+  | ((typeof operations)[Id] extends { streams: true } ? ReadableStream<Uint8Array> : never);

@@ -45,6 +45,12 @@ export const PasswordReset = z.object({
   token: z.string().max(200).describe("As the mailed link has it."),
   newPassword: password,
 });
+/** As clients made for better-auth send them; sessions are read from the record each time. */
+export const CurrentSessionQuery = z.object({
+  disableCookieCache: z.string().optional(),
+  disableRefresh: z.string().optional(),
+});
+
 export const PasswordResetQuery = z.object({
   keepKeys: z.literal("1").optional().describe("The account's API keys stay; otherwise they are revoked."),
 });

@@ -264,8 +264,10 @@ export type Domain = z.infer<typeof Domain>;
 
 /** The domain that was changed; `removed` when it is gone. */
 export const DomainChanged = z.union([Domain, z.object({ domain: z.string(), removed: z.literal(true) })]);
+export type DomainChanged = z.infer<typeof DomainChanged>;
 
 export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), restartRequired: z.boolean() });
+export type EnvChanged = z.infer<typeof EnvChanged>;
 
 /** A secret address: whoever has it can deploy. */
 export const WebhookAddress = z.object({ url: z.string() }).meta({ id: "WebhookAddress" });

@@ -19,6 +19,7 @@ import { bridgeName } from "../../agent/isolation/rules.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { TestResponder } from "../support/ingress.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -66,7 +67,7 @@ beforeAll(async () => {
         supervisor.doubt(id);
       },
       onConnect: nothing,
-      repairDatabase: () => Promise.resolve(false),
+      databaseExits: databaseExits(engine),
       onDatabaseOut: nothing,
     },
     watching.signal,

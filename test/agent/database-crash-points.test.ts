@@ -110,8 +110,11 @@ describe("an agent may end before any step of a database's", () => {
     await databaseCrashes(machine, restore);
     await after(machine, restore);
     expect(machine.docker.state.volumes[volumeName(databaseId, restore.id)]?.files[changes]).toBe(rows);
-    // Once the record names it, the other goes.
-    await databaseCrashes(machine, with_("start", { ...database, volume: restore.id }));
+    // Once the record names it, and says that the other was replaced, that one goes.
+    const named = { ...database, volume: restore.id };
+    await databaseCrashes(machine, jobOf("database.start", { database: named, replacedVolumes: [null] }));
+    await after(machine, jobOf("database.start", { database: named, replacedVolumes: [null] }));
+    expect(Object.keys(machine.docker.state.volumes)).toEqual([volumeName(databaseId, restore.id)]);
   });
 
   it.each(["is told to end", "finds that the server does not start any more"])(

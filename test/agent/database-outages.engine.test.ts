@@ -32,7 +32,7 @@ import { closedAccess } from "../support/closed-access.ts";
 import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
-import { removeEmptyLock } from "../../agent/databases/postgresql/empty-lock.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const socketPath = process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock";
 const engine = createEngine({ socketPath });
@@ -208,7 +208,7 @@ beforeAll(async () => {
       onEnd: nothing,
       onConnect: nothing,
       onCrash: nothing,
-      repairDatabase: (labels) => removeEmptyLock(engine, labels),
+      databaseExits: databaseExits(engine),
       onDatabaseOut: nothing,
     },
     stop.signal,
@@ -263,6 +263,21 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s server that canno
     expect(await inspect(spec)).toMatchObject({ running: true });
   });
 });
+
+it.each(["postgresql", "mysql", "redis"] as const)(
+  "a %s server whose volume was emptied under it is not begun anew by the engine: it is out, with the reason",
+  async (type) => {
+    const spec = specOf(type, `${type}emptied`);
+    await does("database.provision", { database: spec });
+    await ask(spec, clients[type].write);
+    const place = (await volumesOf(spec))[0]?.folder ?? "";
+    for (const name of readdirSync(place)) rmSync(join(place, name), { recursive: true });
+    await kill(spec);
+    expect((await isOut(spec)).error).toMatch(/Its data is not on this host: restore a backup into it/);
+    expect(readdirSync(place)).toEqual([]);
+    await expect(does("database.start", { database: spec })).rejects.toThrow(/Its data is not on this host/);
+  },
+);
 
 describe("a postgresql server that was killed while it made its lock, and left an empty one", () => {
   const spec = specOf("postgresql", "halflocked");

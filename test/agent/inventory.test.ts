@@ -11,7 +11,7 @@ import type { Host } from "../../agent/host.ts";
 import type { Target } from "../../agent/ingress/ingress.ts";
 import { carryOut } from "../../agent/inventory/carry-out.ts";
 import { gather, inPages } from "../../agent/inventory/gather.ts";
-import { keptOf, removeKept } from "../../agent/inventory/kept.ts";
+import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "../../agent/inventory/kept.ts";
 import { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { maxHeld, type HeldSite } from "../../protocol/agent/inventory.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
@@ -154,6 +154,20 @@ describe("what no record knows", () => {
   it("is left to a job that was taken meanwhile", async () => {
     await carryOut(host, both, () => true);
     expect(namesAre()).toEqual(["berth- true", "berth- true"]);
+  });
+
+  it("are the volumes of a database that runs on another one, and they go for good when an operator says so", async () => {
+    const later = formatId("job", 5, new Uint8Array(10));
+    const name = volumeName(databaseId, later);
+    await docker.engine.ensureVolume(name, databaseLabels("agent", databaseId, database.accountId));
+    const { ids, databases } = await idsHeld(host);
+    expect([ids, databases]).toEqual([[siteId, databaseId], [{ id: databaseId, volumes: [null, later] }]]);
+    expect(await volumesKept(host, [{ id: databaseId, volumes: [later] }])).toMatchObject([
+      { id: databaseId, accountId: database.accountId, running: false, volumes: [{ name }] },
+    ]);
+    expect(await removeKeptVolumes(host, { id: databaseId, volumes: [null] })).toBe(false);
+    expect(await removeKeptVolumes(host, { id: databaseId, volumes: [later] })).toBe(true);
+    expect(Object.keys(docker.state.volumes)).not.toContain(name);
   });
 
   it("goes for good only when it is aside, and an operator says so", async () => {

@@ -81,6 +81,30 @@ describe("a database whose data is gone", () => {
   });
 });
 
+describe("a volume that a restore made after the moment to which the record was put back", () => {
+  const restored = volumeName(databaseId, idOf("job", 8));
+
+  it("stays when the database starts on the one that the record names", async () => {
+    const machine = await provisioned();
+    const { volumes } = machine.docker.state;
+    volumes[restored] = { ...volumes[volumeName(databaseId)]!, files: { newer: "" } };
+    await after(machine, of("start"));
+    expect(volumes[restored]?.files).toEqual({ newer: "" });
+    await after(machine, jobOf("database.start", { database, replacedVolumes: [null, idOf("job", 8)] }));
+    expect(Object.keys(volumes)).toEqual([volumeName(databaseId)]);
+  });
+
+  it("stays when the first start, once more, fails", async () => {
+    const machine = await provisioned();
+    const { engine, state } = machine.docker;
+    state.volumes[restored] = { ...state.volumes[volumeName(databaseId)]!, files: { newer: "" } };
+    await loseVolume(machine);
+    engine.startContainer = () => Promise.reject(new Error("the engine is gone"));
+    await expect(after(machine, of("provision"))).rejects.toThrow("the engine is gone");
+    expect(Object.keys(state.volumes)).toEqual([restored]);
+  });
+});
+
 it("a first start that fails takes away nothing of a database that was in use, of which the record has forgotten that", async () => {
   const machine = await provisioned();
   const { engine } = machine.docker;

@@ -25,7 +25,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { noneKept } from "../support/none-kept.ts";
-import { removeEmptyLock } from "../../agent/databases/postgresql/empty-lock.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
@@ -547,7 +547,7 @@ function watch(
       onConnect: nothing,
       onCrash,
       onDatabaseOut,
-      repairDatabase: (labels) => removeEmptyLock(on.engine, labels),
+      databaseExits: databaseExits(on.engine),
     },
     new AbortController().signal,
   );

@@ -30,7 +30,8 @@ const ofCommand = () =>
     "image",
   ).Labels;
 
-type Container = { id: string; labels: Record<string, string>; running: boolean };
+/** `listed`: what the engine's list says instead. */
+type Container = { id: string; labels: Record<string, string>; running: boolean; listed?: boolean };
 let workDirectory: string;
 /** Of the volume `data`. */
 let dataFolder: string;
@@ -74,7 +75,8 @@ async function swept(
     engine: {
       inspectContainer: (id: string) =>
         Promise.resolve({ ...containers.find((one) => one.id === id), labels: {}, addresses: {} }),
-      listContainers: () => Promise.resolve(containers),
+      listContainers: () =>
+        Promise.resolve(containers.map(({ listed, ...one }) => ({ ...one, running: listed ?? one.running }))),
       volumes: () => Promise.resolve([{ name: "data", labels: {}, folder: dataFolder }]),
       execute: (id: string) => {
         done.executed.push(id);
@@ -117,6 +119,12 @@ describe("an agent that starts", () => {
       ["site", "left"],
     );
     expect({ removed, started }).toEqual({ removed: ["older"], started: ["database"] });
+  });
+
+  it("starts a database that has just ended, though its engine still lists it as one that runs", async () => {
+    const labels = databaseLabels("agent", databaseId, accountId);
+    const ended = { id: "database", labels, running: false, listed: true };
+    expect(await swept([ended])).toMatchObject({ started: ["database"] });
   });
 
   it("begins no database anew in a volume that was emptied, nor where there is none: that is for a job to say", async () => {

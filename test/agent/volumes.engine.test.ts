@@ -28,6 +28,7 @@ import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
 import { noneKept } from "../support/none-kept.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -114,7 +115,7 @@ beforeAll(async () => {
       onEnd: follow,
       onConnect: nothing,
       onCrash: nothing,
-      repairDatabase: () => Promise.resolve(false),
+      databaseExits: databaseExits(engine),
       onDatabaseOut: nothing,
     },
     watching.signal,

@@ -2,7 +2,9 @@ import type { Means } from "../../agent/question-server.ts";
 
 /** Of a host that is not asked what it keeps. */
 export const noneKept: Means["kept"] = {
-  ids: () => Promise.resolve([]),
+  held: () => Promise.resolve({ ids: [], databases: [] }),
   of: () => Promise.resolve([]),
   remove: () => Promise.resolve(false),
+  volumesOf: () => Promise.resolve([]),
+  removeVolumes: () => Promise.resolve(false),
 };

@@ -5,7 +5,7 @@ import { contextOf } from "../../worker/context.ts";
 import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
-import { leaseJob } from "../../worker/services/jobs/lease.ts";
+import { leaseJob } from "../../worker/jobs/lease.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
 import { account, bindings, createSite, pay, readyAgent, runningSite } from "./service.ts";

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { sql } from "drizzle-orm";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { type Fingerprint, leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
@@ -6,9 +7,12 @@ import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/back
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SiteEvents } from "../../protocol/api/running.ts";
 import { contextOf } from "../../worker/context.ts";
+import { databases } from "../../worker/db/schema.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
-import { tendBackups } from "../../worker/services/backups/tend.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { replacedVolumes } from "../../worker/jobs/databases/replaced-volumes.ts";
+import { forgetOldJobs } from "../../worker/jobs/forget-old.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
 import { foundOffline } from "./hosts-service.ts";
 import {
@@ -548,24 +552,34 @@ describe("planned backups that fail", () => {
     on.close();
   });
 
-  it("count also where the copy is damaged, or cannot be verified", async () => {
+  it("count also where the copy is damaged, or cannot be verified, and say nothing of rows then either, whatever the host says", async () => {
     const { key, on, databaseId } = await database();
     const stored = await planned(on, databaseId);
     await upload(on, stored, "a dump");
     await finish(on, stored.job, stored.attempt);
     const first = await take(on, "database.verify");
-    await fail(on, first.job, first.attempt, "The host's disk is full: make room.");
-    expect(await shown(key, databaseId)).toMatchObject({ times: 1 });
+    await fail(
+      on,
+      first.job,
+      first.attempt,
+      "ERROR 1062 (23000): Duplicate entry 'secret' for key 'PRIMARY'",
+    );
+    const unverified = await shown(key, databaseId);
+    expect(unverified).toMatchObject({ times: 1, reason: expect.stringMatching(/1062/) });
     const spoilt = await planned(on, databaseId);
     await upload(on, spoilt, "spoilt");
     await finish(on, spoilt.job, spoilt.attempt);
     const second = await take(on, "database.verify");
-    await finish(on, second.job, second.attempt, { damage: "The table items has 2 rows instead of 3." });
+    await finish(on, second.job, second.attempt, {
+      damage: 'The table items has 2 rows instead of 3: invalid input syntax: "secret"',
+    });
     expect(await shown(key, databaseId)).toMatchObject({
       times: 2,
       reason: expect.stringContaining("2 rows"),
     });
-    expect(await mailsOf(databaseId)).toHaveLength(1);
+    const mails = await mailsOf(databaseId);
+    expect(mails).toHaveLength(1);
+    expect(JSON.stringify([unverified, await failingOf(databaseId), mails])).not.toContain("secret");
     on.close();
   });
 
@@ -834,7 +848,7 @@ describe("a restore", () => {
     const after = await take(on, "database.start");
     // Of the safety copy; it had to wait for the restore.
     await take(on, "database.verify");
-    expect(after.job.args.database.volume).toBe(job.id);
+    expect(after.job.args).toMatchObject({ database: { volume: job.id }, replacedVolumes: [null] });
     expect((await list(key, databaseId)).map(({ trigger, status }) => [trigger, status])).toEqual([
       ["before-restore", "STORED"],
       ["api", "VERIFIED"],
@@ -887,6 +901,35 @@ describe("a restore", () => {
       { volume: job.id },
     ]);
     back.close();
+  });
+
+  it("lets go the volumes that the record knows as replaced, also of long ago; of a later restore it knows nothing", async () => {
+    const { on, databaseId, job, attempt } = await restoring();
+    await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+    const started = await take(on, "database.start");
+    await finish(on, started.job, started.attempt, { version: "17.2" });
+    await run("UPDATE jobs SET deadline_at = 1 WHERE database_id = ? AND status = 'DONE'", databaseId);
+    await forgetOldJobs(ctx());
+    const later = "job_1later00000000000000";
+    await run(
+      `INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)
+       SELECT ?1, kind, 'DONE', host_id, lane, database_id, account_id, deadline_at, created_at FROM jobs WHERE id = ?2`,
+      later,
+      job.id,
+    );
+    const replaced = async () => {
+      const [row] = await ctx()
+        .db.select({ replacedVolumes })
+        .from(databases)
+        .where(sql`id = ${databaseId}`);
+      return row?.replacedVolumes;
+    };
+    expect(await replaced()).toEqual([null]);
+    await run("UPDATE databases SET volume = ? WHERE id = ?", later, databaseId);
+    expect(await replaced()).toEqual([null, job.id]);
+    await run("UPDATE databases SET volume = 'job_unknown' WHERE id = ?", databaseId);
+    expect(await replaced()).toEqual([]);
+    on.close();
   });
 
   it("that ends when its database has been suspended has changed its volume all the same", async () => {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Schedule } from "../../protocol/api/schedules.ts";
 import { contextOf, type Ctx } from "../../worker/context.ts";
-import { tendBackups } from "../../worker/services/backups/tend.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
 import { runDueSchedules } from "../../worker/services/schedules/run-due.ts";
-import { issueRenewals } from "../../worker/services/terms/issue.ts";
+import { issueRenewals } from "../../worker/billing/terms/issue.ts";
 import { account, api, bindings, createSite, pay, readyAgent, runningSite, site } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 import { dayMs, invoicesOf } from "./terms-service.ts";

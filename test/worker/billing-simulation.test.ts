@@ -3,14 +3,14 @@ import type { InvoiceStatus } from "../../protocol/states.ts";
 import { contextOf, type Ctx } from "../../worker/context.ts";
 import { applyToLedger, balanceOf, emptyLedger, type Transfer } from "../../worker/domain/ledger.ts";
 import { applyToInvoice, type InvoiceAccount, type InvoiceEvent } from "../../worker/domain/settlement.ts";
-import { holdCredits } from "../../worker/services/credits/hold.ts";
-import { postHold } from "../../worker/services/credits/post-hold.ts";
-import { voidHold } from "../../worker/services/credits/void-hold.ts";
-import { voidInvoice } from "../../worker/services/invoices/void.ts";
+import { holdCredits } from "../../worker/billing/credits/hold.ts";
+import { postHold } from "../../worker/billing/credits/post-hold.ts";
+import { voidHold } from "../../worker/billing/credits/void-hold.ts";
+import { voidInvoice } from "../../worker/billing/invoices/void.ts";
 import { payInvoice } from "../../worker/services/invoices/pay.ts";
-import { readEvent, receiveEvent } from "../../worker/services/payments/receive-event.ts";
-import { reconcilePayments } from "../../worker/services/payments/reconcile.ts";
-import { refundInvoice } from "../../worker/services/payments/refund.ts";
+import { readEvent, receiveEvent } from "../../worker/billing/payments/receive-event.ts";
+import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
+import { refundInvoice } from "../../worker/billing/payments/refund.ts";
 import { account, api, bindings, operator } from "./service.ts";
 import { randomOf } from "../support/random.ts";
 import { crashingDatabase, type CrashPoint } from "./crashing-database.ts";
@@ -111,8 +111,8 @@ async function simulate(seed: number): Promise<Record<string, number>> {
       clockMs += 10 * 60_000;
       await reconcilePayments(ctx);
     },
-    void: (ctx, { invoiceId }) => voidInvoice(ctx, invoiceId),
-    refund: (ctx, { invoiceId }) => refundInvoice(ctx, invoiceId, { force: random.below(2) === 0 }),
+    void: (ctx, { invoiceId }) => voidInvoice(ctx, { id: invoiceId }),
+    refund: (ctx, { invoiceId }) => refundInvoice(ctx, { id: invoiceId, force: random.below(2) === 0 }),
     byHand: async (_ctx, { invoiceId }) => {
       const intent = sessionsOf(invoiceId).map(({ payment_intent }) =>
         stripe.intents.get(payment_intent ?? ""),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { reconcilePayments } from "../../worker/services/payments/reconcile.ts";
+import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
 import { tendBilling } from "../../worker/services/payments/tend.ts";
 import type { Event } from "../support/stripe/server.ts";
 import { account, api, bindings, createSite, operator, site } from "./service.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { configOf } from "../../worker/env.ts";
 import { contextOf, type Ctx } from "../../worker/context.ts";
-import { holdCredits } from "../../worker/services/credits/hold.ts";
-import { postHold } from "../../worker/services/credits/post-hold.ts";
-import { voidExpiredHolds, voidHold } from "../../worker/services/credits/void-hold.ts";
+import { holdCredits } from "../../worker/billing/credits/hold.ts";
+import { postHold } from "../../worker/billing/credits/post-hold.ts";
+import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
 import { tendBilling } from "../../worker/services/payments/tend.ts";
 import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
 import { buyCredits, credits, rows, smallPackage } from "./stripe-service.ts";

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Answer } from "../../protocol/agent/running.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SetAsideList } from "../../protocol/api/hosts.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -190,6 +191,55 @@ describe("what a host has is compared with the record", () => {
     await answer("held", { ids: [id, named] });
     expect(await answer("removeKept", {})).toMatchObject({ id });
     expect((await removing).status).toBe(200);
+  });
+
+  it("a volume of a database that runs on another one is kept until an operator removes it, unless the record knows of it", async () => {
+    const id = await runningDatabase();
+    const [later, restoring] = [5, 6].map((number) => formatId("job", number, new Uint8Array(10)));
+    await sql(
+      `INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)
+       SELECT ?1, 'database.restore', 'LEASED', host_id, 'other', database_id, account_id, deadline_at, created_at FROM jobs WHERE database_id = ?2 LIMIT 1`,
+      restoring!,
+      id,
+    );
+    const volumes = [null, later, restoring];
+    await say({ databases: [{ ...held, id, volumes }] });
+    expect(host.waiting()).toEqual([]);
+    const kept = {
+      id,
+      accountId: null,
+      setAsideAt: null,
+      running: false,
+      containerCount: 0,
+      imageCount: 0,
+      volumes: [{ name: `berth-${id}-data-${later}`, sizeMb: 3 }],
+    };
+    const path = `/hosts/${host.hostId}/set-aside`;
+    const admin = await operator();
+    const answer = async (with_: object) => {
+      const { requestId, question } = await host.next("ask");
+      host.send({ type: "answer", requestId, answer: with_ as Answer, last: true });
+      return question;
+    };
+    const holds = { kind: "held", ids: [id], databases: [{ id, volumes }] };
+    const listing = api<SetAsideList>(admin, "GET", path);
+    await answer(holds);
+    expect(await answer({ kind: "kept", kept: [kept] })).toEqual({
+      kind: "keptVolumes",
+      databases: [{ id, volumes: [later] }],
+    });
+    expect((await listing).body).toEqual({ data: [kept] });
+
+    const removing = api(admin, "DELETE", `${path}/${id}`);
+    await answer(holds);
+    expect(await answer({ kind: "removeKept" })).toEqual({
+      kind: "removeKeptVolumes",
+      database: { id, volumes: [later] },
+    });
+    expect((await removing).status).toBe(200);
+    const again = api(admin, "DELETE", `${path}/${id}`);
+    await answer({ kind: "held", ids: [id] });
+    expect((await again).status).toBe(409);
   });
 
   it("a site that is unpaid in the record does not serve", async () => {

@@ -53,7 +53,7 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
   const act = (action: "start" | "stop" | "restart") =>
     simulation.command(
       action,
-      (ctx) => actOnDatabase(ctx, id, { action }),
+      (ctx) => actOnDatabase(ctx, { id, action }),
       action === "stop" ? "STOPPED" : "RUNNING",
     );
   const verbs: Verbs = {
@@ -61,9 +61,9 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    restore: simulation.command("restore", (ctx) => restoreDatabase(ctx, id, { backupId }), "RUNNING"),
-    rotate: simulation.command("rotate", (ctx) => rotatePassword(ctx, id)),
-    backup: simulation.command("backup", (ctx) => createBackup(ctx, id)),
+    restore: simulation.command("restore", (ctx) => restoreDatabase(ctx, { id, backupId }), "RUNNING"),
+    rotate: simulation.command("rotate", (ctx) => rotatePassword(ctx, { id })),
+    backup: simulation.command("backup", (ctx) => createBackup(ctx, { id })),
   };
   const commands = ["start", "stop", "restart", "restore", "rotate"];
   const hosts = ["done", "done", "done", "done", "fail", "fail", "tick", "reconnect"];
@@ -95,7 +95,7 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
   }
   // In the middle of it all.
   await play();
-  await simulation.command("delete", (ctx) => removeDatabase(ctx, id))();
+  await simulation.command("delete", (ctx) => removeDatabase(ctx, { id }))();
   await simulation.quiet(waiting);
   expect(
     [simulation.containers(), await rows("SELECT id FROM databases")],

@@ -4,7 +4,7 @@ import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts"
 import type { Site } from "../../protocol/api/sites.ts";
 import { contextOf } from "../../worker/context.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
 import {
   account,
   api,

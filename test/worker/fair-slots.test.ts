@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/context.ts";
-import { leaseJob } from "../../worker/services/jobs/lease.ts";
+import { leaseJob } from "../../worker/jobs/lease.ts";
 import { clearAway, hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
 import {

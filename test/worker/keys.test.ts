@@ -151,7 +151,7 @@ describe("an account's role and plan", () => {
     const ctx = contextOf(bindings, { ...(await operatorActor()) }, () => undefined);
     const forget = () => Promise.reject(new Error("overloaded"));
     await expect(
-      changeAccount({ ...ctx, guards: { ...ctx.guards, forget } }, id, { role: "operator" }),
+      changeAccount({ ...ctx, guards: { ...ctx.guards, forget } }, { id, role: "operator" }),
     ).rejects.toThrow("overloaded");
     expect(await rolesOf(id)).toMatchObject({ role: "operator" });
     const told: string[] = [];
@@ -160,7 +160,7 @@ describe("an account's role and plan", () => {
     await finishAccountChanges({ ...ctx, guards: counting });
     expect(told).toEqual([sha256Hex(key)]);
     expect((await api(key, "GET", "/hosts")).status).toBe(200);
-    await changeAccount(ctx, id, { role: "user" });
+    await changeAccount(ctx, { id, role: "user" });
   });
 
   it("are an operator's to change, found by the address; the last operator stays one", async () => {
@@ -281,7 +281,7 @@ describe("API keys", () => {
     const deliver = (keyId = ctx.newId("key")) => deliverDeviceKey(ctx, person, "device", keyId);
     expect(await deliver()).toBeNull();
     await expect(requireRoomForKey(ctx, person.accountId)).rejects.toThrow("conflict");
-    await revokeKey(as, keys[0]?.id ?? "");
+    await revokeKey(as, { id: keys[0]?.id ?? "" });
     await requireRoomForKey(ctx, person.accountId);
     const keyId = ctx.newId("key");
     expect(await deliver(keyId)).toMatch(/^sk_/);
@@ -324,13 +324,15 @@ describe("a revocation that was cut short before the key's guard heard of it", (
     const { id, key } = await createKey(ctx, { name: "used" });
     expect((await api(key, "GET", "/sites")).status).toBe(200);
     const revoke = () => Promise.reject(new Error("overloaded"));
-    await expect(revokeKey({ ...ctx, guards: { ...ctx.guards, revoke } }, id)).rejects.toThrow("overloaded");
+    await expect(revokeKey({ ...ctx, guards: { ...ctx.guards, revoke } }, { id })).rejects.toThrow(
+      "overloaded",
+    );
     return { ctx, id, key };
   }
 
   it("is finished by the next DELETE", async () => {
     const { ctx, id, key } = await cutShort();
-    await expect(revokeKey(ctx, id)).rejects.toThrow("Not found");
+    await expect(revokeKey(ctx, { id })).rejects.toThrow("Not found");
     expect((await api(key, "GET", "/sites")).status).toBe(401);
   });
 
@@ -342,7 +344,7 @@ describe("a revocation that was cut short before the key's guard heard of it", (
     const revoke = (hash: string) => Promise.resolve(void told.push(hash));
     const counting = { ...ctx.guards, revoke };
     await finishRevocations({ ...ctx, guards: counting });
-    await expect(revokeKey({ ...ctx, guards: counting }, id)).rejects.toThrow("Not found");
+    await expect(revokeKey({ ...ctx, guards: counting }, { id })).rejects.toThrow("Not found");
     expect(told).toEqual([]);
   });
 });

@@ -25,7 +25,7 @@ const isAuth = (path: string) => path.startsWith("/api/auth/");
 /** Not the API: pages for people, their forms, and what the agent uses. */
 const isApi = (path: string) =>
   (/^\/(api\/v1|webhooks|health|setup|backups)(\/|$)/.test(path) ||
-    /^\/invoice\/:token(\/pay)?$/.test(path)) &&
+    /^\/invoice\/:token(\/pay|\/pdf)?$/.test(path)) &&
   !path.includes("*");
 
 const mounted = () => app.routes.filter(({ method, path }) => methods.has(method) && isApi(path));
@@ -151,6 +151,26 @@ describe("what has a credential of its own", () => {
     expect((await auth("resetPassword", { token: "none", newPassword: password })).status).toBe(400);
     expect((await auth("signOut", {}, cookie)).status).toBe(200);
     expect((await auth("getSession", undefined, cookie)).answered).toBeNull();
+  });
+
+  it.each(Object.values<Operation>(entryOperations))(
+    "refuses a parameter that $method $path does not name",
+    async ({ method, path, body }) => {
+      const address = path.replaceAll(/\{\w+\}/g, "none");
+      const response = await call(`${address}?unknown=1`, {
+        method: method.toUpperCase(),
+        ...(body && { headers: { "Content-Type": "application/json" }, body: "{}" }),
+      });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ issues: [{ path: "unknown" }] });
+    },
+  );
+
+  it("is a PDF where an invoice is asked for as one, and the description says so", async () => {
+    const document = await (await call("/api/v1/openapi.json")).json<Document>();
+    const { responses } = document.paths["/invoice/{token}/pdf"]!["get"]!;
+    expect(Object.keys(responses["200"]!.content)).toEqual(["application/pdf"]);
+    expect(responses["416"]).toBeUndefined();
   });
 
   it("answers an invoice, its payment, set-up and a backup's address as documented", async () => {

@@ -4,9 +4,9 @@ import { contextOf } from "../../worker/context.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
-import { leaseJob } from "../../worker/services/jobs/lease.ts";
-import { markOffline } from "../../worker/services/hosts/mark-offline.ts";
-import { resyncHost } from "../../worker/services/jobs/resync.ts";
+import { leaseJob } from "../../worker/jobs/lease.ts";
+import { markOffline } from "../../worker/jobs/hosts/mark-offline.ts";
+import { resyncHost } from "../../worker/jobs/resync.ts";
 import { account, api, bindings, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
 
 /** Tables that stay small however long the service runs and however much it hosts. */

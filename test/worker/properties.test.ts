@@ -33,6 +33,8 @@ async function answerAll(host: Agent): Promise<never> {
       held: { ids: [] },
       kept: { kept: [] },
       removeKept: {},
+      keptVolumes: {},
+      removeKeptVolumes: {},
       insight: { insight: silent },
       schema: { schema: { tables: [], keyspaces: [], truncated: false } },
       query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },

@@ -7,7 +7,7 @@ import { contextOf } from "../../worker/context.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
 import { publicPorts } from "../../worker/domain/database-engines.ts";
 import { exposeDatabase } from "../../worker/services/databases/expose.ts";
-import { tendDatabases } from "../../worker/services/databases/tend.ts";
+import { tendDatabases } from "../../worker/jobs/databases/reconcile.ts";
 import {
   account,
   api,
@@ -194,10 +194,10 @@ describe("public access", () => {
     const answers = await Promise.all(
       ids.map((id) => {
         const own = contextOf(bindings, owner, () => undefined);
-        return exposeDatabase({ ...own, random: (bytes) => new Uint8Array(bytes) }, id, {
-          enabled: true,
-          allow,
-        });
+        return exposeDatabase(
+          { ...own, random: (bytes) => new Uint8Array(bytes) },
+          { id, publicAccess: { enabled: true, allow } },
+        );
       }),
     );
     const ports = answers.map(({ publicAccess }) => publicAccess.port);

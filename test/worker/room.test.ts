@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Command } from "../../protocol/api/commands.ts";
+import type { Page } from "../../protocol/api/common.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import {
@@ -30,6 +32,11 @@ const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sit
 async function waitsFor(key: string, siteId: string): Promise<string | null | undefined> {
   const { body } = await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`);
   return body.data[0]?.waitsFor;
+}
+
+async function commandScene() {
+  const [key, host] = [await account(), await hostFor(1)];
+  return { key, host, siteId: (await runningSite(key, host)).siteId };
 }
 
 beforeEach(clearAway);
@@ -67,6 +74,35 @@ describe("what its host works on while it is silent", () => {
     expect(await waitsFor(key, siteId)).toMatch(silent);
     const back = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, host.token);
     expect(await waitsFor(key, siteId)).toBeNull();
+    back.close();
+  });
+
+  it("is a command that says so, and one that waits for the host or for its turn", async () => {
+    const { siteId, key, host } = await commandScene();
+    const path = `/sites/${siteId}/commands`;
+    const run = async () => (await api<Command>(key, "POST", path, { command: "true" })).body;
+    const shown = async (id: string) => (await api<Command>(key, "GET", `/commands/${id}`)).body.waitsFor;
+    const begun = await run();
+    expect(begun.waitsFor).toMatch(/under way/);
+    host.send({ type: "ready", free: 10, freeCommands: 1 });
+    const { job, attempt } = await host.next("job");
+    expect(await shown(begun.id)).toBeNull();
+    const waiting = await run();
+    expect(await shown(waiting.id)).toMatch(/under way/);
+    host.close();
+    await foundOffline(host.hostId);
+    expect([await shown(begun.id), await shown(waiting.id)]).toEqual([
+      expect.stringMatching(silent),
+      expect.stringMatching(/cannot be heard/),
+    ]);
+    const { body } = await api<Page<Command>>(key, "GET", path);
+    expect(body.data.map(({ waitsFor: why }) => why)).toEqual([
+      expect.stringMatching(/cannot be heard/),
+      expect.stringMatching(silent),
+    ]);
+    const back = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, host.token);
+    expect(await shown(begun.id)).toBeNull();
+    expect((await api<Command>(key, "POST", `/commands/${waiting.id}/cancel`)).body.waitsFor).toBeNull();
     back.close();
   });
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
-import { hashPassword, isPassword } from "../../worker/services/accounts/password.ts";
+import { hashPassword, isPassword } from "../../worker/adapters/password.ts";
 import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";

@@ -3,13 +3,13 @@ import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf, type Ctx } from "../../worker/context.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
-import { tendBackups } from "../../worker/services/backups/tend.ts";
-import { tendDatabases } from "../../worker/services/databases/tend.ts";
+import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { tendDatabases } from "../../worker/jobs/databases/reconcile.ts";
 import { changeHost } from "../../worker/services/hosts/change.ts";
 import { createHost } from "../../worker/services/hosts/create.ts";
 import { removeHost } from "../../worker/services/hosts/remove.ts";
 import { tendHosts } from "../../worker/services/hosts/tend.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
 import { randomOf } from "../support/random.ts";
 import { sql } from "./hosts-service.ts";
 import { account, agent, bindings, hello, uniqueName } from "./service.ts";
@@ -142,7 +142,7 @@ export class Simulation {
           (await rows("SELECT id FROM hosts WHERE id = ? AND offline_since > 0", host.agent.hostId)).length,
         { interval: 2, timeout: 10_000 },
       );
-      await removeHost(this.ctx, host.agent.hostId, { force: true, loseVolumes: true });
+      await removeHost(this.ctx, { id: host.agent.hostId, force: "1", loseVolumes: "1" });
       this.hosts[this.hosts.indexOf(host)] = await this.newHost();
     },
   };
@@ -221,7 +221,7 @@ export class Simulation {
 
   private async change(host: PlayedHost, action: "drain" | "activate"): Promise<void> {
     this.tell(host, action);
-    await changeHost(this.ctx, host.agent.hostId, { action });
+    await changeHost(this.ctx, { id: host.agent.hostId, action });
   }
 
   private async tick(): Promise<void> {

@@ -35,7 +35,7 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
   const act = (action: "deploy" | "start" | "stop" | "restart") =>
     simulation.command(
       action,
-      (ctx) => actOnSite(ctx, siteId, { action }),
+      (ctx) => actOnSite(ctx, { id: siteId, action }),
       action === "stop" ? "STOPPED" : "RUNNING",
     );
   const verbs: Verbs = {
@@ -44,13 +44,15 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    rollback: simulation.command("rollback", (ctx) => rollbackSite(ctx, siteId), "RUNNING"),
-    env: simulation.command("env", (ctx) => setSiteEnv(ctx, siteId, [{ key: "A", value: ctx.newMark() }])),
+    rollback: simulation.command("rollback", (ctx) => rollbackSite(ctx, { id: siteId }), "RUNNING"),
+    env: simulation.command("env", (ctx) =>
+      setSiteEnv(ctx, { id: siteId, envVariables: [{ key: "A", value: ctx.newMark() }] }),
+    ),
     cancel: simulation.command(
       "cancel",
       async (ctx) => {
         const [newest] = await rows<{ id: string }>("SELECT id FROM deployments ORDER BY number DESC");
-        await cancelDeployment(ctx, newest?.id ?? "");
+        await cancelDeployment(ctx, { id: newest?.id ?? "" });
       },
       null,
     ),
@@ -90,7 +92,7 @@ async function simulate(seed: number, seen: Set<string>): Promise<void> {
   }
   // In the middle of it all.
   await play();
-  await simulation.command("delete", (ctx) => removeSite(ctx, siteId))();
+  await simulation.command("delete", (ctx) => removeSite(ctx, { id: siteId }))();
   await simulation.quiet(waiting);
   expect(
     [simulation.containers(), await rows("SELECT id FROM sites UNION ALL SELECT id FROM deployments")],

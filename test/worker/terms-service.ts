@@ -1,9 +1,9 @@
 import { contextOf, type Ctx } from "../../worker/context.ts";
 import type { Env } from "../../worker/env.ts";
-import { settleInvoice, type Settled } from "../../worker/services/invoices/settle.ts";
+import { settleInvoice, type Settled } from "../../worker/billing/invoices/settle.ts";
 import { tendBilling } from "../../worker/services/payments/tend.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
 import { bindings } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 

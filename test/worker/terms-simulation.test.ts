@@ -5,13 +5,13 @@ import { contextOf, type Ctx } from "../../worker/context.ts";
 import { balanceOf } from "../../worker/domain/ledger.ts";
 import { addDays } from "../../worker/domain/pricing.ts";
 import type { PaymentReport } from "../../worker/domain/settlement.ts";
-import { settleInvoice } from "../../worker/services/invoices/settle.ts";
-import { voidInvoice } from "../../worker/services/invoices/void.ts";
-import { finishJob } from "../../worker/services/jobs/finish.ts";
-import { leaseJob } from "../../worker/services/jobs/lease.ts";
+import { settleInvoice } from "../../worker/billing/invoices/settle.ts";
+import { voidInvoice } from "../../worker/billing/invoices/void.ts";
+import { finishJob } from "../../worker/jobs/finish.ts";
+import { leaseJob } from "../../worker/jobs/lease.ts";
 import { verifyLedger } from "../../worker/services/ledger/verify.ts";
-import { reapJobs } from "../../worker/services/jobs/reap.ts";
-import { refundInvoice } from "../../worker/services/payments/refund.ts";
+import { reapJobs } from "../../worker/jobs/reap.ts";
+import { refundInvoice } from "../../worker/billing/payments/refund.ts";
 import { tendBilling } from "../../worker/services/payments/tend.ts";
 import { tendTerms } from "../../worker/services/terms/tend.ts";
 import { BillingModel, owner } from "../support/billing-model.ts";
@@ -193,12 +193,15 @@ async function simulate(seed: number, done: Record<string, number>): Promise<voi
     }),
     void: () => {
       const id = anyId();
-      return { service: (ctx) => voidInvoice(ctx, ids.get(id) ?? ""), model: () => model.makeVoid(id) };
+      return {
+        service: (ctx) => voidInvoice(ctx, { id: ids.get(id) ?? "" }),
+        model: () => model.makeVoid(id),
+      };
     },
     refund: () => {
       const id = anyId();
       return {
-        service: (ctx) => refundInvoice(ctx, ids.get(id) ?? "", { force: false }),
+        service: (ctx) => refundInvoice(ctx, { id: ids.get(id) ?? "", force: false }),
         model: () => {
           if (model.beginRefund(id)) model.finishRefund(id);
         },

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
-import { sendDueMails } from "../../worker/services/mails/send-due.ts";
+import { sendDueMails } from "../../worker/mails/send-due.ts";
 import { sql as query } from "drizzle-orm";
-import { addMonthsTo } from "../../worker/services/terms/resource.ts";
+import { addMonthsTo } from "../../worker/billing/terms/resource.ts";
 import { contextOf } from "../../worker/context.ts";
 import { tick } from "./hosts-service.ts";
 import {

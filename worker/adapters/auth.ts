@@ -7,7 +7,7 @@ import { sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config, type Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { confirmEmail } from "../services/accounts/confirm-email.ts";
-import { hashPassword, isPassword } from "../services/accounts/password.ts";
+import { hashPassword, isPassword } from "./password.ts";
 import { revokeAllKeys } from "../services/keys/revoke-all.ts";
 import { canMail, sendMail } from "./mail.ts";
 

@@ -9,6 +9,7 @@ import {
   commandStatuses,
   commandTriggers,
   backupStatuses,
+  activityActors,
   backupTriggers,
   databaseStatuses,
   databaseTypes,
@@ -602,7 +603,7 @@ export const jobs = sqliteTable(
     // Whole, not for open jobs only: the planner cannot tell from a bound status that a partial index would do.
     index("jobs_host").on(t.status, t.hostId, t.seq), // a host asks for work
     index("jobs_account").on(t.status, t.hostId, t.accountId, t.seq), // an account's turn there
-    // Who had the last turns there; services/jobs/turns.ts asks by the same terms.
+    // Who had the last turns there; worker/jobs/turns.ts asks by the same terms.
     index("jobs_taken")
       .on(t.hostId, t.leasedAt)
       .where(
@@ -983,3 +984,26 @@ export const timerRuns = sqliteTable("timer_runs", {
   id: integer().primaryKey(),
   ranAt: time("ran_at").notNull(),
 });
+
+/** Who changed what, for a year. Written with the change where that is one batch, else after it. */
+export const activity = sqliteTable(
+  "activity",
+  {
+    id: text().primaryKey().$type<Id<"activity">>(),
+    /** Whose resource it is; null where it is nobody's. */
+    accountId: text("account_id").$type<Id<"account">>(),
+    actor: text({ enum: activityActors }).notNull(),
+    actorId: text("actor_id"),
+    operation: text().notNull(),
+    resourceId: text("resource_id"),
+    arguments: text({ mode: "json" }).notNull().$type<Record<string, unknown>>(),
+    /** `done`, or the code of the refusal. */
+    outcome: text().notNull(),
+    requestId: text("request_id"),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    index("activity_account").on(t.accountId, t.id), // GET /activity
+    index("activity_resource").on(t.resourceId, t.id), // of one resource
+  ],
+);

@@ -1,8 +1,9 @@
 const shownMax = 300;
 
 /**
- * Why something failed, as it may be mailed and shown to operators: names stay, values of rows do not. Hosts leave them
- * out as well; this is for what an older one says.
+ * Why something failed, as it may be mailed and shown to operators. All that leaves the owner's own records passes here, so no host is
+ * trusted for it: not an older one, and not for a server's last lines or a damage, which hosts pass on as they are. It knows no program,
+ * so it drops everything quoted. Hosts' `refusalIn` stands beside it, for the owner's records.
  */
 export const reasonWithoutData = (text: string): string =>
   text

@@ -9,7 +9,7 @@ export const keepSuspendedDays = 30;
 /** Its owner is warned so long before it is deleted. */
 export const warnDays = 7;
 
-/** The term of a site or database: what the statements of services/terms do, said once more without D1. */
+/** The term of a site or database: what the statements of billing/terms do, said once more without D1. */
 export type Term = {
   status: "ACTIVE" | "SUSPENDED" | "GONE";
   paidUntil: Date;

@@ -6,7 +6,7 @@ import { configOf, tokenKeys } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
-import { countedAddress, takeForRequest } from "./limit.ts";
+import { clientAddress, countedAddress, takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 /** Who the key acts for; one Durable Object call knows it and counts the request. @throws AppError unauthorized, rate_limited */
@@ -47,6 +47,6 @@ export const anybody = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");
   if (authorization !== undefined) await keyActor(c, authorization);
   else await takeForRequest(c, "address", countedAddress(c));
-  c.set("ctx", contextFor(c, { type: "link" }));
+  c.set("ctx", contextFor(c, { type: "link", address: clientAddress(c) }));
   await next();
 });

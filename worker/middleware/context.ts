@@ -5,7 +5,7 @@ import type { Context } from "hono";
 
 /** A context for this request and actor; deferred work outlives the answer. */
 export const contextFor = (c: Context<AppEnv>, actor: Actor): Ctx =>
-  contextOf(c.env, actor, (work) => c.executionCtx.waitUntil(work));
+  contextOf(c.env, actor, (work) => c.executionCtx.waitUntil(work), c.get("requestId"));
 
 /** For routes whose credential is their address, or that need none. */
 export const actAs = (type: "link" | "system") =>

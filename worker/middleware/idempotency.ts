@@ -40,7 +40,7 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   await answered;
 });
 
-function keptBody(body: string, shownOnce: string[] | undefined): string {
+function keptBody(body: string, shownOnce: readonly string[] | undefined): string {
   if (shownOnce === undefined) return body;
   const shown = JSON.parse(body) as Record<string, unknown>;
   for (const name of shownOnce) delete shown[name];

@@ -115,12 +115,11 @@ export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
   await next();
 });
 
-/** What the account's plan lets it say to the assistant. */
-export const limitChat = createMiddleware<AppEnv>(async (c, next) => {
+/** What the account's plan lets it say to the assistant. @throws AppError rate_limited */
+export async function takeForChat(c: Context<AppEnv>): Promise<void> {
   const { actor } = c.var.ctx;
   if (actor.type !== "key" && actor.type !== "session") throw new AppError("unauthorized");
   const isPro = actor.plan === "pro";
   await takeFrom(c, isPro ? "chatPro" : "chatFree", actor.accountId);
   await takeFrom(c, isPro ? "chatProDaily" : "chatFreeDaily", actor.accountId);
-  await next();
-});
+}

@@ -2,10 +2,11 @@ import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { toAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
+import { knownAuthQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 
 /** better-auth's own endpoints (https://better-auth.com/docs): sessions for browsers and for other clients. */
 export const auth = new Hono<AppEnv>()
   // better-auth has a page of its own here, which is none of ours.
   .get("/error", (c) => c.redirect("/sign-in?error=1", 303))
-  .on(["GET", "POST"], "/*", limitAddress, limitBody, (c) => toAuth(c, c.req.raw));
+  .on(["GET", "POST"], "/*", limitAddress, knownAuthQuery, limitBody, (c) => toAuth(c, c.req.raw));

@@ -2,6 +2,7 @@ import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
 import { KeyCreate } from "../../protocol/api/keys.ts";
+import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
 import { accountOf, type Ctx } from "../context.ts";
 import { formToAuth } from "../middleware/auth.ts";
@@ -11,15 +12,11 @@ import { personOf } from "../middleware/signed-in.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { SitesPage } from "../pages/sites.tsx";
 import { claimRequest } from "../services/idempotency/claim.ts";
-import { createKey } from "../services/keys/create.ts";
-import { listKeys } from "../services/keys/list.ts";
-import { revokeKey } from "../services/keys/revoke.ts";
-import { listSites } from "../services/sites/list.ts";
 import { cursorOf } from "./page-cursor.ts";
 
 type Shown = Pick<Parameters<typeof AccountPage>[0], "made" | "notice">;
 async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> = {}) {
-  const { data, nextCursor } = await listKeys(ctx, { limit: 100, cursor: cursorOf(c, "key") });
+  const { data, nextCursor } = await call(ctx, "listKeys", { limit: 100, cursor: cursorOf(c, "key") });
   const page = (
     <AccountPage keys={data} next={nextCursor} once={ctx.newMark()} made={null} notice={null} {...shown} />
   );
@@ -31,7 +28,7 @@ export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
     const ctx = await personOf(c);
     if (!ctx) return c.redirect("/sign-in", 303);
-    const { data, nextCursor } = await listSites(ctx, { limit: 100, cursor: cursorOf(c, "site") });
+    const { data, nextCursor } = await call(ctx, "listSites", { limit: 100, cursor: cursorOf(c, "site") });
     return c.html(html`<!doctype html>${<SitesPage sites={data} next={nextCursor} />}`);
   })
   .get("/account", async (c) => {
@@ -64,9 +61,9 @@ export const dashboard = new Hono<AppEnv>()
       });
     try {
       await takeFrom(c, "keyMade", accountOf(ctx));
-      const made = await createKey(ctx, input.data);
+      const made = await call(ctx, "createKey", input.data);
       await claim.keep({ status: 201, location: null, body: "" });
-      return accountPage(c, ctx, { made });
+      return accountPage(c, ctx, { made: { name, key: made.key ?? "" } });
     } catch (error) {
       await claim.release();
       throw error;
@@ -76,7 +73,7 @@ export const dashboard = new Hono<AppEnv>()
     const ctx = await personOf(c);
     if (!ctx) return c.redirect("/sign-in", 303);
     const form = z.object({ id: z.string() }).safeParse(await c.req.parseBody());
-    await revokeKey(ctx, form.data?.id ?? "");
+    await call(ctx, "revokeKey", { id: form.data?.id ?? "" });
     return c.redirect("/account", 303);
   })
   .post("/account/password", limitBody, async (c) => {

@@ -1,14 +1,18 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import type { Context } from "hono";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
+import { InvoicePageQuery } from "../../protocol/api/invoices.ts";
 import type { AppEnv } from "../app-env.ts";
+import { query } from "../middleware/body.ts";
+import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/invoice.tsx";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
 import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-by-token.ts";
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
-import { reconcileInvoice } from "../services/payments/reconcile.ts";
+import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 
 /** A page is for browsers, which name it; any other client wants the answer. */
 const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.includes("text/html") ?? false;
@@ -16,11 +20,11 @@ const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.inclu
 /** The token is the credential: shown and paid without signing in. */
 export const invoicePage = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
-  .get("/:token", async (c) => {
+  .get("/:token", knownQuery(entryOperations.getInvoiceByToken), query(InvoicePageQuery), async (c) => {
     const { ctx } = c.var;
     let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
     // The customer comes back from the processor: it is asked, as its event may be late or lost.
-    if (invoice.status === "unpaid" && c.req.query("returned") !== undefined) {
+    if (invoice.status === "unpaid" && c.req.valid("query").returned !== undefined) {
       await reconcileInvoice(ctx, invoice);
       invoice = await getInvoiceByToken(ctx, invoice.token);
     }
@@ -28,14 +32,14 @@ export const invoicePage = new Hono<AppEnv>()
     const isOnItsWay = invoice.status === "unpaid" && (await isPaymentOnItsWay(ctx, invoice));
     return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} isOnItsWay={isOnItsWay} />}`);
   })
-  .get("/:token/pdf", async (c) => {
+  .get("/:token/pdf", knownQuery(entryOperations.getInvoicePdf), async (c) => {
     const invoice = await getInvoiceByToken(c.var.ctx, c.req.param("token"));
     return c.body(invoicePdf(invoice, c.var.ctx.payments.name === "test"), 200, {
       "Content-Type": "application/pdf",
       "Content-Disposition": `inline; filename="${invoice.id}.pdf"`,
     });
   })
-  .post("/:token/pay", async (c) => {
+  .post("/:token/pay", knownQuery(entryOperations.payInvoice), async (c) => {
     const token = c.req.param("token");
     if (!wantsPage(c)) return c.json(await payInvoiceAtOnce(c.var.ctx, token));
     const checkout = await payInvoice(c.var.ctx, token);

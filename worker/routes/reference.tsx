@@ -8,9 +8,7 @@ import { limitAddress } from "../middleware/limit.ts";
 const documentOf = async (env: AppEnv["Bindings"]) =>
   (await import("../openapi.ts")).openApiDocument(configOf(env));
 
-export const openApi = new Hono<AppEnv>().get("/openapi.json", async (c) => c.json(await documentOf(c.env)));
-
-/** The same for people. */
+/** The API for people. */
 export const reference = new Hono<AppEnv>().get("/docs", limitAddress, async (c) => {
   const { ReferencePage } = await import("../pages/reference.tsx");
   return c.html(html`<!doctype html>${<ReferencePage document={await documentOf(c.env)} />}`);

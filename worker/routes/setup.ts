@@ -1,9 +1,11 @@
 import { Hono } from "hono";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import { Setup } from "../../protocol/api/setup.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { body, limitBody, requireJson } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
+import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { runSetup } from "../services/setup/run.ts";
 
@@ -11,6 +13,7 @@ import { runSetup } from "../services/setup/run.ts";
 export const setup = new Hono<AppEnv>().post(
   "/",
   limitAddress,
+  knownQuery(entryOperations.setUp),
   actAs("system"),
   limitBody,
   requireJson,

@@ -1,7 +1,15 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
-import { DomainName, EnvVariable, SiteCreate, SiteSettings, siteActions } from "../../protocol/api/sites.ts";
+import {
+  DomainName,
+  EnvVariable,
+  SiteCreate,
+  SiteSettings,
+  siteActions,
+  type SitePatch,
+} from "../../protocol/api/sites.ts";
+import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
 import { credentialOf, type Ctx } from "../context.ts";
 import { conflict } from "../domain/app-error.ts";
@@ -11,26 +19,13 @@ import { CutOff, DeploymentEnd, DeploymentPage, SiteLogPage } from "../pages/log
 import { linesInto } from "../pages/lines-into.ts";
 import { NewSitePage } from "../pages/new-site.tsx";
 import { isUnderWay, SitePage } from "../pages/site.tsx";
+import { followRecordedLog } from "../services/deployments/read-log.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
-import { cancelDeployment } from "../services/deployments/cancel.ts";
-import { listDeployments } from "../services/deployments/list.ts";
 import { deploymentOwnedBy } from "../services/deployments/owned.ts";
 import { deploymentView } from "../services/deployments/view.ts";
-import { changeDomain } from "../services/domains/change.ts";
-import { listPacks } from "../services/packs/list.ts";
-import { siteEventsOf } from "../services/running/events.ts";
 import { followSiteLog } from "../services/running/follow-log.ts";
-import { siteMetrics } from "../services/running/metrics.ts";
-import { actOnSite } from "../services/sites/act.ts";
-import { createSite } from "../services/sites/create.ts";
-import { getSite } from "../services/sites/get.ts";
 import { unpaidInvoiceOf } from "../services/sites/refuse-unpaid.ts";
-import { removeSite } from "../services/sites/remove.ts";
-import { rollbackSite } from "../services/sites/rollback.ts";
 import { isBeingRestarted } from "../services/sites/is-being-restarted.ts";
-import { setSiteSettings } from "../services/sites/set-settings.ts";
-import { setSiteEnv } from "../services/sites/set-env.ts";
-import { followLog } from "./answer-log.ts";
 import { cursorOf } from "./page-cursor.ts";
 
 type Page = Parameters<typeof html>[1];
@@ -105,12 +100,12 @@ const told = <T,>(asked: Promise<{ data: T[] }>): Promise<T[]> =>
 
 type Asked = { action: string | undefined; cursor: string | undefined };
 async function shownSite(ctx: Ctx, siteId: string, { action: asked, cursor }: Asked) {
-  const site = await getSite(ctx, siteId);
+  const site = await call(ctx, "getSite", { id: siteId });
   const isDue = site.status === "PENDING" || site.status === "SUSPENDED";
   const [deployments, samples, events, invoice, isRestarting] = await Promise.all([
-    listDeployments(ctx, site.id, { limit: 10, cursor }),
-    told(siteMetrics(ctx, site.id)),
-    told(siteEventsOf(ctx, site.id)),
+    call(ctx, "listDeployments", { id: site.id, limit: 10, cursor }),
+    told(call(ctx, "getSiteMetrics", { id: site.id })),
+    told(call(ctx, "getSiteEvents", { id: site.id })),
     isDue ? unpaidInvoiceOf(ctx, site.id) : null,
     asked === "restart" && isBeingRestarted(ctx, site.id),
   ]);
@@ -131,42 +126,56 @@ async function shownSite(ctx: Ctx, siteId: string, { action: asked, cursor }: As
 /** Does it, and answers the page to see it on. */
 async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise<string> {
   const here = `/sites/${siteId}`;
+  const change = (asked: SitePatch) => call(ctx, "patchSite", { id: siteId, ...asked });
   switch (form.act) {
     case "rollback": {
-      const { deploymentId } = await rollbackSite(ctx, siteId, form.deploymentId);
+      const { deploymentId } = await call(ctx, "rollbackSite", {
+        id: siteId,
+        deploymentId: form.deploymentId,
+      });
       return `/deployments/${deploymentId}`;
     }
     case "set":
-      await setSiteEnv(ctx, siteId, [{ ...form, encrypted: form.encrypted === "true" || undefined }]);
+      await change({
+        envVariables: [
+          {
+            key: form.key,
+            value: form.value,
+            scope: form.scope,
+            encrypted: form.encrypted === "true" || undefined,
+          },
+        ],
+      });
       return `${here}#variables`;
     case "unset":
-      await setSiteEnv(ctx, siteId, [{ key: form.key, value: null }]);
+      await change({ envVariables: [{ key: form.key, value: null }] });
       return `${here}#variables`;
     case "settings": {
       const { act: _act, ...settings } = form;
-      await setSiteSettings(ctx, siteId, parsed(SiteSettings, settings));
+      await change({ settings: parsed(SiteSettings, settings) });
       return `${here}#settings`;
     }
     case "add-domain":
-      await changeDomain(ctx, siteId, form.domain);
+      await change({ domain: form.domain });
       return `${here}#domains`;
     case "verify-domain":
-      await changeDomain(ctx, siteId, { verify: form.domain });
+      await change({ domain: { verify: form.domain } });
       return `${here}#domains`;
     case "remove-domain":
-      await changeDomain(ctx, siteId, { remove: form.domain });
+      await change({ domain: { remove: form.domain } });
       return `${here}#domains`;
     case "delete": {
-      const { name } = await getSite(ctx, siteId);
+      const { name } = await call(ctx, "getSite", { id: siteId });
       if (form.name !== name) throw conflict(`The name of this site is ${name}: type it to delete the site.`);
-      await removeSite(ctx, siteId);
+      await call(ctx, "deleteSite", { id: siteId });
       return "/";
     }
     case "deploy":
     case "start":
     case "stop":
     case "restart": {
-      const { deploymentId } = await actOnSite(ctx, siteId, { action: form.act });
+      const accepted = await change({ action: form.act });
+      const deploymentId = "deploymentId" in accepted ? accepted.deploymentId : undefined;
       return deploymentId === undefined ? `${here}?asked=${form.act}` : `/deployments/${deploymentId}`;
     }
   }
@@ -175,11 +184,11 @@ async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise
 export const sitePages = new Hono<AppEnv>()
   .use(signedIn)
   .get("/new", async (c) => {
-    const { data } = await listPacks(c.var.ctx, { limit: 100 });
+    const { data } = await call(c.var.ctx, "listPacks", { limit: 100 });
     return c.html(await whole(<NewSitePage packs={data.filter(({ kind }) => kind === "site")} />));
   })
   .post("/", limitBody, async (c) => {
-    const { invoiceToken } = await createSite(c.var.ctx, await read(c, NewSite));
+    const { invoiceToken } = await call(c.var.ctx, "createSite", await read(c, NewSite));
     return c.redirect(`/invoice/${invoiceToken}`, 303);
   })
   .get("/:id", async (c) => {
@@ -191,8 +200,8 @@ export const sitePages = new Hono<AppEnv>()
   )
   .get("/:id/log", async (c) => {
     const { ctx } = c.var;
-    const site = await getSite(ctx, c.req.param("id"));
-    const events = await followSiteLog(ctx, site.id, { follow: "1", tail: 500 }, undefined);
+    const site = await call(ctx, "getSite", { id: c.req.param("id") });
+    const events = await followSiteLog(ctx, { id: site.id, follow: "1", tail: 500 });
     const mark = ctx.newMark();
     const page = await whole(<SiteLogPage site={site} mark={mark} />);
     return streamed(
@@ -207,7 +216,7 @@ export const deploymentPages = new Hono<AppEnv>()
     const { ctx } = c.var;
     const row = await deploymentOwnedBy(ctx, c.req.param("id"));
     const deployment = deploymentView(row);
-    const events = await followLog(c, row, 0);
+    const events = await followRecordedLog(ctx, row, 0);
     const mark = ctx.newMark();
     const page = await whole(<DeploymentPage deployment={deployment} mark={mark} />);
     return streamed(
@@ -222,7 +231,7 @@ export const deploymentPages = new Hono<AppEnv>()
     );
   })
   .post("/:id/cancel", async (c) => {
-    const { id } = await cancelDeployment(c.var.ctx, c.req.param("id"));
+    const { id } = await call(c.var.ctx, "cancelDeployment", { id: c.req.param("id") });
     return c.redirect(`/deployments/${id}`, 303);
   });
 

@@ -1,17 +1,19 @@
 import { Hono } from "hono";
+import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { readPushEvent } from "../domain/push-event.ts";
 import { isOwnWebhook, webhookHash } from "../domain/tokens.ts";
 import { tokenKeys } from "../env.ts";
 import { limitBody } from "../middleware/body.ts";
 import { countedAddress, guessWithin, takeFrom } from "../middleware/limit.ts";
+import { knownQuery } from "../middleware/known-query.ts";
 import { actAs } from "../middleware/context.ts";
-import { readEvent, receiveEvent } from "../services/payments/receive-event.ts";
+import { readEvent, receiveEvent } from "../billing/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
 
 /** The address is the credential; for Stripe, its signature. */
 export const webhooks = new Hono<AppEnv>()
-  .post("/deploy/:id", actAs("link"), limitBody, async (c) => {
+  .post("/deploy/:id", knownQuery(operations.triggerWebhook), actAs("link"), limitBody, async (c) => {
     const segment = c.req.param("id");
     const event =
       c.req.header("X-GitHub-Event") ??
@@ -31,7 +33,7 @@ export const webhooks = new Hono<AppEnv>()
       ? c.json({ status: done.status, skipped: true }, 200)
       : c.json({ status: done.status, deploymentId: done.deploymentId }, 202);
   })
-  .post("/stripe", actAs("link"), limitBody, async (c) => {
+  .post("/stripe", knownQuery(operations.receiveStripeEvent), actAs("link"), limitBody, async (c) => {
     const body = await c.req.text();
     let event;
     try {

@@ -1,10 +1,10 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
 import { tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
@@ -12,8 +12,10 @@ import { accountView } from "./view.ts";
  * The one way in which a role or a plan changes: guards of keys hold a copy of both, and hear of it before this answers.
  * What is cut short in between, the timer finishes.
  */
-export async function changeAccount(ctx: Ctx, accountId: string, patch: AccountPatch): Promise<Account> {
-  requireOperator(ctx);
+export async function changeAccount(
+  ctx: Ctx,
+  { id: accountId, ...patch }: ById & AccountPatch,
+): Promise<Account> {
   if (!isId("account", accountId)) throw new AppError("not_found");
   const others = sql`(SELECT 1 FROM ${accounts} o WHERE o.role = 'operator' AND o.id <> ${accountId})`;
   const stays = patch.role === "user" ? or(ne(accounts.role, "operator"), sql`EXISTS ${others}`) : undefined;

@@ -3,12 +3,10 @@ import type { Account, AccountListQuery } from "../../../protocol/api/accounts.t
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts } from "../../db/schema.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
 import { before, page } from "../page.ts";
 import { accountView } from "./view.ts";
 
 export async function listAccounts(ctx: Ctx, query: AccountListQuery): Promise<Page<Account>> {
-  requireOperator(ctx);
   const named = query.email === undefined ? undefined : eq(accounts.email, query.email.toLowerCase());
   const rows = await ctx.db
     .select()

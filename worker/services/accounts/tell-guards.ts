@@ -1,7 +1,7 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
-import { eachAlone } from "../each-alone.ts";
+import { eachAlone } from "../../each-alone.ts";
 
 const atOnce = 100;
 

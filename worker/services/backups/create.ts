@@ -1,15 +1,16 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
-import type { Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
-import { queueBackup } from "./queue.ts";
+import { queueBackup } from "../../jobs/backups/queue.ts";
 import { backupView } from "./view.ts";
 
 /** A backup now, of a database that runs. */
-export async function createBackup(ctx: Ctx, databaseId: string): Promise<Backup> {
+export async function createBackup(ctx: Ctx, { id: databaseId }: ById): Promise<Backup> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
   const id = ctx.newId("backup");
@@ -17,7 +18,7 @@ export async function createBackup(ctx: Ctx, databaseId: string): Promise<Backup
     ...queueBackup(
       ctx,
       id,
-      "api",
+      triggerOf(ctx),
       sql`d.id = ${database.id} AND d.status = 'RUNNING' AND d.wanted = 'RUNNING'`,
     ),
     ctx.db.select().from(backups).where(eq(backups.id, id)),

@@ -3,7 +3,7 @@ import type { DatabaseType } from "../../../protocol/states.ts";
 import type { Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { dataKeyOf } from "./keys.ts";
+import { dataKeyOf } from "../../jobs/backups/object-keys.ts";
 import { requireSigned, type SignedLink } from "./link.ts";
 import { backupIdOf } from "./owned.ts";
 

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { timingSafeEqual } from "node:crypto";
 import type { BackupLink } from "../../../protocol/api/backups.ts";
 import { credentialOf, type Credential, type Ctx } from "../../context.ts";
@@ -17,7 +18,7 @@ const signatureOf = (ctx: Ctx, id: string, { expires, by }: Omit<SignedLink, "si
   ).toString("base64url");
 
 /** An address that opens this backup, and nothing else, for ten minutes, while the key or session that asked for it works. */
-export async function linkBackup(ctx: Ctx, backupId: string): Promise<BackupLink> {
+export async function linkBackup(ctx: Ctx, { id: backupId }: ById): Promise<BackupLink> {
   const { id, status } = await backupOwnedBy(ctx, backupId);
   if (status !== "VERIFIED" && status !== "STORED")
     throw conflict(`A ${status} backup cannot be downloaded: only one that is complete.`);

@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Backup, BackupListQuery } from "../../../protocol/api/backups.ts";
-import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
 import { databaseById, databaseIdOf } from "../databases/owned.ts";
@@ -14,7 +14,10 @@ export async function listBackups(ctx: Ctx, query: BackupListQuery): Promise<Pag
 }
 
 /** Of a database that is there: not_found, then forbidden. */
-export async function listBackupsOf(ctx: Ctx, databaseId: string, query: ListQuery): Promise<Page<Backup>> {
+export async function listBackupsOf(
+  ctx: Ctx,
+  { id: databaseId, ...query }: ById & ListQuery,
+): Promise<Page<Backup>> {
   const id = databaseIdOf(databaseId);
   const [[database], rows] = await ctx.db.batch([
     databaseById(ctx, id),

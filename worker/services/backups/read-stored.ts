@@ -1,7 +1,7 @@
 import type { Ctx } from "../../context.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { answerData } from "./download.ts";
-import { manifestKeyOf } from "./keys.ts";
+import { manifestKeyOf } from "../../jobs/backups/object-keys.ts";
 import { leasedBackup, type LeaseClaim } from "./leased.ts";
 
 const readers = ["database.verify", "database.restore"] as const;

@@ -1,16 +1,17 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { BackupDeleted } from "../../../protocol/api/backups.ts";
 import type { Ctx } from "../../context.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { reviseCancelled } from "../deployments/cancel-all.ts";
+import { reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
 import { backupOwnedBy } from "./owned.ts";
 
 /**
  * It is hidden at once, and what makes or proves it is cancelled; the cron removes its file when no host works on it any
  * more. A restore that reads it goes first.
  */
-export async function removeBackup(ctx: Ctx, backupId: string): Promise<BackupDeleted> {
+export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<BackupDeleted> {
   const { id, hostId } = await backupOwnedBy(ctx, backupId);
   const now = ctx.now();
   const mark = ctx.newMark();

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabaseRestore } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -9,7 +10,7 @@ import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
 import { requireOwned } from "../owned.ts";
 import { backupById } from "./owned.ts";
-import { queueBackup } from "./queue.ts";
+import { queueBackup } from "../../jobs/backups/queue.ts";
 
 /**
  * The database becomes what the backup holds: its own or another of the account's. One that runs is backed up before, and
@@ -17,8 +18,7 @@ import { queueBackup } from "./queue.ts";
  */
 export async function restoreDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { backupId }: DatabaseRestore,
+  { id: databaseId, backupId }: ById & DatabaseRestore,
 ): Promise<DatabaseActionAccepted> {
   // A text that is no backup's id is looked for as well: whose database this is comes first.
   const [[foundDatabase], [foundBackup]] = await ctx.db.batch([

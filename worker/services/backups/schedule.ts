@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { BackupSettingsPatch } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
@@ -11,8 +12,7 @@ import { requireOwned } from "../owned.ts";
 /** When a database is backed up by itself, and how many backups stay. */
 export async function scheduleBackups(
   ctx: Ctx,
-  databaseId: string,
-  change: BackupSettingsPatch,
+  { id: databaseId, backups: change }: ById & { backups: BackupSettingsPatch },
 ): Promise<Database> {
   const { id, backupSchedule, backupHourUtc } = await databaseOwnedBy(ctx, databaseId);
   const schedule = change.schedule === undefined ? backupSchedule : change.schedule;

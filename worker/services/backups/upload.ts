@@ -10,7 +10,7 @@ import type { Ctx } from "../../context.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
-import { dataKeyOf, manifestKeyOf } from "./keys.ts";
+import { dataKeyOf, manifestKeyOf } from "../../jobs/backups/object-keys.ts";
 import { leasedBackup, type LeaseClaim } from "./leased.ts";
 
 const uploads = ["database.backup"] as const;

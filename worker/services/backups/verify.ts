@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNotNull, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { Ctx } from "../../context.ts";
@@ -5,11 +6,11 @@ import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { backupById, backupOwnedBy } from "./owned.ts";
-import { queueVerification } from "./queue.ts";
+import { queueVerification } from "../../jobs/backups/queue.ts";
 import { backupView } from "./view.ts";
 
 /** Restores it once more into a throw-away server; asked for again meanwhile, it is the same verification. */
-export async function verifyBackup(ctx: Ctx, backupId: string): Promise<Backup> {
+export async function verifyBackup(ctx: Ctx, { id: backupId }: ById): Promise<Backup> {
   const { id, status, sha256 } = await backupOwnedBy(ctx, backupId);
   if (status === "RUNNING") throw conflict("This backup is being made: it is verified after that by itself.");
   if (sha256 === null)

@@ -1,15 +1,16 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
 import type { Ctx } from "../../context.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { endAsFailed } from "../jobs/finish.ts";
+import { endAsFailed } from "../../jobs/finish.ts";
 import { requireOwned } from "../owned.ts";
 import { commandById, commandIdOf } from "./owned.ts";
 import { commandView } from "./view.ts";
 
 /** A waiting command ends at once; a running one when its host has stopped it. */
-export async function cancelCommand(ctx: Ctx, commandId: string): Promise<Command> {
+export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<Command> {
   const id = commandIdOf(commandId);
   const [[found], [job]] = await ctx.db.batch([
     commandById(ctx, id),

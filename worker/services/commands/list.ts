@@ -1,27 +1,24 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { Command, CommandListQuery } from "../../../protocol/api/commands.ts";
-import type { Page } from "../../../protocol/api/common.ts";
+import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
-import { commandView } from "./view.ts";
+import { commandView, selectCommands } from "./view.ts";
 
 /** A site's commands, newest first; or only the runs of one schedule. */
 export async function listCommands(
   ctx: Ctx,
-  siteId: string,
-  query: CommandListQuery,
+  { id: siteId, ...query }: ById & CommandListQuery,
 ): Promise<Page<Command>> {
   const id = siteIdOf(siteId);
   const { scheduleId } = query;
   const [[site], rows] = await ctx.db.batch([
     siteById(ctx, id),
-    ctx.db
-      .select()
-      .from(commands)
+    selectCommands(ctx.db)
       .where(
         and(
           eq(commands.siteId, id),

@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { commands } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-import type { CommandRow } from "./view.ts";
+import { selectCommands, type CommandRow } from "./view.ts";
 
 /** A text that came in as a command's id. @throws AppError not_found */
 export function commandIdOf(text: string): Id<"command"> {
@@ -13,8 +13,7 @@ export function commandIdOf(text: string): Id<"command"> {
 }
 
 /** The query of a command, for a batch whose first answer goes through `requireOwned`. */
-export const commandById = (ctx: Ctx, id: Id<"command">) =>
-  ctx.db.select().from(commands).where(eq(commands.id, id));
+export const commandById = (ctx: Ctx, id: Id<"command">) => selectCommands(ctx.db).where(eq(commands.id, id));
 
 /** A command and nothing else: not_found, then forbidden. */
 export async function commandOwnedBy(ctx: Ctx, commandId: string): Promise<CommandRow> {

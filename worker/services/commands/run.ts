@@ -1,16 +1,20 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type { Command, CommandCreate } from "../../../protocol/api/commands.ts";
-import type { Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { maxCommandsRunning, maxCommandsWaiting } from "../../domain/job-rules.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
 import { commandById } from "./owned.ts";
-import { queueCommand } from "./queue.ts";
+import { queueCommand } from "../../jobs/commands/queue.ts";
 import { commandView } from "./view.ts";
 
 /** A command in a new container of the site's image, once. Also of a stopped site: its image is there. */
-export async function runCommand(ctx: Ctx, siteId: string, wanted: CommandCreate): Promise<Command> {
+export async function runCommand(
+  ctx: Ctx,
+  { id: siteId, ...wanted }: ById & CommandCreate,
+): Promise<Command> {
   const site = await siteOwnedBy(ctx, siteId);
   await refuseUnpaid(ctx, site);
   const id = ctx.newId("command");
@@ -18,7 +22,7 @@ export async function runCommand(ctx: Ctx, siteId: string, wanted: CommandCreate
     ...queueCommand(ctx, id, {
       command: sql`${wanted.command}`,
       timeoutSeconds: sql`${wanted.timeoutSeconds}`,
-      trigger: "api",
+      trigger: triggerOf(ctx),
       scheduleId: sql`NULL`,
       from: sql`sites s`,
       where: sql`s.id = ${site.id}`,

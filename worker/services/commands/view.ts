@@ -1,7 +1,24 @@
+import { getTableColumns, sql } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
-import type { commands } from "../../db/schema.ts";
+import type { Db } from "../../context.ts";
+import { commands } from "../../db/schema.ts";
+import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
-export type CommandRow = typeof commands.$inferSelect;
+/** Commands with all that their public record shows. */
+export const selectCommands = (db: Db) =>
+  db
+    .select({
+      ...getTableColumns(commands),
+      silentSince: sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
+        WHERE j.lane = commands.id AND j.status IN ('QUEUED', 'LEASED'))`.as("silent_since"),
+    })
+    .from(commands);
+export type CommandRow = Awaited<ReturnType<typeof selectCommands>>[number];
+
+function waitsFor({ status, silentSince }: CommandRow): string | null {
+  if (status === "QUEUED") return silentSince === null ? waitReasons.turn : waitReasons.host;
+  return status === "RUNNING" && silentSince !== null ? silentHost(silentSince) : null;
+}
 
 export const commandView = (row: CommandRow): Command => ({
   id: row.id,
@@ -14,6 +31,7 @@ export const commandView = (row: CommandRow): Command => ({
   deploymentId: row.deploymentId,
   exitCode: row.exitCode,
   error: row.error,
+  waitsFor: waitsFor(row),
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   finishedAt: row.finishedAt?.toISOString() ?? null,

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type {
   CreditPackageCreate,
@@ -7,18 +8,18 @@ import type {
 import type { Ctx } from "../../context.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
 import { creditPackageView } from "./list-packages.ts";
 
 export async function createCreditPackage(
   ctx: Ctx,
   { amountCents, ...input }: CreditPackageCreate,
 ): Promise<CreditPackageForOperator> {
-  requireOperator(ctx);
-  const [made] = await ctx.db
-    .insert(creditPackages)
-    .values({ id: ctx.newId("creditPackage"), priceCents: amountCents, ...input })
-    .returning();
+  const [[made]] = await ctx.db.batch([
+    ctx.db
+      .insert(creditPackages)
+      .values({ id: ctx.newId("creditPackage"), priceCents: amountCents, ...input })
+      .returning(),
+  ]);
   if (!made) throw new Error("The credit package was not written");
   return creditPackageView(made);
 }
@@ -26,15 +27,15 @@ export async function createCreditPackage(
 /** For what is bought from now on: invoices keep what they promised. */
 export async function changeCreditPackage(
   ctx: Ctx,
-  packageId: string,
-  { amountCents, ...patch }: CreditPackagePatch,
+  { id: packageId, amountCents, ...patch }: ById & CreditPackagePatch,
 ): Promise<CreditPackageForOperator> {
-  requireOperator(ctx);
-  const [changed] = await ctx.db
-    .update(creditPackages)
-    .set({ ...patch, ...(amountCents !== undefined && { priceCents: amountCents }) })
-    .where(sql`${creditPackages.id} = ${packageId}`)
-    .returning();
+  const [[changed]] = await ctx.db.batch([
+    ctx.db
+      .update(creditPackages)
+      .set({ ...patch, ...(amountCents !== undefined && { priceCents: amountCents }) })
+      .where(sql`${creditPackages.id} = ${packageId}`)
+      .returning(),
+  ]);
   if (!changed) throw new AppError("not_found");
   return creditPackageView(changed);
 }

@@ -3,7 +3,6 @@ import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { CreditPackage, CreditPackageForOperator } from "../../../protocol/api/credits.ts";
 import type { Ctx } from "../../context.ts";
 import { creditPackages } from "../../db/schema.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
 import { pageOfAll } from "../page.ts";
 
 export const creditPackageView = (row: typeof creditPackages.$inferSelect): CreditPackageForOperator => ({
@@ -33,7 +32,6 @@ export async function listAllCreditPackages(
   ctx: Ctx,
   query: ListQuery,
 ): Promise<Page<CreditPackageForOperator>> {
-  requireOperator(ctx);
   const rows = await ctx.db
     .select()
     .from(creditPackages)

@@ -5,7 +5,7 @@ import { creditPackages, creditPurchases, invoices } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { addDays, invoiceDueDays } from "../../domain/pricing.ts";
 import { mintToken } from "../../domain/tokens.ts";
-import { maxNeverPaid } from "../invoices/never-paid.ts";
+import { maxNeverPaid } from "../../billing/invoices/never-paid.ts";
 
 /** An unpaid invoice for a package, at its price and with its credits of now. */
 export async function purchaseCredits(ctx: Ctx, { packageId }: CreditPurchase): Promise<CreditPurchased> {

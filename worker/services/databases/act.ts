@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, isNull, ne, or, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabasePatch } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -6,14 +7,13 @@ import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Start, stop or restart. The status follows when the host reports the effect. */
 export async function actOnDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { action }: Extract<DatabasePatch, { action: unknown }>,
+  { id: databaseId, action }: ById & Extract<DatabasePatch, { action: unknown }>,
 ): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

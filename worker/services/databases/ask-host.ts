@@ -2,7 +2,7 @@ import type { ServerQuestion } from "../../../protocol/agent/running.ts";
 import type { Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { askHostOf, type AnswerTo } from "../running/ask-host.ts";
-import { currentLogin } from "./logins.ts";
+import { currentLogin } from "../../jobs/databases/logins.ts";
 import type { DatabaseRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 

@@ -5,10 +5,10 @@ import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { databaseEngines, databaseNameOf } from "../../domain/database-engines.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
-import { firstInvoice } from "../invoices/first.ts";
-import { neverPaid, refuseMoreUnpaid } from "../invoices/never-paid.ts";
+import { firstInvoice } from "../../billing/invoices/first.ts";
+import { neverPaid, refuseMoreUnpaid } from "../../billing/invoices/never-paid.ts";
 import { packOffered } from "../packs/offered.ts";
-import { sealAdminPassword, sealNewPassword } from "./logins.ts";
+import { sealAdminPassword, sealNewPassword } from "../../jobs/databases/logins.ts";
 
 /** A PENDING database and its unpaid invoice; nothing is provisioned. */
 export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<DatabaseCreated> {

@@ -1,12 +1,13 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseCredentials } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
 import { publicConnectionString } from "../../domain/database-engines.ts";
-import { addressOf, currentLogin } from "./logins.ts";
+import { addressOf, currentLogin } from "../../jobs/databases/logins.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Reveals the password: to the owner, on request only. */
-export async function databaseCredentials(ctx: Ctx, databaseId: string): Promise<DatabaseCredentials> {
+export async function databaseCredentials(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseCredentials> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
   return {

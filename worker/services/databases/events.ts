@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { keepEvents } from "../../../protocol/agent/running.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
@@ -7,7 +8,7 @@ import { askHostOf } from "../running/ask-host.ts";
 import { databaseById, databaseIdOf } from "./owned.ts";
 
 /** What happened to the database's container, which its host keeps, and how restores ended. */
-export async function databaseEventsOf(ctx: Ctx, databaseId: string): Promise<SiteEvents> {
+export async function databaseEventsOf(ctx: Ctx, { id: databaseId }: ById): Promise<SiteEvents> {
   const id = databaseIdOf(databaseId);
   const [[found], restores] = await ctx.db.batch([databaseById(ctx, id), endedRestores(ctx, id)]);
   const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });

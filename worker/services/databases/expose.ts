@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, lte, sql, type SQL } from "drizzle-orm";
 import type { JobResult } from "../../../protocol/agent/jobs.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
@@ -8,10 +9,10 @@ import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { publicPorts } from "../../domain/database-engines.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { idleLane } from "../jobs/idle.ts";
+import { idleLane } from "../../jobs/idle.ts";
 import { requireOwned } from "../owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { databaseView, selectDatabases } from "./view.ts";
 
@@ -23,8 +24,7 @@ const renewMs = 60 * 24 * 60 * 60_000;
 /** Who reaches the database from outside. It runs on; the host follows, and is asked until it has. */
 export async function exposeDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { enabled, allow: asked }: PublicAccessPatch,
+  { id: databaseId, publicAccess: { enabled, allow: asked } }: ById & { publicAccess: PublicAccessPatch },
 ): Promise<Database> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

@@ -1,3 +1,4 @@
+import type { ById, Resumed } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { followLogOf } from "../running/follow-log.ts";
@@ -6,10 +7,8 @@ import { databaseOwnedBy } from "./owned.ts";
 /** The server's log as server-sent events, as that of a site. @throws AppError conflict when nobody can follow it now */
 export async function followDatabaseLog(
   ctx: Ctx,
-  databaseId: string,
-  query: SiteLogQuery,
-  lastEventId: string | undefined,
+  { id, lastEventId, ...query }: ById & Resumed & SiteLogQuery,
 ): Promise<ReadableStream<Uint8Array>> {
-  const database = await databaseOwnedBy(ctx, databaseId);
+  const database = await databaseOwnedBy(ctx, id);
   return followLogOf(ctx, { ...database, noun: "database" }, query, { lastEventId, masks: [] });
 }

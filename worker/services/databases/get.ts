@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -6,7 +7,7 @@ import { requireOwned } from "../owned.ts";
 import { databaseIdOf } from "./owned.ts";
 import { databaseView, selectDatabases } from "./view.ts";
 
-export async function getDatabase(ctx: Ctx, databaseId: string): Promise<Database> {
+export async function getDatabase(ctx: Ctx, { id: databaseId }: ById): Promise<Database> {
   const [row] = await selectDatabases(ctx.db).where(eq(databases.id, databaseIdOf(databaseId)));
   return databaseView(requireOwned(ctx, row));
 }

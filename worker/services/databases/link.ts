@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { DatabaseLink, DatabaseLinkCreate } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -11,8 +12,7 @@ import { databaseById, databaseIdOf } from "./owned.ts";
 /** The site is given the database's address as a secret variable that follows the password. */
 export async function linkDatabase(
   ctx: Ctx,
-  databaseId: string,
-  input: DatabaseLinkCreate,
+  { id: databaseId, ...input }: ById & DatabaseLinkCreate,
 ): Promise<DatabaseLink> {
   const id = databaseIdOf(databaseId);
   // A text that is no site's id is looked for as well: whose database this is comes first.
@@ -35,30 +35,32 @@ export async function linkDatabase(
       `${database.name} and ${site.name} are on different hosts, and the private network does not reach from one to the other: create a database for this site before it is paid for, so that it is placed beside it.`,
     );
   // Whoever is placed later is placed beside the other.
-  const [made] = await ctx.db
-    .insert(databaseLinks)
-    .select(
-      ctx.db
-        .select({
-          databaseId: databases.id,
-          siteId: sql`${site.id}`.as("site_id"),
-          variable: sql`${variable}`.as("variable"),
-          offeredGeneration: sql`NULL`.as("offered_generation"),
-          generation: sql`NULL`.as("generation"),
-          createdAt: sql`${ctx.now().getTime()}`.as("created_at"),
-        })
-        .from(databases)
-        .where(
-          and(
-            eq(databases.id, database.id),
-            sql`${databases.status} <> 'DELETING'`,
-            sql`NOT EXISTS (SELECT 1 FROM sites WHERE id = ${site.id} AND (status = 'DELETING'
+  const [[made]] = await ctx.db.batch([
+    ctx.db
+      .insert(databaseLinks)
+      .select(
+        ctx.db
+          .select({
+            databaseId: databases.id,
+            siteId: sql`${site.id}`.as("site_id"),
+            variable: sql`${variable}`.as("variable"),
+            offeredGeneration: sql`NULL`.as("offered_generation"),
+            generation: sql`NULL`.as("generation"),
+            createdAt: sql`${ctx.now().getTime()}`.as("created_at"),
+          })
+          .from(databases)
+          .where(
+            and(
+              eq(databases.id, database.id),
+              sql`${databases.status} <> 'DELETING'`,
+              sql`NOT EXISTS (SELECT 1 FROM sites WHERE id = ${site.id} AND (status = 'DELETING'
               OR host_id <> ${databases.hostId} OR move_host_id <> ${databases.hostId}))`,
+            ),
           ),
-        ),
-    )
-    .onConflictDoNothing()
-    .returning();
+      )
+      .onConflictDoNothing()
+      .returning(),
+  ]);
   if (!made)
     throw conflict(
       `${site.name} is linked to this database, or to another by the variable ${variable}, or one of the two is being moved or deleted: look, then try again.`,

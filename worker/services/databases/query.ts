@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseQuery, DatabaseQueryResult, WriteConfirmation } from "../../../protocol/api/insight.ts";
 import type { ServerQuestion } from "../../../protocol/agent/running.ts";
 import { accountOf, type Ctx } from "../../context.ts";
@@ -17,8 +18,7 @@ type Write = Extract<ServerQuestion, { kind: "query" }>["write"];
 /** One statement. What may write is answered with a confirmation first, and run when it comes back with it. */
 export async function queryDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { statement, write, confirm, limit, timeoutSeconds }: DatabaseQuery,
+  { id: databaseId, statement, write, confirm, limit, timeoutSeconds }: ById & DatabaseQuery,
 ): Promise<DatabaseQueryResult> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await demandServer(ctx, database);

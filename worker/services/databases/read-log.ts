@@ -1,8 +1,9 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { readLogOf } from "../running/read-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
 /** The last lines the database's server wrote. */
-export const readDatabaseLog = async (ctx: Ctx, databaseId: string, query: SiteLogQuery): Promise<SiteLogs> =>
-  readLogOf(ctx, await databaseOwnedBy(ctx, databaseId), query, []);
+export const readDatabaseLog = async (ctx: Ctx, { id, ...query }: ById & SiteLogQuery): Promise<SiteLogs> =>
+  readLogOf(ctx, await databaseOwnedBy(ctx, id), query, []);

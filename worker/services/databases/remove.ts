@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -5,11 +6,11 @@ import type { Ctx } from "../../context.ts";
 import { backups, databaseLinks, databases, invoices } from "../../db/schema.ts";
 import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { queueBackup } from "../backups/queue.ts";
+import { queueBackup } from "../../jobs/backups/queue.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 
-export const removeDatabase = async (ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> =>
+export const removeDatabase = async (ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseActionAccepted> =>
   deleteDatabase(ctx, await databaseOwnedBy(ctx, databaseId));
 
 /**

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -5,16 +6,16 @@ import type { Ctx } from "../../context.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { sealNewPassword } from "./logins.ts";
+import { sealNewPassword } from "../../jobs/databases/logins.ts";
 import { databaseOwnedBy } from "./owned.ts";
-import { queueDatabaseJob } from "./queue.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
  * A new user name and password, in steps that repeat: the server learns the next login beside the present one; then it is
  * the one shown, and linked sites that run are restarted with it; when none runs with the previous one, the server forgets that.
  */
-export async function rotatePassword(ctx: Ctx, databaseId: string): Promise<DatabaseActionAccepted> {
+export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
   const { from, wanted } = databaseEvents.rotateRequested;

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq } from "drizzle-orm";
 import type { DatabaseUnlinked, DatabaseUnlinkQuery } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../context.ts";
@@ -8,18 +9,19 @@ import { databaseOwnedBy } from "./owned.ts";
 /** The variable goes from the site's next container on. */
 export async function unlinkDatabase(
   ctx: Ctx,
-  databaseId: string,
-  { siteId }: DatabaseUnlinkQuery,
+  { id: databaseId, siteId }: ById & DatabaseUnlinkQuery,
 ): Promise<DatabaseUnlinked> {
   const database = await databaseOwnedBy(ctx, databaseId);
-  const gone = await ctx.db
-    .delete(databaseLinks)
-    .where(
-      and(
-        eq(databaseLinks.databaseId, database.id),
-        siteId === undefined ? undefined : eq(databaseLinks.siteId, siteIdOf(siteId)),
-      ),
-    )
-    .returning({ siteId: databaseLinks.siteId });
+  const [gone] = await ctx.db.batch([
+    ctx.db
+      .delete(databaseLinks)
+      .where(
+        and(
+          eq(databaseLinks.databaseId, database.id),
+          siteId === undefined ? undefined : eq(databaseLinks.siteId, siteIdOf(siteId)),
+        ),
+      )
+      .returning({ siteId: databaseLinks.siteId }),
+  ]);
   return { id: database.id, unlinked: gone.map((link) => link.siteId) };
 }

@@ -1,14 +1,15 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DeploymentCancelled } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../context.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { endAsFailed } from "../jobs/finish.ts";
+import { endAsFailed } from "../../jobs/finish.ts";
 import { requireOwned } from "../owned.ts";
 import { deploymentById, deploymentIdOf } from "./owned.ts";
 
 /** A waiting deployment ends at once; a running one when its host has stopped the work. */
-export async function cancelDeployment(ctx: Ctx, deploymentId: string): Promise<DeploymentCancelled> {
+export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Promise<DeploymentCancelled> {
   const id = deploymentIdOf(deploymentId);
   const [[found], [job]] = await ctx.db.batch([
     deploymentById(ctx, id),
@@ -29,11 +30,13 @@ export async function cancelDeployment(ctx: Ctx, deploymentId: string): Promise<
     if (ended.recorded) return { id, status: "CANCELLED" };
   }
   // It runs, or was taken by a host just now.
-  const [leased] = await ctx.db
-    .update(jobs)
-    .set({ cancelRequested: true })
-    .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
-    .returning();
+  const [[leased]] = await ctx.db.batch([
+    ctx.db
+      .update(jobs)
+      .set({ cancelRequested: true })
+      .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
+      .returning(),
+  ]);
   if (!leased) throw conflict("This deployment has ended already.");
   if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
   return { id, status };

@@ -1,5 +1,5 @@
 import { and, desc, eq } from "drizzle-orm";
-import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
@@ -9,7 +9,10 @@ import { siteById, siteIdOf } from "../sites/owned.ts";
 import { deploymentView, selectDeployments } from "./view.ts";
 
 /** A site's deployments, newest first. */
-export async function listDeployments(ctx: Ctx, siteId: string, query: ListQuery): Promise<Page<Deployment>> {
+export async function listDeployments(
+  ctx: Ctx,
+  { id: siteId, ...query }: ById & ListQuery,
+): Promise<Page<Deployment>> {
   const id = siteIdOf(siteId);
   const [[site], rows] = await ctx.db.batch([
     siteById(ctx, id),

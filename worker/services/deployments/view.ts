@@ -3,8 +3,8 @@ import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Db } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
-import { waitsForRoom } from "../hosts/placement.ts";
-import { imageKept, mayComeBack } from "./kept.ts";
+import { waitsForRoom } from "../../jobs/hosts/placement.ts";
+import { imageKept, mayComeBack } from "../../jobs/deployments/kept.ts";
 
 const { build: _, ...columns } = getTableColumns(deployments);
 

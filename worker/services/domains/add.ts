@@ -24,7 +24,7 @@ export async function addDomain(ctx: Ctx, site: SiteRow, name: string, total: nu
     verifiedAt: null,
     createdAt: ctx.now(),
   };
-  const [made] = await ctx.db.insert(domains).values(row).onConflictDoNothing().returning();
+  const [[made]] = await ctx.db.batch([ctx.db.insert(domains).values(row).onConflictDoNothing().returning()]);
   if (!made) throw conflict("This domain was added at the same moment: ask again.");
   return domainView(ctx, site, made);
 }

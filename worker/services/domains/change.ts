@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, count, eq } from "drizzle-orm";
 import type { Domain, DomainChange } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
@@ -13,8 +14,7 @@ import { domainView } from "./view.ts";
 /** Add, remove or verify a site's own domain. */
 export async function changeDomain(
   ctx: Ctx,
-  siteId: string,
-  change: DomainChange,
+  { id: siteId, domain: change }: ById & { domain: DomainChange },
 ): Promise<Domain | { domain: string; removed: true }> {
   const id = siteIdOf(siteId);
   const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;

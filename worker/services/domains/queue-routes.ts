@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
+import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 
 /** A statement for one batch: the host that carries the site is told its names; one waiting job carries all changes. */
 export const queueRoutes = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>

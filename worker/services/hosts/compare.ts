@@ -5,11 +5,11 @@ import type { Ctx } from "../../context.ts";
 import { databases, hosts, sites } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { databaseVerdict, siteVerdict, type Known, type Place } from "../../domain/inventory.ts";
-import { queueDatabaseJob } from "../databases/queue.ts";
-import { deploymentQueue, queueSiteJob } from "../deployments/queue.ts";
-import { eachAlone } from "../each-alone.ts";
-import { idleLane } from "../jobs/idle.ts";
-import { arePaymentsRead } from "../payments/read-events.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
+import { deploymentQueue, queueSiteJob } from "../../jobs/deployments/queue.ts";
+import { eachAlone } from "../../each-alone.ts";
+import { idleLane } from "../../jobs/idle.ts";
+import { arePaymentsRead } from "../../billing/payments/read-events.ts";
 
 /** Another host's word for what it has is one that it gave so lately: a record that was put back does not count as its word. */
 const lateMs = 25 * 60_000;

@@ -1,28 +1,39 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
-import { maxHeld, type Kept } from "../../../protocol/agent/inventory.ts";
+import { maxHeld, type DatabaseVolumes, type Kept } from "../../../protocol/agent/inventory.ts";
+import type { Question } from "../../../protocol/agent/running.ts";
 import type { SetAsideList } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
+import { databases } from "../../db/schema.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { requireOperator } from "./require-operator.ts";
 
 /** The host itself says what it keeps, as a record that was put back has forgotten that. */
-export async function listSetAside(ctx: Ctx, hostId: string): Promise<SetAsideList> {
-  requireOperator(ctx);
+export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {
   const { id } = await hostNamed(ctx, hostIdOf(hostId));
   const host = id as Id<"host">;
+  const held = await heldBy(ctx, host);
+  const unnamed = await unnamedOf(ctx, host, held.ids);
+  const spare = await spareVolumesOf(ctx, host, held.databases ?? []);
+  const data: Kept[] = [];
+  const add = async (question: Question) => {
+    const answer = await ctx.questions.ask(host, question);
+    if (answer.kind === "refused") throw conflict(answer.error);
+    if (answer.kind === "kept") data.push(...answer.kept);
+  };
+  for (let at = 0; at < unnamed.length; at += maxHeld)
+    await add({ kind: "kept", ids: unnamed.slice(at, at + maxHeld) });
+  if (spare.length > 0) await add({ kind: "keptVolumes", databases: spare });
+  return { data };
+}
+
+export async function heldBy(ctx: Ctx, host: Id<"host">) {
   const held = await ctx.questions.ask(host, { kind: "held" });
   if (held.kind === "refused") throw conflict(held.error);
   if (held.kind !== "held") throw new Error(`A host answered ${held.kind} to held`);
-  const unnamed = await unnamedOf(ctx, host, held.ids);
-  const data: Kept[] = [];
-  for (let at = 0; at < unnamed.length; at += maxHeld) {
-    const answer = await ctx.questions.ask(host, { kind: "kept", ids: unnamed.slice(at, at + maxHeld) });
-    if (answer.kind === "refused") throw conflict(answer.error);
-    if (answer.kind === "kept") data.push(...answer.kept);
-  }
-  return { data };
+  return held;
 }
 
 /** Those of them that no record puts on this host. */
@@ -37,4 +48,35 @@ export async function unnamedOf<T extends Id<"site" | "database">>(
         AND ${hostId} IN (s.host_id, s.move_host_id, s.leaving_host_id))
       AND NOT EXISTS (SELECT 1 FROM databases d WHERE d.id = one.value AND d.host_id = ${hostId} AND d.status <> 'PENDING')`);
   return rows.map(({ id }) => id);
+}
+
+/** Volumes of databases that the record puts on this host, of which it knows neither a use nor that they were replaced. */
+export async function spareVolumesOf(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  held: readonly DatabaseVolumes[],
+): Promise<DatabaseVolumes[]> {
+  if (held.length === 0) return [];
+  const ids = JSON.stringify(held.map(({ id }) => id));
+  const rows = await ctx.db
+    .select({
+      id: databases.id,
+      volume: databases.volume,
+      replacedVolumes,
+      restoring: sql<
+        string | null
+      >`(SELECT j.id FROM jobs j WHERE j.database_id = databases.id AND j.kind = 'database.restore'
+        AND j.status IN ('QUEUED', 'LEASED') LIMIT 1)`.as("restoring"),
+    })
+    .from(databases)
+    .where(
+      sql`databases.id IN (SELECT value FROM json_each(${ids})) AND host_id = ${hostId} AND databases.status <> 'PENDING'`,
+    );
+  return held.flatMap(({ id, volumes }) => {
+    const row = rows.find((one) => one.id === id);
+    if (!row || !volumes.includes(row.volume)) return [];
+    const known = [row.volume, row.restoring, ...row.replacedVolumes];
+    const spare = volumes.filter((volume) => !known.includes(volume));
+    return spare.length > 0 ? [{ id, volumes: spare }] : [];
+  });
 }

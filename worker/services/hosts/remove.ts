@@ -1,15 +1,15 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
-import type { Host, HostRemoved } from "../../../protocol/api/hosts.ts";
+import type { Host, HostRemoved, HostRemoveQuery } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
-import { endOrphans, tellOrphans } from "../commands/cancel-all.ts";
-import { statusAfterDeployment } from "../jobs/finish.ts";
+import { endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
+import { statusAfterDeployment } from "../../jobs/finish.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
-import { queueMove } from "./queue-move.ts";
-import { requireOperator } from "./require-operator.ts";
+import { queueMove } from "../../jobs/hosts/queue-move.ts";
 
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
 const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
@@ -17,10 +17,9 @@ const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
 /** A drained, empty host goes. With `force` one that is silent: what ran there is deployed on other hosts. */
 export async function removeHost(
   ctx: Ctx,
-  hostId: string,
-  { force, loseVolumes }: { force: boolean; loseVolumes: boolean },
+  { id: hostId, ...how }: ById & HostRemoveQuery,
 ): Promise<HostRemoved> {
-  requireOperator(ctx);
+  const [force, loseVolumes] = [how.force === "1", how.loseVolumes === "1"];
   const id = hostIdOf(hostId);
   const host = await hostNamed(ctx, id);
   if (force && !loseVolumes) await refuseLoss(ctx, host);
@@ -37,19 +36,21 @@ export async function removeHost(
 }
 
 async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
-  const removed = await ctx.db
-    .update(hosts)
-    .set({ status: "REMOVED" })
-    .where(
-      and(
-        eq(hosts.id, id),
-        eq(hosts.status, "DRAINING"),
-        sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
-        sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
-        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
-      ),
-    )
-    .returning({ id: hosts.id });
+  const [removed] = await ctx.db.batch([
+    ctx.db
+      .update(hosts)
+      .set({ status: "REMOVED" })
+      .where(
+        and(
+          eq(hosts.id, id),
+          eq(hosts.status, "DRAINING"),
+          sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
+          sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,
+        ),
+      )
+      .returning({ id: hosts.id }),
+  ]);
   return removed.length > 0;
 }
 

@@ -1,7 +1,7 @@
 import type { Ctx } from "../../context.ts";
-import { evictLeft } from "./evict-left.ts";
-import { giveUpSilentMoves } from "./give-up-moves.ts";
-import { moveSites } from "./move-sites.ts";
+import { evictLeft } from "../../jobs/hosts/evict-left.ts";
+import { giveUpSilentMoves } from "../../jobs/hosts/give-up-moves.ts";
+import { moveSites } from "../../jobs/hosts/move-sites.ts";
 
 /** What hosts owe each other is carried on with, wherever it was interrupted. */
 export async function tendHosts(ctx: Ctx): Promise<void> {

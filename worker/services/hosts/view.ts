@@ -4,7 +4,7 @@ import type { Db } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
-import { placedMb } from "./placement.ts";
+import { placedMb } from "../../jobs/hosts/placement.ts";
 
 /** Hosts with all that their public record shows, in one statement. */
 export const selectHosts = (db: Db) =>

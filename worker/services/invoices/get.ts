@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import { isId } from "../../../protocol/ids.ts";
@@ -7,7 +8,7 @@ import { AppError } from "../../domain/app-error.ts";
 import { invoiceView } from "./view.ts";
 
 /** One of the account's invoices: not_found, then forbidden. */
-export async function getInvoice(ctx: Ctx, invoiceId: string): Promise<Invoice> {
+export async function getInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
   if (!isId("invoice", invoiceId)) throw new AppError("not_found");
   const [row] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
   if (!row) throw new AppError("not_found");

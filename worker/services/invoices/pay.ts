@@ -1,7 +1,7 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../context.ts";
-import { applySession } from "../payments/apply-session.ts";
-import { openCheckout } from "../payments/checkout.ts";
+import { applySession } from "../../billing/payments/apply-session.ts";
+import { openCheckout } from "../../billing/payments/checkout.ts";
 import { invoiceByToken } from "./get-by-token.ts";
 import { invoiceView } from "./view.ts";
 

@@ -5,7 +5,6 @@ import type { apiKeys } from "../../db/schema.ts";
 import { mintApiKey, sha256Hex } from "../../domain/tokens.ts";
 import { tokenKeys } from "../../env.ts";
 import { insertKey, tooManyKeys } from "./insert.ts";
-import { requireSession } from "./require-session.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
@@ -26,7 +25,6 @@ export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string
 
 /** A key of the signed-in account; the answer is the only place where it is ever shown. */
 export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated & { key: string }> {
-  requireSession(ctx);
   const { key, row } = await newApiKey(ctx, accountOf(ctx), name, "dashboard");
   if (!(await insertKey(ctx, row))) throw tooManyKeys();
   const { id, start, origin } = row;

@@ -4,7 +4,6 @@ import type { Key } from "../../../protocol/api/keys.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
-import { requireSession } from "./require-session.ts";
 
 type KeyRow = typeof apiKeys.$inferSelect;
 
@@ -19,7 +18,6 @@ export const keyView = (row: KeyRow): Key => ({
 
 /** The account's keys that work, newest first. */
 export async function listKeys(ctx: Ctx, query: ListQuery): Promise<Page<Key>> {
-  requireSession(ctx);
   const rows = await ctx.db
     .select()
     .from(apiKeys)

@@ -2,7 +2,7 @@ import { and, eq, isNull } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
-import { eachAlone } from "../each-alone.ts";
+import { eachAlone } from "../../each-alone.ts";
 import { tellGuard } from "./finish-revocations.ts";
 
 const atOnce = 50;

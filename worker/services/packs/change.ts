@@ -1,10 +1,10 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
 import type { Ctx } from "../../context.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
 import { packForOperator, packView, type PackRow } from "./view.ts";
 
 /** @throws AppError invalid_request where a discount makes a term too cheap to be charged */
@@ -14,20 +14,17 @@ function requireChargeable(row: PackRow): void {
 }
 
 export async function createPack(ctx: Ctx, { amountCents, ...input }: PackCreate): Promise<PackForOperator> {
-  requireOperator(ctx);
   const row = { id: ctx.newId("pack"), priceCents: amountCents, currency: "usd", ...input };
   requireChargeable(row);
-  await ctx.db.insert(packs).values(row);
+  await ctx.db.batch([ctx.db.insert(packs).values(row)]);
   return packForOperator(row);
 }
 
 /** Prices are for what is bought from now on, resources for what is deployed from now on. */
 export async function changePack(
   ctx: Ctx,
-  packId: string,
-  { amountCents, ...patch }: PackPatch,
+  { id: packId, amountCents, ...patch }: ById & PackPatch,
 ): Promise<PackForOperator> {
-  requireOperator(ctx);
   const [row] = await ctx.db
     .select()
     .from(packs)
@@ -38,6 +35,8 @@ export async function changePack(
   );
   const change = Object.fromEntries(given) as Partial<PackRow>;
   requireChargeable({ ...row, ...change });
-  const [changed] = await ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning();
+  const [[changed]] = await ctx.db.batch([
+    ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning(),
+  ]);
   return packForOperator(changed ?? row);
 }

@@ -1,11 +1,10 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
-import type { Page } from "../../../protocol/api/common.ts";
+import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { FlagQuery, FlagResolve, PaymentFlag } from "../../../protocol/api/payments.ts";
 import { isId } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../context.ts";
 import { paymentFlags } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOperator } from "../hosts/require-operator.ts";
 import { before, page } from "../page.ts";
 
 const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({
@@ -22,7 +21,6 @@ const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({
 
 /** What waits for an operator, newest first. */
 export async function listFlags(ctx: Ctx, query: FlagQuery): Promise<Page<PaymentFlag>> {
-  requireOperator(ctx);
   const rows = await ctx.db
     .select()
     .from(paymentFlags)
@@ -40,15 +38,15 @@ export async function listFlags(ctx: Ctx, query: FlagQuery): Promise<Page<Paymen
 /** An operator has dealt with it and says how. The first resolution stays. */
 export async function resolveFlag(
   ctx: Ctx,
-  flagId: string,
-  { resolution }: FlagResolve,
+  { id: flagId, resolution }: ById & FlagResolve,
 ): Promise<PaymentFlag> {
-  requireOperator(ctx);
   if (!isId("flag", flagId)) throw new AppError("not_found");
-  await ctx.db
-    .update(paymentFlags)
-    .set({ resolvedAt: ctx.now(), resolvedBy: accountOf(ctx), resolution })
-    .where(and(eq(paymentFlags.id, flagId), isNull(paymentFlags.resolvedAt)));
+  await ctx.db.batch([
+    ctx.db
+      .update(paymentFlags)
+      .set({ resolvedAt: ctx.now(), resolvedBy: accountOf(ctx), resolution })
+      .where(and(eq(paymentFlags.id, flagId), isNull(paymentFlags.resolvedAt))),
+  ]);
   const [row] = await ctx.db.select().from(paymentFlags).where(eq(paymentFlags.id, flagId));
   if (!row) throw new AppError("not_found");
   return flagView(row);

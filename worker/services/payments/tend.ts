@@ -1,8 +1,8 @@
 import type { Ctx } from "../../context.ts";
-import { voidExpiredHolds } from "../credits/void-hold.ts";
-import { voidOverdue } from "../invoices/void.ts";
-import { readEvents } from "./read-events.ts";
-import { reconcilePayments } from "./reconcile.ts";
+import { voidExpiredHolds } from "../../billing/credits/void-hold.ts";
+import { voidOverdue } from "../../billing/invoices/void.ts";
+import { readEvents } from "../../billing/payments/read-events.ts";
+import { reconcilePayments } from "../../billing/payments/reconcile.ts";
 
 /** By cron. What was paid in time is heard of before anything is void. */
 export async function tendBilling(ctx: Ctx): Promise<void> {

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { requireOwned } from "../owned.ts";
@@ -6,7 +7,7 @@ import { askHostOf } from "./ask-host.ts";
 import { lastMove, movedDetail } from "./last-move.ts";
 
 /** What happened to the site's containers, which its host keeps, and since when that is this one. */
-export async function siteEventsOf(ctx: Ctx, siteId: string): Promise<SiteEvents> {
+export async function siteEventsOf(ctx: Ctx, { id: siteId }: ById): Promise<SiteEvents> {
   const id = siteIdOf(siteId);
   const [[found], [move]] = await ctx.db.batch([siteById(ctx, id), lastMove(ctx, id)]);
   const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });

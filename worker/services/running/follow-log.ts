@@ -1,3 +1,4 @@
+import type { ById, Resumed } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import { LogPlace } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -9,11 +10,9 @@ import { siteAndMasks } from "./masks.ts";
 /** The log as server-sent events, after the last line the reader has. @throws AppError conflict when nobody can follow it now */
 export async function followSiteLog(
   ctx: Ctx,
-  siteId: string,
-  query: SiteLogQuery,
-  lastEventId: string | undefined,
+  { id, lastEventId, ...query }: ById & Resumed & SiteLogQuery,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { site, masks } = await siteAndMasks(ctx, siteId);
+  const { site, masks } = await siteAndMasks(ctx, id);
   return followLogOf(ctx, { ...site, noun: "site" }, query, { lastEventId, masks });
 }
 

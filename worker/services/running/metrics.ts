@@ -1,9 +1,10 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteMetrics } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { askHost } from "./ask-host.ts";
 
 /** A day of samples, which the site's host keeps. */
-export async function siteMetrics(ctx: Ctx, siteId: string): Promise<SiteMetrics> {
+export async function siteMetrics(ctx: Ctx, { id: siteId }: ById): Promise<SiteMetrics> {
   const answer = await askHost<"metrics">(ctx, siteId, (id) => ({ kind: "metrics", siteId: id }));
   return { data: answer?.samples ?? [] };
 }

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../context.ts";
 import { siteLogLine } from "../../domain/site-log-line.ts";
@@ -6,8 +7,8 @@ import { movedDetail } from "./last-move.ts";
 import { siteAndMasks } from "./masks.ts";
 
 /** The last lines the site's containers wrote, and why there are none before them. */
-export async function readSiteLog(ctx: Ctx, siteId: string, query: SiteLogQuery): Promise<SiteLogs> {
-  const { site, masks, movedAt } = await siteAndMasks(ctx, siteId);
+export async function readSiteLog(ctx: Ctx, { id, ...query }: ById & SiteLogQuery): Promise<SiteLogs> {
+  const { site, masks, movedAt } = await siteAndMasks(ctx, id);
   const { data } = await readLogOf(ctx, site, query, masks);
   if (movedAt === null || Date.parse(query.since ?? "") >= movedAt.getTime() || data.length >= query.tail)
     return { data };

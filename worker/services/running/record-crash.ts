@@ -4,7 +4,7 @@ import { redactor } from "../../../protocol/redact.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { giveRoomAway } from "../hosts/placement.ts";
+import { giveRoomAway } from "../../jobs/hosts/placement.ts";
 import { masksOfSite } from "./masks.ts";
 
 type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string };

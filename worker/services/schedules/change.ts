@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { Schedule, SchedulePatch } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../context.ts";
@@ -9,7 +10,10 @@ import { scheduleById, scheduleOwnedBy } from "./owned.ts";
 import { scheduleView } from "./view.ts";
 
 /** A run that has begun goes on as it was. Other times, or being switched on, count from now: nothing is made up for. */
-export async function changeSchedule(ctx: Ctx, scheduleId: string, change: SchedulePatch): Promise<Schedule> {
+export async function changeSchedule(
+  ctx: Ctx,
+  { id: scheduleId, ...change }: ById & SchedulePatch,
+): Promise<Schedule> {
   const row = await scheduleOwnedBy(ctx, scheduleId);
   const now = ctx.now();
   const { cron = row.cron, enabled = row.enabled } = change;

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type { Schedule, ScheduleCreate } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../context.ts";
@@ -11,7 +12,10 @@ import { scheduleById } from "./owned.ts";
 import { scheduleView } from "./view.ts";
 
 /** A command by the clock. Of any site that was paid for: it runs while the site is not stopped and has an image. */
-export async function createSchedule(ctx: Ctx, siteId: string, wanted: ScheduleCreate): Promise<Schedule> {
+export async function createSchedule(
+  ctx: Ctx,
+  { id: siteId, ...wanted }: ById & ScheduleCreate,
+): Promise<Schedule> {
   const site = await siteOwnedBy(ctx, siteId);
   if (site.status === "PENDING") await refuseUnpaid(ctx, site);
   const id = ctx.newId("schedule");

@@ -1,5 +1,5 @@
 import { and, desc, eq } from "drizzle-orm";
-import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../context.ts";
 import { schedules } from "../../db/schema.ts";
@@ -9,7 +9,10 @@ import { siteById, siteIdOf } from "../sites/owned.ts";
 import { scheduleView, selectSchedules } from "./view.ts";
 
 /** A site's schedules, newest first. */
-export async function listSchedules(ctx: Ctx, siteId: string, query: ListQuery): Promise<Page<Schedule>> {
+export async function listSchedules(
+  ctx: Ctx,
+  { id: siteId, ...query }: ById & ListQuery,
+): Promise<Page<Schedule>> {
   const id = siteIdOf(siteId);
   const [[site], rows] = await ctx.db.batch([
     siteById(ctx, id),

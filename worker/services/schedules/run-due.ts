@@ -3,8 +3,8 @@ import type { Ctx } from "../../context.ts";
 import { commands, schedules, sites } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { keptRunsPerSchedule } from "../../domain/job-rules.ts";
-import { queueCommand } from "../commands/queue.ts";
-import { eachAlone } from "../each-alone.ts";
+import { queueCommand } from "../../jobs/commands/queue.ts";
+import { eachAlone } from "../../each-alone.ts";
 import { runsSchedules } from "./view.ts";
 
 const atOnce = 10;

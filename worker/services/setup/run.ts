@@ -5,7 +5,7 @@ import type { Ctx } from "../../context.ts";
 import { accounts, apiKeys, identities } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
-import { hashPassword } from "../accounts/password.ts";
+import { hashPassword } from "../../adapters/password.ts";
 import { newApiKey } from "../keys/create.ts";
 
 /** The first account, an operator, with its first API key; once per installation, for the bearer of SETUP_TOKEN. */

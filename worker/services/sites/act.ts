@@ -1,14 +1,15 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { cancelDeployments, reviseCancelled, tellCancelled } from "../deployments/cancel-all.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
-import { roomAgain } from "../hosts/placement.ts";
-import { queueMove } from "../hosts/queue-move.ts";
+import { cancelDeployments, reviseCancelled, tellCancelled } from "../../jobs/deployments/cancel-all.ts";
+import { queueSiteJob } from "../../jobs/deployments/queue.ts";
+import { roomAgain } from "../../jobs/hosts/placement.ts";
+import { queueMove } from "../../jobs/hosts/queue-move.ts";
 import { deploySite } from "./deploy.ts";
 import { siteOwnedBy, type SiteRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
@@ -16,13 +17,12 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
 /** Start, stop, restart or deploy. The status follows when the host reports the effect. */
 export async function actOnSite(
   ctx: Ctx,
-  siteId: string,
-  wanted: Extract<SitePatch, { action: unknown }>,
+  { id: siteId, ...wanted }: ById & Extract<SitePatch, { action: unknown }>,
 ): Promise<SiteActionAccepted> {
   const site = await siteOwnedBy(ctx, siteId);
   switch (wanted.action) {
     case "deploy":
-      return deploySite(ctx, site, "api", { rebuild: wanted.rebuild });
+      return deploySite(ctx, site, triggerOf(ctx), { rebuild: wanted.rebuild });
     case "start":
       return startSite(ctx, site);
     case "stop":

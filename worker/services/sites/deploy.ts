@@ -8,9 +8,9 @@ import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { deploymentQueue } from "../deployments/queue.ts";
-import { leaseAtOnce } from "../jobs/lease.ts";
-import { roomAgain } from "../hosts/placement.ts";
+import { deploymentQueue } from "../../jobs/deployments/queue.ts";
+import { leaseAtOnce } from "../../jobs/lease.ts";
+import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import type { SiteRow } from "./owned.ts";
 
@@ -54,6 +54,7 @@ export function deploymentRequest(which: SQL, only?: SQL) {
     ] as const;
     return {
       statements,
+      mark: given.mark,
       /** What the batch did; null: nothing. */
       accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
         const [[moved], replaced, , joined, added, , ...leased] = answers;

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Site } from "../../../protocol/api/sites.ts";
 import type { Ctx, Db } from "../../context.ts";
@@ -7,7 +8,7 @@ import { siteIdOf } from "./owned.ts";
 import { selectRecords, siteView } from "./view.ts";
 
 /** One round trip and one statement. */
-export async function getSite(ctx: Ctx, siteId: string): Promise<Site> {
+export async function getSite(ctx: Ctx, { id: siteId }: ById): Promise<Site> {
   const [[site]] = await ctx.db.batch([ctx.hot(recordById, { id: siteIdOf(siteId) })]);
   return siteView(ctx, requireOwned(ctx, site));
 }

@@ -1,15 +1,16 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { invoices, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
-import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
-import { forgetSite } from "./forget.ts";
+import { cancelCommands, endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
+import { cancelDeployments, reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
+import { queueSiteJob } from "../../jobs/deployments/queue.ts";
+import { forgetSite } from "../../jobs/sites/forget.ts";
 import { siteOwnedBy, type SiteRow } from "./owned.ts";
 
-export const removeSite = async (ctx: Ctx, siteId: string): Promise<SiteActionAccepted> =>
+export const removeSite = async (ctx: Ctx, { id: siteId }: ById): Promise<SiteActionAccepted> =>
   deleteSite(ctx, await siteOwnedBy(ctx, siteId));
 
 /**

@@ -1,9 +1,10 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
-import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
+import type { SiteActionAccepted, SiteRollback } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { keptPerSite, mayComeBack } from "../deployments/kept.ts";
+import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
 import { requireOwned } from "../owned.ts";
 import { deploySite } from "./deploy.ts";
@@ -16,8 +17,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
  */
 export async function rollbackSite(
   ctx: Ctx,
-  siteId: string,
-  deploymentId?: string,
+  { id: siteId, deploymentId }: ById & SiteRollback,
 ): Promise<SiteActionAccepted> {
   const id = siteIdOf(siteId);
   const named =

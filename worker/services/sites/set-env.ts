@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
@@ -18,7 +19,10 @@ const maxRounds = 20;
 type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
 
 /** A new version of the environment: entries by key are set, those with value null removed. Secret values are sealed. */
-export async function setSiteEnv(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed> {
+export async function setSiteEnv(
+  ctx: Ctx,
+  { id: siteId, envVariables: changes }: ById & { envVariables: EnvVariable[] },
+): Promise<Changed> {
   for (let round = 0; round < maxRounds; round++) {
     const changed = await tryToSet(ctx, siteId, changes);
     if (changed) return changed;

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -20,7 +21,10 @@ const ofSource = {
 } as const;
 
 /** Used from the next deployment. A setting of another kind of source is refused. */
-export async function setSiteSettings(ctx: Ctx, siteId: string, settings: SiteSettings): Promise<Site> {
+export async function setSiteSettings(
+  ctx: Ctx,
+  { id: siteId, settings }: ById & { settings: SiteSettings },
+): Promise<Site> {
   const id = siteIdOf(siteId);
   const [[found], [pack], regions] = await ctx.db.batch([
     siteById(ctx, id),

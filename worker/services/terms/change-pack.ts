@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, or, sql } from "drizzle-orm";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
@@ -14,17 +15,27 @@ import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
-import { applyChange } from "./apply-change.ts";
-import { issueRenewal } from "./issue.ts";
-import { noRoomForPack, roomForPack } from "./room-for-pack.ts";
-import { beingPaid, inService, renewalOf, tableOf, wordOf, type Termed } from "./resource.ts";
+import { applyChange } from "../../billing/terms/apply-change.ts";
+import { issueRenewal } from "../../billing/terms/issue.ts";
+import { noRoomForPack, roomForPack } from "../../billing/terms/room-for-pack.ts";
+import {
+  beingPaid,
+  inService,
+  renewalOf,
+  tableOf,
+  wordOf,
+  type Termed,
+} from "../../billing/terms/resource.ts";
 
 type PackRow = typeof packs.$inferSelect;
 
 /** A change of pack that nobody pays within this time is off. */
 const changeDueDays = 3;
 
-export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackChange): Promise<PackChanged> {
+export async function changePackOfSite(
+  ctx: Ctx,
+  { id: siteId, ...wanted }: ById & PackChange,
+): Promise<PackChanged> {
   const id = siteIdOf(siteId);
   const [[found], packRows, [run], renewals, volumes] = await ctx.db.batch([
     siteById(ctx, id),
@@ -43,8 +54,7 @@ export async function changePackOfSite(ctx: Ctx, siteId: string, wanted: PackCha
 
 export async function changePackOfDatabase(
   ctx: Ctx,
-  databaseId: string,
-  wanted: PackChange,
+  { id: databaseId, ...wanted }: ById & PackChange,
 ): Promise<PackChanged> {
   const id = databaseIdOf(databaseId);
   const [[found], packRows, renewals] = await ctx.db.batch([

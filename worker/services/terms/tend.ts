@@ -1,11 +1,11 @@
 import type { Ctx } from "../../context.ts";
-import { sendDueMails } from "../mails/send-due.ts";
-import { changeDue } from "./change-due.ts";
-import { deleteExpired } from "./delete-expired.ts";
-import { healSuspended } from "./heal-suspended.ts";
-import { issueRenewals } from "./issue.ts";
-import { remindOwners } from "./remind.ts";
-import { suspendOverdue } from "./suspend.ts";
+import { sendDueMails } from "../../mails/send-due.ts";
+import { changeDue } from "../../billing/terms/change-due.ts";
+import { deleteExpired } from "../../billing/terms/delete-expired.ts";
+import { healSuspended } from "../../billing/terms/heal-suspended.ts";
+import { issueRenewals } from "../../billing/terms/issue.ts";
+import { remindOwners } from "../../billing/terms/remind.ts";
+import { suspendOverdue } from "../../billing/terms/suspend.ts";
 
 /** In the order of a term's life. Each step is repeatable, and none waits for another that fails. */
 const steps = [

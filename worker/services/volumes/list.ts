@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { asc, eq, sql } from "drizzle-orm";
 import type { SiteVolumes, Volume } from "../../../protocol/api/volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -7,7 +8,7 @@ import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 
 /** All volumes kept for the site, mounted or not; the host says what they hold. */
-export async function listVolumes(ctx: Ctx, siteId: string): Promise<SiteVolumes> {
+export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteVolumes> {
   const id = siteIdOf(siteId);
   const [[found], kept, [current]] = await ctx.db.batch([
     siteById(ctx, id),

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import { VolumeName, type VolumeRemoved } from "../../../protocol/api/volumes.ts";
 import type { Ctx } from "../../context.ts";
@@ -8,7 +9,10 @@ import { siteById, siteIdOf } from "../sites/owned.ts";
 import { currentRunOf } from "./list.ts";
 
 /** The volume's data goes for good, now. Never what a version uses, or is about to use. */
-export async function removeVolume(ctx: Ctx, siteId: string, name: string): Promise<VolumeRemoved> {
+export async function removeVolume(
+  ctx: Ctx,
+  { id: siteId, name }: ById & { name: string },
+): Promise<VolumeRemoved> {
   const id = siteIdOf(siteId);
   const [[found], [kept], [current], open] = await ctx.db.batch([
     siteById(ctx, id),
@@ -37,16 +41,18 @@ export async function removeVolume(ctx: Ctx, siteId: string, name: string): Prom
     const answer = await ctx.questions.ask(site.hostId, { kind: "removeVolume", siteId: id, name });
     if (answer.kind === "refused") throw conflict(answer.error);
   }
-  await ctx.db
-    .delete(siteVolumes)
-    .where(
-      and(
-        eq(siteVolumes.siteId, id),
-        eq(siteVolumes.name, name),
-        sql`NOT EXISTS (SELECT 1 FROM sites, json_each(sites.volumes) v WHERE sites.id = ${id} AND v.value ->> 'name' = ${name})`,
-        sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND status IN ('QUEUED', 'LEASED'))`,
+  await ctx.db.batch([
+    ctx.db
+      .delete(siteVolumes)
+      .where(
+        and(
+          eq(siteVolumes.siteId, id),
+          eq(siteVolumes.name, name),
+          sql`NOT EXISTS (SELECT 1 FROM sites, json_each(sites.volumes) v WHERE sites.id = ${id} AND v.value ->> 'name' = ${name})`,
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND status IN ('QUEUED', 'LEASED'))`,
+        ),
       ),
-    );
+  ]);
   return { name, removed: true };
 }
 

@@ -1,3 +1,4 @@
+import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { sites } from "../../db/schema.ts";
@@ -14,7 +15,7 @@ const addressOf = (ctx: Ctx, segment: string) => ({
 });
 
 /** The site's deploy webhook: a secret. Made under an older key, it is shown as long as the installation knows that key. */
-export async function getWebhookAddress(ctx: Ctx, siteId: string): Promise<{ url: string }> {
+export async function getWebhookAddress(ctx: Ctx, { id: siteId }: ById): Promise<{ url: string }> {
   const site = await siteOwnedBy(ctx, siteId);
   const segments = await Promise.all(
     tokenKeys(ctx.config, "deploy-webhook").map((key) =>
@@ -32,12 +33,14 @@ export async function getWebhookAddress(ctx: Ctx, siteId: string): Promise<{ url
 }
 
 /** Another address; the old one stops at once. */
-export async function rotateWebhookAddress(ctx: Ctx, siteId: string): Promise<{ url: string }> {
+export async function rotateWebhookAddress(ctx: Ctx, { id: siteId }: ById): Promise<{ url: string }> {
   const site = await siteOwnedBy(ctx, siteId);
   const segment = await newSegment(ctx, site.id, site.webhookGeneration + 1);
-  await ctx.db
-    .update(sites)
-    .set({ webhookHash: webhookHash(segment), webhookGeneration: site.webhookGeneration + 1 })
-    .where(eq(sites.id, site.id));
+  await ctx.db.batch([
+    ctx.db
+      .update(sites)
+      .set({ webhookHash: webhookHash(segment), webhookGeneration: site.webhookGeneration + 1 })
+      .where(eq(sites.id, site.id)),
+  ]);
   return addressOf(ctx, segment);
 }

@@ -19,6 +19,19 @@ const deploys = sql`CASE WHEN branch IS NULL THEN ${param("deploysDefault")}
   WHEN branch = ${param("pushed")} THEN ${param("deploysPushed")} ELSE ${param("deploysOther")} END`;
 const request = deploymentRequest(which, deploys);
 
+const triggered = sql`
+  INSERT INTO activity (id, account_id, actor, operation, resource_id, arguments, outcome, request_id, created_at)
+  SELECT ${param("activityId")}, account_id, 'webhook', 'triggerWebhook', id, '{}', 'done', ${param("requestId")}, ${param("now")}
+  FROM sites WHERE ${which} AND mark = ${param("mark")}`;
+const recordTrigger = (ctx: Ctx, given: object, mark: string) =>
+  ctx.hot(triggered, {
+    ...given,
+    mark,
+    activityId: ctx.newId("activity"),
+    requestId: ctx.requestId,
+    now: ctx.now().getTime(),
+  });
+
 /** The address is the credential: whoever posts to it starts a deployment from the current source. One round trip to D1. */
 export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent): Promise<Triggered> {
   if (!webhookPattern.test(segment)) throw new AppError("not_found");
@@ -33,8 +46,9 @@ export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent
     deploysPushed: deploysOf(pushed),
     deploysOther: deploysOf(`${pushed}/other`),
   };
-  const { statements, accepted } = request(ctx, given, "webhook");
-  const done = accepted(await ctx.db.batch(statements));
+  const { statements, accepted, mark } = request(ctx, given, "webhook");
+  const answers = await ctx.db.batch([...statements, recordTrigger(ctx, given, mark)] as const);
+  const done = accepted(answers.slice(0, -1) as never);
   if (done) return { skipped: false, status: done.status, deploymentId: done.deploymentId };
   const [site] = await ctx.db
     .select()

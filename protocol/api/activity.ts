@@ -1,0 +1,44 @@
+import * as z from "zod";
+import { idPrefixes } from "../ids.ts";
+import { activityActors } from "../states.ts";
+import { listQuery, Timestamp } from "./common.ts";
+
+const ResourceId = z
+  .string()
+  .regex(new RegExp(`^(?:${Object.values(idPrefixes).join("|")})_[0-9a-z]{1,40}$`), "an id");
+
+const filters = {
+  resource: ResourceId.optional().describe("Only changes of this resource, by its id."),
+  actor: z.enum(activityActors).optional().describe("Only changes by actors of this kind."),
+};
+export const ActivityQuery = listQuery("activity").extend(filters);
+export type ActivityQuery = z.infer<typeof ActivityQuery>;
+
+export const AllActivityQuery = listQuery("activity").extend({
+  ...filters,
+  accountId: z.string().max(40).optional().describe("Only changes to what this account owns."),
+});
+export type AllActivityQuery = z.infer<typeof AllActivityQuery>;
+
+export const Activity = z
+  .object({
+    id: z.string(),
+    at: Timestamp,
+    accountId: z.string().nullable().describe("Whose resource it is."),
+    actor: z.enum(activityActors),
+    actorId: z
+      .string()
+      .nullable()
+      .describe(
+        "The key, session, conversation or host that acted; null for the service itself and for links.",
+      ),
+    operation: z.string().describe("As this description names it, or what the service did by itself."),
+    resourceId: z.string().nullable(),
+    arguments: z
+      .record(z.string(), z.unknown())
+      .describe("As they were given, without secrets; long texts are cut."),
+    outcome: z.string().describe("`done`, or the code of the refusal."),
+    requestId: z.string().nullable(),
+  })
+  .meta({ id: "Activity" });
+export type Activity = z.infer<typeof Activity>;

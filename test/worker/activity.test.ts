@@ -1,0 +1,174 @@
+import * as z from "zod";
+import { describe, expect, it } from "vitest";
+import type { Activity } from "../../protocol/api/activity.ts";
+import type { Page } from "../../protocol/api/common.ts";
+import { operations, type Operation } from "../../protocol/api/operations.ts";
+import { call as act } from "../../worker/api/call.ts";
+import { contextOf } from "../../worker/context.ts";
+import { secretArguments, shownArguments } from "../../worker/domain/shown-arguments.ts";
+import { forgetOldActivity } from "../../worker/services/activity/forget-old.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  operator,
+  readyAgent,
+  runningSite,
+  siteInput,
+} from "./service.ts";
+
+const activityOf = async (key: string, query = "") =>
+  (await api<Page<Activity>>(key, "GET", `/activity${query}`)).body;
+
+describe("every change", () => {
+  it("is one row: who, what, on which resource, with which arguments, how it ended, in which request", async () => {
+    const key = await account();
+    const response = await call("/api/v1/sites", {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+      body: JSON.stringify(siteInput({ name: "recorded", gitToken: "canary" })),
+    });
+    const { siteId } = await response.json<{ siteId: string }>();
+    const { data } = await activityOf(key);
+    expect(data).toMatchObject([
+      {
+        actor: "key",
+        actorId: expect.stringMatching(/^key_/) as string,
+        operation: "createSite",
+        resourceId: siteId,
+        arguments: { name: "recorded", gitToken: "…", port: 3000 },
+        outcome: "done",
+        requestId: response.headers.get("X-Request-Id"),
+      },
+    ]);
+  });
+
+  it("that was refused is recorded with the refusal, and what only reads is not recorded", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    await api(key, "GET", `/sites/${siteId}`);
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" })).status).toBe(402);
+    await expect
+      .poll(async () => (await activityOf(key)).data.map(({ operation, outcome }) => [operation, outcome]))
+      .toEqual([
+        ["patchSite", "payment_required"],
+        ["createSite", "done"],
+      ]);
+  });
+
+  it("stands or falls with its row: where the batch fails, there is neither", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const { account_id: accountId } = (await bindings.DB.prepare("SELECT account_id FROM sites WHERE id = ?")
+      .bind(siteId)
+      .first<{ account_id: `acc_${string}` }>()) ?? { account_id: "acc_none" };
+    const ctx = contextOf(
+      bindings,
+      { type: "key", accountId, role: "user", plan: "free", keyId: "key_none" },
+      () => undefined,
+    );
+    const sent: string[][] = [];
+    const failing = Object.create(ctx.db) as typeof ctx.db;
+    failing.batch = (statements) => {
+      const texts = statements as unknown as { getQuery?(): { sql: string }; toSQL?(): { sql: string } }[];
+      sent.push(texts.map((one) => one.getQuery?.().sql ?? one.toSQL?.().sql ?? ""));
+      return Promise.reject(new Error("cut off"));
+    };
+    await expect(act({ ...ctx, db: failing }, "deleteSite", { id: siteId })).rejects.toThrow("cut off");
+    expect(sent.at(-1)?.filter((text) => /INSERT INTO activity/.test(text))).toHaveLength(1);
+    expect(sent.at(-1)?.some((text) => /update "sites"/i.test(text))).toBe(true);
+  });
+
+  it("by a deploy webhook is the webhook's, in the account of the site", async () => {
+    const key = await account();
+    const { siteId } = await runningSite(key, await readyAgent());
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    expect((await call(new URL(url).pathname, { method: "POST" })).status).toBe(202);
+    const { data } = await activityOf(key, `?resource=${siteId}&actor=webhook`);
+    expect(data).toMatchObject([{ operation: "triggerWebhook", resourceId: siteId, outcome: "done" }]);
+  });
+});
+
+describe("the list", () => {
+  it("is the account's own, by page, by resource and by actor", async () => {
+    const [key, other] = [await account(), await account()];
+    const { siteId } = await createSite(key);
+    await createSite(key);
+    expect((await activityOf(other)).data).toEqual([]);
+    const first = await activityOf(key, "?limit=1");
+    const second = await activityOf(key, `?limit=1&cursor=${first.nextCursor}`);
+    expect([second.data[0]?.resourceId, second.nextCursor]).toEqual([siteId, null]);
+    expect((await activityOf(key, `?resource=${siteId}`)).data).toHaveLength(1);
+    expect((await activityOf(key, "?actor=assistant")).data).toEqual([]);
+    expect((await activityOf(other, `?resource=${siteId}`)).data).toEqual([]);
+  });
+
+  it("of all accounts is the operator's", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const path = `/activity/all?resource=${siteId}`;
+    expect((await api(key, "GET", path)).status).toBe(403);
+    const { body } = await api<Page<Activity>>(await operator(), "GET", path);
+    expect(body.data).toMatchObject([{ operation: "createSite", resourceId: siteId }]);
+  });
+
+  it("goes back a year", async () => {
+    const key = await account();
+    await createSite(key);
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+    const in364Days = new Date(Date.now() + 364 * 86_400_000);
+    await forgetOldActivity({ ...ctx, now: () => in364Days });
+    expect((await activityOf(key)).data).toHaveLength(1);
+    await forgetOldActivity({ ...ctx, now: () => new Date(in364Days.getTime() + 2 * 86_400_000) });
+    expect((await activityOf(key)).data).toEqual([]);
+  });
+});
+
+/** Names of arguments that are recorded as they are. A new argument belongs here or among the secret ones. */
+const harmless = new Set(
+  `acceptSmaller accountId action active add allow amount amountCents artifact backupId backups billingTerm
+   branch buildCommand clientName command confirmedBy context conversationId cpuMilli credits cron cursor
+   databaseId deploymentId deployType discounts diskGb dockerfile dockerfilePath domain email enabled encrypted
+   envVariables force githubUrl healthCheck healthCheckPath hourUtc image keep key kind lfs limit loseVolumes
+   maxAge memoryMb message mountPath name packageId packId path pids plan port publicAccess rebuild region
+   registryUsername releaseCommand remove replicas resolution role rootDir schedule scope settings siteId
+   startCommand startTimeoutSeconds submodules timeoutSeconds type variable verify version volumes write 1 12 24
+   3 6`.split(/\s+/),
+);
+
+function namesIn(schema: unknown, names: Set<string>): void {
+  if (Array.isArray(schema)) for (const one of schema) namesIn(one, names);
+  else if (typeof schema === "object" && schema !== null)
+    for (const [word, value] of Object.entries(schema)) {
+      if (word === "properties") for (const name of Object.keys(value as object)) names.add(name);
+      namesIn(value, names);
+    }
+}
+
+describe("arguments", () => {
+  const changing = Object.entries<Operation>(operations).filter(
+    ([, { method, access }]) => method !== "get" && access !== "none",
+  );
+  it.each(changing)("of %s are known as secret or as harmless", (_, { body, query }) => {
+    const names = new Set<string>();
+    for (const schema of [body, query])
+      if (schema) namesIn(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), names);
+    const unknown = [...names].filter((name) => !secretArguments.has(name) && !harmless.has(name));
+    expect(unknown).toEqual([]);
+  });
+
+  it("are recorded without what is secret, and cut where they are long", () => {
+    const recorded = shownArguments({
+      id: "site_1",
+      envVariables: [{ key: "TOKEN", value: "canary" }],
+      settings: { gitToken: "canary", port: 3000 },
+      statement: "SELECT 'canary'",
+      dockerfile: "x".repeat(1000),
+    });
+    expect(JSON.stringify(recorded)).not.toContain("canary");
+    expect(recorded).toMatchObject({ envVariables: [{ key: "TOKEN" }], settings: { port: 3000 } });
+    expect(JSON.stringify(recorded).length).toBeLessThan(500);
+  });
+});

@@ -1,0 +1,23 @@
+import { operations, type Answered, type Input, type Operation } from "../../protocol/api/operations.ts";
+import type { Ctx } from "../context.ts";
+import { recorded } from "../services/activity/record.ts";
+import { requireAccess } from "./access.ts";
+import { verbs, type Verb, type VerbId } from "./verbs.ts";
+
+/** The dispatcher behind the API, the pages and the assistant: checks access, acts, and records what changes something. */
+export async function call<Id extends VerbId>(ctx: Ctx, id: Id, input: Input<Id>): Promise<Answered<Id>> {
+  const operation: Operation = operations[id];
+  requireAccess(ctx, operation);
+  // The table says so for each id; of the union of all ids the compiler knows no single signature.
+  const verb = verbs[id] as unknown as Verb<Id>;
+  if (!isChange(operation, input)) return verb(ctx, input);
+  return recorded(ctx, { id, operation, input: input as Record<string, unknown> }, (acting) =>
+    verb(acting, input),
+  );
+}
+
+/** GET requests and statements that only read leave no trace. */
+export const isChange = ({ method, readsUnless, access }: Operation, input: unknown): boolean =>
+  method !== "get" &&
+  access !== "none" &&
+  (readsUnless === undefined || (input as Record<string, unknown>)[readsUnless] === true);

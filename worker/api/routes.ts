@@ -1,0 +1,82 @@
+import { Hono, type Context, type MiddlewareHandler } from "hono";
+import { operations, type Input, type Operation } from "../../protocol/api/operations.ts";
+import type { AppEnv } from "../app-env.ts";
+import { accountOf } from "../context.ts";
+import { anybody, authenticate } from "../middleware/authenticate.ts";
+import { actAs } from "../middleware/context.ts";
+import { body, limitBody, query, requireJson } from "../middleware/body.ts";
+import { idempotency } from "../middleware/idempotency.ts";
+import { knownQuery } from "../middleware/known-query.ts";
+import { takeForChat, takeFrom } from "../middleware/limit.ts";
+import { requireAccess } from "./access.ts";
+import { call, isChange } from "./call.ts";
+import { verbs, type VerbId } from "./verbs.ts";
+
+type Handler = MiddlewareHandler<AppEnv>;
+
+type Valid = Context<AppEnv, string, { in: object; out: { json: object; query: object } }>;
+
+/** Parameters of the path, query and body, as the schemas left them. */
+function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
+  return {
+    ...(operation.body && c.req.valid("json")),
+    ...(operation.query && c.req.valid("query")),
+    ...(operation.streams && { lastEventId: c.req.header("Last-Event-ID") }),
+    ...c.req.param(),
+  };
+}
+
+async function takeLimit(c: Context<AppEnv>, { limit }: Operation): Promise<void> {
+  if (limit === "chat") await takeForChat(c);
+  if (limit === "keyMade") await takeFrom(c, "keyMade", accountOf(c.var.ctx));
+}
+
+/** `{field}` of a template by a field of the answer. */
+const filled = (template: string, answer: object): string =>
+  template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String((answer as Record<string, unknown>)[name]));
+
+const statusOf = ({ answers }: Operation, input: object) =>
+  (answers.find((one) => one.with !== undefined && one.with in input) ?? answers.find((one) => !one.with))
+    ?.status ?? 200;
+
+const answering =
+  (id: VerbId, operation: Operation) =>
+  async (c: Context<AppEnv>): Promise<Response> => {
+    const input = inputOf(c as Valid, operation);
+    requireAccess(c.var.ctx, operation);
+    await takeLimit(c, operation);
+    c.set("isRead", !isChange(operation, input));
+    if (operation.shownOnce) c.set("shownOnce", operation.shownOnce);
+    const answer = await call(c.var.ctx, id, input as Input<VerbId>);
+    if (answer instanceof ReadableStream) return c.body(answer, 200, { "Content-Type": "text/event-stream" });
+    if (operation.location !== undefined)
+      c.header("Location", `/api/v1${filled(operation.location, answer)}`);
+    return c.json(answer, statusOf(operation, input));
+  };
+
+/** The checks before a verb, in the order in which they refuse: credentials and limits, parameters, body, schemas. */
+function checks(operation: Operation): Handler[] {
+  const changes = operation.method !== "get";
+  const needsNone = operation.access === "none";
+  return [
+    // The health check of whoever watches is counted nowhere.
+    needsNone ? (operation.at === "site" ? actAs("link") : anybody) : authenticate,
+    knownQuery(operation),
+    ...(changes ? [limitBody, requireJson] : []),
+    ...(changes && !needsNone ? [idempotency] : []),
+    ...(operation.query ? [query(operation.query) as Handler] : []),
+    ...(operation.body ? [body(operation.body) as Handler] : []),
+  ];
+}
+
+/** A route for each operation that has a verb: those below {base_url}, or those of the site itself. */
+export function routesOf(at: Operation["at"]): Hono<AppEnv> {
+  const routes = new Hono<AppEnv>();
+  for (const id of Object.keys(verbs) as VerbId[]) {
+    const operation: Operation = operations[id];
+    if (operation.at !== at) continue;
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    routes.on([operation.method.toUpperCase()], [path], ...checks(operation), answering(id, operation));
+  }
+  return routes;
+}

@@ -1,0 +1,185 @@
+import type { Answered, Input, operations, OperationId } from "../../protocol/api/operations.ts";
+import type { Ctx } from "../context.ts";
+import { AppError } from "../domain/app-error.ts";
+import { changeAccount } from "../services/accounts/change.ts";
+import { listAccounts } from "../services/accounts/list.ts";
+import { listActivity, listAllActivity } from "../services/activity/list.ts";
+import { createBackup } from "../services/backups/create.ts";
+import { listFailing } from "../jobs/backups/failing.ts";
+import { getBackup } from "../services/backups/get.ts";
+import { linkBackup } from "../services/backups/link.ts";
+import { listBackups, listBackupsOf } from "../services/backups/list.ts";
+import { removeBackup } from "../services/backups/remove.ts";
+import { restoreDatabase } from "../services/backups/restore.ts";
+import { verifyBackup } from "../services/backups/verify.ts";
+import { cancelCommand } from "../services/commands/cancel.ts";
+import { getCommand } from "../services/commands/get.ts";
+import { listCommands } from "../services/commands/list.ts";
+import { getCommandLogs } from "../services/commands/read-log.ts";
+import { runCommand } from "../services/commands/run.ts";
+import { changeCreditPackage, createCreditPackage } from "../services/credits/change-packages.ts";
+import { getCredits } from "../services/credits/get.ts";
+import { grantCredits } from "../services/credits/grant.ts";
+import { listAllCreditPackages, listCreditPackages } from "../services/credits/list-packages.ts";
+import { purchaseCredits } from "../services/credits/purchase.ts";
+import { changeDatabase } from "../services/databases/change.ts";
+import { createDatabase } from "../services/databases/create.ts";
+import { databaseCredentials } from "../services/databases/credentials.ts";
+import { databaseEventsOf } from "../services/databases/events.ts";
+import { getDatabase } from "../services/databases/get.ts";
+import { getDatabaseLogs } from "../services/databases/get-logs.ts";
+import { databaseInsight } from "../services/databases/insight.ts";
+import { linkDatabase } from "../services/databases/link.ts";
+import { listDatabases } from "../services/databases/list.ts";
+import { databaseMetrics } from "../services/databases/metrics.ts";
+import { queryDatabase } from "../services/databases/query.ts";
+import { removeDatabase } from "../services/databases/remove.ts";
+import { rotatePassword } from "../services/databases/rotate.ts";
+import { databaseSchema } from "../services/databases/schema.ts";
+import { unlinkDatabase } from "../services/databases/unlink.ts";
+import { cancelDeployment } from "../services/deployments/cancel.ts";
+import { getDeployment } from "../services/deployments/get.ts";
+import { listDeployments } from "../services/deployments/list.ts";
+import { getDeploymentLogs } from "../services/deployments/read-log.ts";
+import { pollDevice } from "../services/device/poll.ts";
+import { startDevice } from "../services/device/start.ts";
+import { changeHost } from "../services/hosts/change.ts";
+import { createHost } from "../services/hosts/create.ts";
+import { listHosts } from "../services/hosts/list.ts";
+import { listSetAside } from "../services/hosts/list-set-aside.ts";
+import { removeHost } from "../services/hosts/remove.ts";
+import { removeSetAside } from "../services/hosts/remove-set-aside.ts";
+import { getInvoice } from "../services/invoices/get.ts";
+import { listInvoices } from "../services/invoices/list.ts";
+import { voidInvoice } from "../billing/invoices/void.ts";
+import { createKey } from "../services/keys/create.ts";
+import { listKeys } from "../services/keys/list.ts";
+import { revokeKey } from "../services/keys/revoke.ts";
+import { verifyLedger } from "../services/ledger/verify.ts";
+import { changePack, createPack } from "../services/packs/change.ts";
+import { listAllPacks, listPacks } from "../services/packs/list.ts";
+import { listFlags, resolveFlag } from "../services/payments/flags.ts";
+import { refundInvoice } from "../billing/payments/refund.ts";
+import { siteEventsOf } from "../services/running/events.ts";
+import { getSiteLogs } from "../services/running/get-logs.ts";
+import { siteMetrics } from "../services/running/metrics.ts";
+import { changeSchedule } from "../services/schedules/change.ts";
+import { createSchedule } from "../services/schedules/create.ts";
+import { listSchedules } from "../services/schedules/list.ts";
+import { removeSchedule } from "../services/schedules/remove.ts";
+import { rotateSecrets } from "../services/secrets/rotate.ts";
+import { changeSite } from "../services/sites/change.ts";
+import { createSite } from "../services/sites/create.ts";
+import { getSite } from "../services/sites/get.ts";
+import { listSites } from "../services/sites/list.ts";
+import { removeSite } from "../services/sites/remove.ts";
+import { rollbackSite } from "../services/sites/rollback.ts";
+import { listVolumes } from "../services/volumes/list.ts";
+import { removeVolume } from "../services/volumes/remove.ts";
+import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
+import { version } from "../version.ts";
+
+/** Receivers of events read bodies of others' making and have routes of their own (`routes/webhooks.ts`). */
+export type VerbId = {
+  [Id in OperationId]: (typeof operations)[Id] extends { anyBody: true } ? never : Id;
+}[OperationId];
+
+/** What an operation does: the one signature of everything that somebody can ask for. */
+export type Verb<Id extends OperationId> = (ctx: Ctx, input: Input<Id>) => Promise<Answered<Id>>;
+
+const notBuilt = async (): Promise<never> => {
+  throw new AppError("not_implemented", { reason: "The assistant: this installation cannot do that yet." });
+};
+
+/** Operation → verb. An operation without one does not compile. */
+export const verbs: { [Id in VerbId]: Verb<Id> } = {
+  listSites,
+  createSite,
+  getSite,
+  patchSite: changeSite,
+  deleteSite: removeSite,
+  listDeployments,
+  rollbackSite,
+  getDeployment,
+  cancelDeployment,
+  getDeploymentLogs,
+  getSiteLogs,
+  getSiteMetrics: siteMetrics,
+  getSiteEvents: siteEventsOf,
+  listVolumes,
+  removeVolume,
+  listCommands,
+  runCommand,
+  getCommand,
+  cancelCommand,
+  getCommandLogs,
+  listSchedules,
+  createSchedule,
+  patchSchedule: changeSchedule,
+  deleteSchedule: removeSchedule,
+  getWebhook: getWebhookAddress,
+  rotateWebhook: rotateWebhookAddress,
+  listDatabases,
+  createDatabase,
+  getDatabase,
+  patchDatabase: changeDatabase,
+  deleteDatabase: removeDatabase,
+  getDatabaseCredentials: databaseCredentials,
+  linkDatabase,
+  unlinkDatabase,
+  rotateDatabase: rotatePassword,
+  getDatabaseInsight: databaseInsight,
+  getDatabaseSchema: databaseSchema,
+  queryDatabase,
+  getDatabaseLogs,
+  getDatabaseMetrics: databaseMetrics,
+  getDatabaseEvents: databaseEventsOf,
+  listBackups: listBackupsOf,
+  createBackup,
+  restoreDatabase,
+  listAllBackups: listBackups,
+  listFailingBackups: listFailing,
+  getBackup,
+  deleteBackup: removeBackup,
+  verifyBackup,
+  linkBackup,
+  getCredits,
+  listCreditPackages,
+  purchaseCredits,
+  grantCredits,
+  listAllCreditPackages,
+  createCreditPackage,
+  patchCreditPackage: changeCreditPackage,
+  chat: notBuilt,
+  chatStream: notBuilt,
+  startDevice,
+  pollDevice,
+  listKeys,
+  createKey,
+  revokeKey,
+  listAccounts,
+  patchAccount: changeAccount,
+  listActivity,
+  listAllActivity,
+  listPacks,
+  listInvoices,
+  getInvoice,
+  listAllPacks,
+  createPack,
+  patchPack: changePack,
+  voidInvoice,
+  refundInvoice,
+  listPaymentFlags: listFlags,
+  resolvePaymentFlag: resolveFlag,
+  verifyLedger,
+  listHosts,
+  createHost,
+  patchHost: changeHost,
+  deleteHost: removeHost,
+  listSetAside,
+  removeSetAside,
+  rotateSecrets,
+  getHealth: async () => ({ status: "ok", version }),
+  // Loaded on first use: nothing else needs the generator.
+  getOpenApi: async ({ config }) => ({ ...(await import("../openapi.ts")).openApiDocument(config) }),
+};

@@ -1,0 +1,41 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import { databases } from "../../db/schema.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { addMonths } from "../../domain/pricing.ts";
+import { forgetDatabase } from "../../services/databases/remove.ts";
+import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
+import type { EffectOf, voided } from "./index.ts";
+
+/** The database is PROVISIONING, with a job for the host that fits best. */
+export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
+  const { from, to, wanted } = databaseEvents.invoicePaid;
+  const databaseId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
+  return {
+    statements: [
+      ctx.db
+        .update(databases)
+        .set({ status: to, wanted, mark, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
+        .where(and(eq(databases.id, databaseId), inArray(databases.status, [...from])))
+        .returning({ hostId: databases.hostId }),
+      queueDatabaseJob(ctx, "database.provision", databaseId, sql`d.mark = ${mark}`),
+    ],
+    hint: ([moved]) => {
+      const [database] = moved as { hostId: Id<"host"> | null }[];
+      if (database) ctx.hosts.wake(database.hostId);
+    },
+  };
+};
+
+/** A database that nobody ever paid goes with its invoice; nothing of it is on any host. */
+export const voidedDatabase: NonNullable<(typeof voided)["database"]> = (ctx, { resourceId }, mark) =>
+  resourceId === null
+    ? []
+    : [
+        ...forgetDatabase(
+          ctx,
+          resourceId as Id<"database">,
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))
+            AND (SELECT status FROM databases WHERE id = ${resourceId}) = 'PENDING'`,
+        ),
+      ];

@@ -1,0 +1,41 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import { sites } from "../../db/schema.ts";
+import { addMonths } from "../../domain/pricing.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+import { deploymentQueue } from "../../jobs/deployments/queue.ts";
+import { forgetSite } from "../../jobs/sites/forget.ts";
+import type { EffectOf, voided } from "./index.ts";
+
+/** The site is DEPLOYING, its deployment and job queued for the host that fits best. */
+export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
+  const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
+  const { from, to, wanted } = siteEvents.invoicePaid;
+  return {
+    statements: [
+      ctx.db
+        .update(sites)
+        .set({ status: to, wanted, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
+        .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
+        .returning({ hostId: sites.hostId }),
+      ...deploymentQueue(siteId)(ctx, { trigger: "payment" }),
+    ],
+    hint: ([moved]) => {
+      const [site] = moved as { hostId: Id<"host"> | null }[];
+      if (site) ctx.hosts.wake(site.hostId);
+    },
+  };
+};
+
+/** A site that nobody ever paid goes with its invoice; nothing of it is on any host. */
+export const voidedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId }, mark) =>
+  resourceId === null
+    ? []
+    : [
+        ...forgetSite(
+          ctx,
+          resourceId as Id<"site">,
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))
+            AND (SELECT status FROM sites WHERE id = ${resourceId}) = 'PENDING'`,
+        ),
+      ];

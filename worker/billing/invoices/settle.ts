@@ -1,0 +1,96 @@
+import { and, eq, gte, sql, type SQL } from "drizzle-orm";
+import { isId } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { invoices, paymentFlags, payments } from "../../db/schema.ts";
+import type { PaymentReport } from "../../domain/settlement.ts";
+import { recordEvent, type ReceivedEvent } from "../payments/record-event.ts";
+import { effects, voided } from "../effects/index.ts";
+
+export type Settlement = PaymentReport & {
+  processor: "test" | "stripe";
+  sessionId: string;
+  /** The event that told it; none where the processor was asked. */
+  event?: ReceivedEvent | undefined;
+};
+export type Settled = "settled" | "known" | "flagged";
+
+/** `whyNotSettled` as SQL, for an invoice that may be missing. The simulation holds the two together. */
+const reasonOf = ({ amountCents, currency }: PaymentReport): SQL => sql`
+  CASE WHEN i.id IS NULL THEN 'unknown_invoice' WHEN i.currency <> ${currency} THEN 'wrong_currency'
+    WHEN i.amount_cents <> ${amountCents} THEN 'wrong_amount' WHEN i.status = 'void' THEN 'invoice_void'
+    ELSE 'paid_twice' END`;
+
+/**
+ * The processor has this money. One batch: invoice paid, payment recorded and what its kind causes; or, where it does not
+ * fit, a flag for an operator. However often it is reported, by whomever and in whatever order: once.
+ */
+export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Settlement): Promise<Settled> {
+  const { processor, reference, amountCents, currency, sessionId, event } = paid;
+  const mark = ctx.newMark();
+  const now = ctx.now();
+  const wasRefunded = and(
+    eq(paymentFlags.reason, "refunded_elsewhere"),
+    sql`${paymentFlags.reference} = ${`${reference}:`} || ${paymentFlags.amountCents}`,
+    gte(paymentFlags.amountCents, amountCents),
+  );
+  const [[invoice], [refund]] =
+    invoiceId !== null && isId("invoice", invoiceId)
+      ? await ctx.db.batch([
+          ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
+          ctx.db.select({ id: paymentFlags.id }).from(paymentFlags).where(wasRefunded),
+        ])
+      : [[], []];
+  const effectOf = invoice && effects[invoice.kind];
+  if (invoice && !effectOf) throw new Error(`Nothing says what a paid ${invoice.kind} invoice causes`);
+  const effect = invoice && effectOf?.(ctx, invoice, mark, now);
+  const isPayment = sql`EXISTS (SELECT 1 FROM payments WHERE processor = ${processor} AND reference = ${reference})`;
+  const refundedMark = ctx.newMark();
+  const isSettledNow = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark IN (${mark}, ${refundedMark}))`;
+  const [[settled], , , , , [payment], ...rest] = await ctx.db.batch([
+    ctx.db
+      .update(invoices)
+      .set({ status: "paid", paidAt: now, settlementMark: mark })
+      .where(
+        and(
+          eq(invoices.id, invoice?.id ?? "invoice_none"),
+          eq(invoices.status, "unpaid"),
+          eq(invoices.amountCents, amountCents),
+          eq(invoices.currency, currency),
+          sql`NOT ${isPayment}`,
+        ),
+      )
+      .returning({ id: invoices.id }),
+    ctx.statement(sql`
+      INSERT INTO payments (id, invoice_id, processor, reference, amount_cents, currency, created_at)
+      SELECT ${ctx.newId("payment")}, id, ${processor}, ${reference}, ${amountCents}, ${currency}, ${now.getTime()}
+      FROM invoices WHERE settlement_mark = ${mark}`),
+    ctx.statement(sql`
+      INSERT INTO payment_flags (id, reason, reference, invoice_id, amount_cents, currency, created_at)
+      SELECT ${ctx.newId("flag")}, ${reasonOf(paid)}, ${reference}, ${invoiceId}, ${amountCents}, ${currency}, ${now.getTime()}
+      FROM (SELECT 1) LEFT JOIN invoices i ON i.id = ${invoice?.id ?? null}
+      WHERE NOT ${isPayment} ON CONFLICT DO NOTHING`),
+    ctx.statement(sql`
+      UPDATE checkouts SET status = 'paid' WHERE processor = ${processor} AND session_id = ${sessionId}`),
+    // News of its refund may have come first: under another mark it has no effect, and what nobody paid goes.
+    ctx.statement(sql`
+      UPDATE invoices SET status = 'refunded', settlement_mark = ${refundedMark} WHERE settlement_mark = ${mark}
+        AND EXISTS (SELECT 1 FROM payment_flags WHERE ${wasRefunded})`),
+    ctx.db
+      .select({ id: payments.id })
+      .from(payments)
+      .where(and(eq(payments.processor, processor), eq(payments.reference, reference))),
+    ...(event
+      ? [
+          recordEvent(
+            ctx,
+            event,
+            sql`CASE WHEN ${isSettledNow} THEN 'applied' WHEN ${isPayment} THEN 'known' ELSE 'flagged' END`,
+          ),
+        ]
+      : []),
+    ...(effect?.statements ?? []),
+    ...(refund && invoice ? (voided[invoice.kind]?.(ctx, invoice, refundedMark, now) ?? []) : []),
+  ]);
+  if (settled) effect?.hint?.(event ? rest.slice(1) : rest);
+  return settled ? "settled" : payment ? "known" : "flagged";
+}

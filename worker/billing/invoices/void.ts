@@ -1,0 +1,62 @@
+import type { ById } from "../../../protocol/api/common.ts";
+import { and, eq, lt, ne, sql, type SQL } from "drizzle-orm";
+import type { Invoice } from "../../../protocol/api/invoices.ts";
+import type { Ctx } from "../../context.ts";
+import { invoices } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { onItsWay } from "../payments/checkout.ts";
+import { beingPaid } from "../terms/resource.ts";
+import { voided } from "../effects/index.ts";
+import { invoiceNamed } from "./by-id.ts";
+import { invoiceView, type InvoiceRow } from "../../services/invoices/view.ts";
+
+/** Nobody shall pay it any more; what it would have started and was never paid goes with it. */
+export async function voidInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
+  const invoice = await invoiceNamed(ctx, invoiceId);
+  if (invoice.status === "void") return invoiceView(invoice);
+  // A checkout that is still open is closed by reconciliation, and whoever is faster is flagged.
+  const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
+  if (after.status === "void") return invoiceView(after);
+  if (after.status === "unpaid") throw onItsWay();
+  throw conflict(`This invoice is ${after.status}: only an unpaid one can be void. Refund a paid one.`);
+}
+
+/** Unpaid invoices whose day has passed and that nobody is paying right now. Renewals last as long as what they renew. */
+export async function voidOverdue(ctx: Ctx): Promise<void> {
+  const overdue = await ctx.db
+    .select()
+    .from(invoices)
+    .where(
+      and(
+        eq(invoices.status, "unpaid"),
+        lt(invoices.dueAt, ctx.now()),
+        ne(invoices.kind, "renewal"),
+        // They would be the oldest, and hold up all others.
+        sql`NOT ${beingPaid(sql`${invoices.id}`)}`,
+      ),
+    )
+    .limit(50);
+  for (const invoice of overdue)
+    await makeVoid(ctx, invoice, sql`status IN ('opening', 'open', 'processing')`);
+}
+
+/** What it is then. */
+async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds: SQL): Promise<InvoiceRow> {
+  const mark = ctx.newMark();
+  const [, [after]] = await ctx.db.batch([
+    ctx.db
+      .update(invoices)
+      .set({ status: "void", settlementMark: mark })
+      .where(
+        and(
+          eq(invoices.id, invoice.id),
+          eq(invoices.status, "unpaid"),
+          sql`NOT EXISTS (SELECT 1 FROM checkouts WHERE invoice_id = ${invoice.id} AND ${checkoutThatHolds})`,
+        ),
+      )
+      .returning({ id: invoices.id }),
+    ctx.db.select().from(invoices).where(eq(invoices.id, invoice.id)),
+    ...(voided[invoice.kind]?.(ctx, invoice, mark, ctx.now()) ?? []),
+  ]);
+  return after ?? invoice;
+}

@@ -1,0 +1,126 @@
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
+import { ProcessorRefused, UnknownCheckout, type Session } from "../../adapters/payments/payments.ts";
+import type { Ctx } from "../../context.ts";
+import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { logError } from "../../log-error.ts";
+import type { InvoiceRow } from "../../services/invoices/view.ts";
+import { keepRoomForPack } from "../terms/room-for-pack.ts";
+import { applySession } from "./apply-session.ts";
+
+export type CheckoutRow = typeof checkouts.$inferSelect;
+export const active = ["opening", "open", "processing"] as const;
+
+/** A checkout lives for an hour: Stripe takes 30 minutes at least. */
+const checkoutMs = 60 * 60_000;
+const firstCheckMs = 2 * 60_000;
+
+export const onItsWay = () =>
+  conflict("A payment of this invoice is on its way: wait until the bank has confirmed or refused it.");
+
+/**
+ * Where this invoice is paid: the checkout that is open, or a new one; null once it is paid. However many ask at once,
+ * there is one, because only one may be active and its key at the processor is its number.
+ */
+export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promise<Session | null> {
+  for (let round = 0; round < 5; round++) {
+    const [[invoice], [checkout], [flag]] = await ctx.db.batch([
+      ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
+      ctx.db
+        .select()
+        .from(checkouts)
+        .where(and(eq(checkouts.invoiceId, invoiceId), inArray(checkouts.status, [...active]))),
+      ctx.db
+        .select({ id: paymentFlags.id })
+        .from(paymentFlags)
+        .where(
+          and(
+            eq(paymentFlags.invoiceId, invoiceId),
+            isNull(paymentFlags.resolvedAt),
+            inArray(paymentFlags.reason, ["wrong_amount", "wrong_currency", "wrong_mode"]),
+          ),
+        ),
+    ]);
+    if (!invoice) throw new AppError("not_found");
+    if (invoice.status === "paid") return null;
+    if (invoice.status !== "unpaid")
+      throw conflict(`This invoice is ${invoice.status} and can no longer be paid.`);
+    if (flag)
+      throw conflict("Money came in for this invoice that does not fit it. The operator will look at it.");
+    if (!checkout) {
+      await begin(ctx, invoice);
+      continue;
+    }
+    const session = await proceed(ctx, invoice, checkout);
+    if (session?.status === "processing") throw onItsWay();
+    if (session?.status === "open") return session;
+  }
+  throw conflict("This invoice is being paid by others at the same moment: look at it again.");
+}
+
+async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {
+  const now = ctx.now().getTime();
+  const room = keepRoomForPack(ctx, invoice, ctx.newMark());
+  const add = ctx.statement(sql`
+    INSERT INTO checkouts (id, invoice_id, number, processor, status, created_at, expires_at, check_at)
+    SELECT ${ctx.newId("checkout")}, id, 1 + coalesce((SELECT max(number) FROM checkouts WHERE invoice_id = invoices.id), 0),
+      ${ctx.payments.name}, 'opening', ${now}, ${now + checkoutMs}, ${now + firstCheckMs}
+    FROM invoices WHERE id = ${invoice.id} AND status = 'unpaid' AND ${room?.guard ?? sql`1`}
+    ON CONFLICT DO NOTHING`);
+  const answers = await (room ? ctx.db.batch([room.statement, add]) : ctx.db.batch([add]));
+  if (answers.at(-1)?.meta.changes === 0) await room?.refuse();
+}
+
+/** Asks the processor for this checkout and applies what it says; null: it is over without an answer. */
+export async function proceed(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutRow): Promise<Session | null> {
+  const isOver = checkout.sessionId === null && checkout.expiresAt <= ctx.now();
+  if (checkout.processor !== ctx.payments.name || isOver) {
+    // Nobody was shown where to pay, or it was another processor's.
+    await endCheckout(ctx, checkout, "expired");
+    return null;
+  }
+  try {
+    const session =
+      checkout.sessionId === null
+        ? await create(ctx, invoice, checkout)
+        : await ctx.payments.retrieve(checkout.sessionId);
+    await applySession(ctx, session);
+    return session;
+  } catch (error) {
+    if (error instanceof ProcessorRefused && checkout.sessionId === null)
+      await endCheckout(ctx, checkout, "failed");
+    // Nobody can pay it any more. If somebody did, the news of it settles the invoice, or is flagged.
+    if (error instanceof UnknownCheckout && checkout.expiresAt <= ctx.now()) {
+      await endCheckout(ctx, checkout, "expired");
+      return null;
+    }
+    if (error instanceof AppError) throw error;
+    logError({ checkout: checkout.id }, error);
+    throw conflict("The payment processor cannot be asked now. Nothing is lost: try again in a minute.");
+  }
+}
+
+async function create(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutRow): Promise<Session> {
+  const session = await ctx.payments.createCheckout({
+    key: `${invoice.id}:checkout:${checkout.number}`,
+    id: checkout.id,
+    invoiceId: invoice.id,
+    description: invoice.lines.map(({ description }) => description).join(", "),
+    amountCents: invoice.amountCents,
+    currency: invoice.currency,
+    expiresAt: checkout.expiresAt,
+    returnUrl: `${ctx.config.SITE_URL}/invoice/${invoice.token}`,
+  });
+  await ctx.db
+    .update(checkouts)
+    .set({ sessionId: session.id, url: session.url, status: "open" })
+    .where(and(eq(checkouts.id, checkout.id), eq(checkouts.status, "opening")));
+  return session;
+}
+
+async function endCheckout(ctx: Ctx, { id }: CheckoutRow, status: "expired" | "failed"): Promise<void> {
+  await ctx.db
+    .update(checkouts)
+    .set({ status })
+    .where(and(eq(checkouts.id, id), inArray(checkouts.status, [...active])));
+}

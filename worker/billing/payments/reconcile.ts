@@ -1,0 +1,58 @@
+import { and, asc, eq, inArray, lte, sql } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { checkouts, invoices, refunds } from "../../db/schema.ts";
+import { eachAlone } from "../../each-alone.ts";
+import { applySession } from "./apply-session.ts";
+import { active, proceed, type CheckoutRow } from "./checkout.ts";
+import { finishRefund } from "./refund.ts";
+
+const atOnce = 20;
+const [soonestMs, latestMs] = [2 * 60_000, 60 * 60_000];
+
+/** Asks the processor about what is open here, so that a lost event heals; and goes on with what was cut short. */
+export async function reconcilePayments(ctx: Ctx): Promise<void> {
+  const now = ctx.now();
+  const due = await ctx.db
+    .select()
+    .from(checkouts)
+    .where(and(inArray(checkouts.status, [...active]), lte(checkouts.checkAt, now)))
+    .orderBy(asc(checkouts.checkAt))
+    .limit(atOnce);
+  await eachAlone("reconcile checkouts", due, async (checkout) => {
+    // Each is asked again after half its age, so that one that cannot be asked holds up none.
+    const age = now.getTime() - checkout.createdAt.getTime();
+    const checkAt = new Date(now.getTime() + Math.min(Math.max(age / 2, soonestMs), latestMs));
+    await ctx.db.update(checkouts).set({ checkAt }).where(eq(checkouts.id, checkout.id));
+    await reconcileCheckout(ctx, checkout);
+  });
+  // A bank may take days for some: whatever their number, each has its turn.
+  const pending = await ctx.db
+    .select()
+    .from(refunds)
+    .where(eq(refunds.status, "pending"))
+    .orderBy(sql`random()`)
+    .limit(atOnce);
+  await eachAlone("reconcile refunds", pending, (refund) => finishRefund(ctx, refund));
+}
+
+/** When a customer comes back from the processor. */
+export async function reconcileInvoice(ctx: Ctx, { id }: { id: string }): Promise<void> {
+  const open = await ctx.db
+    .select()
+    .from(checkouts)
+    .where(
+      and(eq(checkouts.invoiceId, id as CheckoutRow["invoiceId"]), inArray(checkouts.status, [...active])),
+    );
+  await eachAlone("reconcile checkouts", open, (checkout) => reconcileCheckout(ctx, checkout));
+}
+
+async function reconcileCheckout(ctx: Ctx, checkout: CheckoutRow): Promise<void> {
+  const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, checkout.invoiceId));
+  if (!invoice) return;
+  const isOver = checkout.expiresAt <= ctx.now();
+  // What can no longer be paid is closed; a customer who was faster is flagged.
+  if (invoice.status !== "unpaid" && checkout.status === "open" && checkout.sessionId !== null && !isOver)
+    await applySession(ctx, await ctx.payments.expire(checkout.sessionId));
+  // Nobody has seen a checkout without a session: it is opened when somebody wants to pay.
+  else if (checkout.sessionId !== null || isOver) await proceed(ctx, invoice, checkout);
+}

@@ -1,0 +1,135 @@
+import type { ById } from "../../../protocol/api/common.ts";
+import { and, eq, ne, sql } from "drizzle-orm";
+import type { InvoiceRefund, InvoiceRefunded } from "../../../protocol/api/invoices.ts";
+import { accountOf, type Ctx } from "../../context.ts";
+import { creditPurchases, invoices, payments, refunds } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { systemAccounts } from "../../domain/ledger.ts";
+import { logError } from "../../log-error.ts";
+import { availableCredits } from "../credits/balance.ts";
+import { refunded } from "../effects/index.ts";
+import { invoiceNamed } from "../invoices/by-id.ts";
+import type { InvoiceRow } from "../../services/invoices/view.ts";
+import { flagStatement } from "./flag.ts";
+
+type RefundRow = typeof refunds.$inferSelect;
+
+const spentReason = (missing: number, credits: number) =>
+  `${missing} of the ${credits} credits are spent or in use. Send {"force": true} to give all the money back all the same; then the rest of them is taken, and it is flagged.`;
+
+/**
+ * Gives the money of a paid invoice back, in full. First it is written down, with the bought credits held so that nobody
+ * spends them meanwhile; then the processor is asked; then its answer is applied. What is cut short goes on by the cron.
+ */
+export async function refundInvoice(
+  ctx: Ctx,
+  { id: invoiceId, force }: ById & InvoiceRefund,
+): Promise<InvoiceRefunded> {
+  const invoice = await invoiceNamed(ctx, invoiceId);
+  if (invoice.status !== "paid")
+    throw conflict(`This invoice is ${invoice.status}: only a paid one can be refunded.`);
+  const refund = await begin(ctx, invoice, force);
+  if (refund.status === "pending") await finishRefund(ctx, refund);
+  return refundOf(ctx, refund.id);
+}
+
+async function begin(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<RefundRow> {
+  const [[payment], [purchase], [open]] = await ctx.db.batch([
+    ctx.db.select().from(payments).where(eq(payments.invoiceId, invoice.id)),
+    ctx.db.select().from(creditPurchases).where(eq(creditPurchases.invoiceId, invoice.id)),
+    ctx.db
+      .select()
+      .from(refunds)
+      .where(and(eq(refunds.invoiceId, invoice.id), ne(refunds.status, "failed"))),
+  ]);
+  if (open) return open;
+  if (!payment) throw new Error(`Invoice ${invoice.id} is paid and has no payment`);
+  if (payment.processor !== ctx.payments.name)
+    throw conflict(
+      `It was paid by the ${payment.processor} processor, which this installation no longer uses.`,
+    );
+  const credits = purchase?.credits ?? 0;
+  const taken = Math.min(credits, await availableCredits(ctx, invoice.accountId));
+  if (taken < credits && !isForced) throw conflict(spentReason(credits - taken, credits));
+  const id = ctx.newId("refund");
+  const now = ctx.now().getTime();
+  const [, , [begun]] = await ctx.db.batch([
+    ctx.statement(sql`
+      INSERT INTO refunds (id, invoice_id, payment_reference, amount_cents, status, hold_id, missing_credits, created_by, created_at)
+      SELECT ${id}, i.id, ${payment.reference}, i.amount_cents, 'pending', ${taken > 0 ? id : null}, ${credits - taken}, ${accountOf(ctx)}, ${now}
+      FROM invoices i LEFT JOIN ledger_accounts a ON a.id = i.account_id
+      WHERE i.id = ${invoice.id} AND i.status = 'paid' AND coalesce(a.balance - a.held, 0) >= ${taken}
+      ON CONFLICT DO NOTHING`),
+    ctx.statement(sql`
+      INSERT INTO ledger_holds (id, account_id, amount, status, created_at)
+      SELECT hold_id, ${invoice.accountId}, ${taken}, 'open', ${now} FROM refunds WHERE id = ${id} AND hold_id IS NOT NULL`),
+    ctx.db.select().from(refunds).where(eq(refunds.id, id)),
+  ]);
+  if (!begun) throw conflict("The invoice or its credits changed at the same moment: try again.");
+  return begun;
+}
+
+/** Asks the processor, under the refund's own key, and applies the answer. Done twice it is done once. */
+export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
+  const invoice = await invoiceNamed(ctx, refund.invoiceId);
+  const answer = await ctx.payments.refund(refund).catch((error: unknown) => {
+    logError({ refund: refund.id }, error);
+    return null;
+  });
+  if (!answer) return;
+  if (answer.status === "pending") {
+    await ctx.db.batch([
+      ctx.db
+        .update(refunds)
+        .set({ reference: answer.reference })
+        .where(and(eq(refunds.id, refund.id), eq(refunds.status, "pending"))),
+    ]);
+    return;
+  }
+  const mark = ctx.newMark();
+  const now = ctx.now();
+  const isDone = answer.status === "done";
+  const marked = sql`EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`;
+  await ctx.db.batch([
+    ctx.db
+      .update(refunds)
+      .set({ status: answer.status, reference: answer.reference, error: answer.error, mark })
+      .where(and(eq(refunds.id, refund.id), eq(refunds.status, "pending"))),
+    ctx.statement(sql`
+      UPDATE ledger_holds SET status = ${isDone ? "posted" : "voided"}, mark = ${mark}
+      WHERE id = ${refund.holdId} AND status = 'open' AND ${marked}`),
+    ...(isDone
+      ? [
+          ctx.statement(sql`
+            INSERT INTO ledger_transfers (id, debit_id, credit_id, amount, type, reference, created_at)
+            SELECT ${ctx.newId("transaction")}, account_id, ${systemAccounts.sold}, amount, 'refund', ${refund.invoiceId}, ${now.getTime()}
+            FROM ledger_holds WHERE mark = ${mark}`),
+          ctx.db
+            .update(invoices)
+            .set({ status: "refunded" })
+            .where(and(eq(invoices.id, refund.invoiceId), eq(invoices.status, "paid"), marked)),
+          flagStatement(
+            ctx,
+            {
+              reason: "refund_of_spent_credits",
+              reference: refund.id,
+              invoiceId: refund.invoiceId,
+              amountCents: refund.amountCents,
+              currency: invoice.currency,
+            },
+            sql`${marked} AND ${refund.missingCredits} > 0`,
+          ),
+          ...(refunded[invoice.kind]?.(ctx, invoice, mark, now) ?? []),
+        ]
+      : []),
+  ]);
+}
+
+async function refundOf(ctx: Ctx, id: RefundRow["id"]): Promise<InvoiceRefunded> {
+  const [row] = await ctx.db.select().from(refunds).where(eq(refunds.id, id));
+  if (!row) throw new Error(`There is no refund ${id}`);
+  if (row.status === "failed")
+    throw conflict(`The payment processor refused the refund: ${row.error ?? "it did not say why"}`);
+  const { invoiceId, status, amountCents, missingCredits } = row;
+  return { id, invoiceId, status, amountCents, missingCredits };
+}

@@ -1,0 +1,59 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+import { queueMove } from "../../jobs/hosts/queue-move.ts";
+import { behind, queueRestart } from "../../jobs/queue-restart.ts";
+import { tableOf, type Termed } from "./resource.ts";
+import { idleLane } from "../../jobs/idle.ts";
+
+/**
+ * Statements for one batch: the pack that was decided on is the pack from now on, and containers get its limits; a site that
+ * has no room for it where it is moves to where that was kept for it.
+ * @param guard of the row `r`
+ */
+export function applyChange(
+  ctx: Ctx,
+  kind: Termed,
+  id: Id<"site"> | Id<"database">,
+  mark: string,
+  guard: SQL,
+) {
+  const now = ctx.now().getTime();
+  const moves = sql`move_host_id IS NOT NULL AND status IN ${siteEvents.moveRequested.from} AND ${idleLane(sql`r.id`)}`;
+  const move =
+    kind === "sites"
+      ? sql`, status = CASE WHEN ${moves} THEN ${siteEvents.moveRequested.to} ELSE status END,
+          move_host_id = CASE WHEN NOT (${moves}) AND ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END`
+      : sql``;
+  return [
+    ctx.statement(sql`
+      UPDATE ${tableOf(kind)} AS r SET pack_id = next_pack_id, pack_changed_at = ${now}, next_pack_id = NULL,
+        next_pack_at = NULL, mark = ${mark}, updated_at = ${now} ${move}
+      WHERE id = ${id} AND next_pack_id IS NOT NULL AND ${guard}`),
+    ...(kind === "sites"
+      ? queueMove(
+          ctx,
+          sql`(SELECT id FROM sites WHERE id = ${id} AND mark = ${mark} AND status = 'DEPLOYING' AND move_host_id IS NOT NULL)`,
+        )
+      : []),
+    // A stopped site is stopped again where it arrives.
+    ...(kind === "sites"
+      ? [
+          ctx.statement(sql`
+            INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
+            SELECT ${ctx.newId("job")}, 'site.stop', 'QUEUED', s.host_id, s.id, s.id, s.account_id, j.deadline_at, ${now}
+            FROM sites s JOIN jobs j ON j.lane = s.id AND j.status = 'QUEUED' AND j.kind = 'site.deploy' AND j.host_id = s.move_host_id
+            WHERE s.id = ${id} AND s.mark = ${mark} AND s.wanted = 'STOPPED'`),
+        ]
+      : []),
+    queueRestart(ctx, kind, id, sql`r.mark = ${mark} AND ${behind(kind, now)}`),
+  ] as const;
+}
+
+/** What was kept for a change that does not come about is free again. @param guard of the row `r` */
+export const dropChange = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
+  ctx.statement(sql`
+    UPDATE ${tableOf(kind)} AS r SET next_pack_id = NULL, next_billing_term = NULL
+      ${kind === "sites" ? sql`, move_host_id = CASE WHEN ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END` : sql``}
+    WHERE id = ${id} AND next_pack_at IS NULL AND ${guard}`);

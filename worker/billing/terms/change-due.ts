@@ -1,0 +1,28 @@
+import { sql } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { applyChange } from "./apply-change.ts";
+import { idleLane } from "../../jobs/idle.ts";
+import { behind, queueRestart } from "../../jobs/queue-restart.ts";
+import { beingPaid, selectDue, termed, type TermRow } from "./resource.ts";
+
+/** Packs change with the term they were renewed for, and containers follow: asked for again until they have their limits. */
+export async function changeDue(ctx: Ctx): Promise<void> {
+  const now = ctx.now().getTime();
+  // Room that was kept elsewhere for a move that did not come about.
+  await ctx.statement(sql`
+    UPDATE sites SET move_host_id = NULL
+    WHERE move_host_id IS NOT NULL AND ${idleLane(sql`sites.id`)} AND (next_pack_id IS NULL OR next_pack_at IS NULL AND NOT EXISTS (
+      SELECT 1 FROM invoices i WHERE i.resource_id = sites.id AND i.kind IN ('change', 'renewal') AND i.status = 'unpaid'
+        AND ${beingPaid(sql`i.id`)}))`);
+  for (const kind of termed) {
+    const due = sql`r.next_pack_at <= ${now} AND r.status <> 'DELETING'`;
+    for (const row of await ctx.db.all<TermRow>(selectDue(kind, due))) {
+      await ctx.db.batch([...applyChange(ctx, kind, row.id, ctx.newMark(), due)]);
+      ctx.hosts.wake(null);
+    }
+    for (const row of await ctx.db.all<TermRow>(selectDue(kind, behind(kind, now)))) {
+      await queueRestart(ctx, kind, row.id, behind(kind, now));
+      ctx.hosts.wake(row.hostId);
+    }
+  }
+}

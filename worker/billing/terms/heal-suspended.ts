@@ -1,0 +1,32 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { queueStop } from "../../jobs/queue-stop.ts";
+import { selectDue, tableOf, type Termed, type TermRow } from "./resource.ts";
+import { idleLane } from "../../jobs/idle.ts";
+
+const retryMs = 10 * 60_000;
+
+/** What is suspended does not run, whatever became of the job that stops it; what is paid again does. */
+export async function healSuspended(ctx: Ctx): Promise<void> {
+  const now = ctx.now().getTime();
+  const idle = sql`r.host_id IS NOT NULL AND ${idleLane(sql`r.id`)}`;
+  const stopped = (kind: string): SQL => sql`EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${kind}
+    AND (status = 'DONE' AND created_at >= r.suspended_at OR status = 'FAILED' AND finished_at > ${now - retryMs}))`;
+  const runs: Record<Termed, SQL> = {
+    sites: sql`r.status = 'SUSPENDED' AND ${idle} AND (r.serving OR NOT ${stopped("site.stop")})`,
+    databases: sql`r.status = 'SUSPENDED' AND ${idle} AND NOT ${stopped("database.stop")}`,
+  };
+  for (const kind of ["sites", "databases"] as const)
+    for (const row of await ctx.db.all<TermRow>(selectDue(kind, runs[kind]))) {
+      await ctx.db.batch([queueStop(ctx, kind, row.id, runs[kind])]);
+      ctx.hosts.wake(row.hostId);
+    }
+  const waiting = sql`r.status = 'STOPPED' AND r.wanted = 'RUNNING' AND r.version IS NOT NULL AND ${idle}`;
+  for (const row of await ctx.db.all<TermRow>(selectDue("databases", waiting))) {
+    await ctx.statement(sql`
+      INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'database.start', 'QUEUED', r.host_id, r.id, r.id, r.account_id, ${now + 3_600_000}, ${now}
+      FROM ${tableOf("databases")} r WHERE r.id = ${row.id} AND ${waiting}`);
+    ctx.hosts.wake(row.hostId);
+  }
+}

@@ -1,0 +1,75 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { conflict, type AppError } from "../../domain/app-error.ts";
+import { maxUnpaidMb } from "../../domain/placement.ts";
+import { bestHostFor, hostRooms, packMbOf } from "../../jobs/hosts/placement.ts";
+import type { InvoiceRow } from "../../services/invoices/view.ts";
+import { idleLane } from "../../jobs/idle.ts";
+import { beingPaid, inService, tableOf, termedOf, type Termed } from "./resource.ts";
+
+/** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
+export function roomForPack(kind: Termed, memoryMb: SQL): { fits: SQL; set: SQL } {
+  const more = sql`(${memoryMb} - ${sql.raw(packMbOf("r"))})`;
+  // A site that gave its room away finds room for its pack when it is to run again.
+  const counts = kind === "sites" ? sql`r.reserved` : sql`1`;
+  const here = sql`(r.host_id IS NULL OR NOT ${counts} OR ${more} <= 0
+    OR ${more} <= (SELECT h.free_mb FROM ${hostRooms} h WHERE h.id = r.host_id))`;
+  if (kind === "databases") return { fits: here, set: sql`` };
+  const other = sql`(${bestHostFor("r", sql`h.id <> r.host_id AND h.free_mb >= ${memoryMb}`)})`;
+  const moves = sql`(r.status IN ('RUNNING', 'STOPPED') AND r.leaving_host_id IS NULL AND ${idleLane(sql`r.id`)}
+    AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = r.id))`;
+  return {
+    fits: sql`(${here} OR ${moves} AND ${other} IS NOT NULL)`,
+    set: sql`, move_host_id = CASE WHEN NOT ${here} THEN ${other} WHEN ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END`,
+  };
+}
+
+export const noRoomForPack = (kind: Termed, memoryMb: number): AppError =>
+  conflict(
+    kind === "databases"
+      ? `Its host has no room for ${memoryMb} MB, and a database does not move, as its data is there: ask the operator for more room.`
+      : `No host has room for ${memoryMb} MB that this site could run on; one with volumes or databases does not move. Ask the operator for more room.`,
+  );
+
+/**
+ * For the batch that opens a checkout of this invoice: while that is open, the pack that it pays for has its room. What is
+ * overdue is taken without, as its owner could not choose another pack any more.
+ */
+export function keepRoomForPack(
+  ctx: Ctx,
+  { id, kind: of, resourceId, packId, accountId }: InvoiceRow,
+  mark: string,
+) {
+  const kind = termedOf(resourceId);
+  if (kind === null || packId === null || (of !== "change" && of !== "renewal")) return null;
+  const table = tableOf(kind);
+  const memoryMb = sql`(SELECT memory_mb FROM packs WHERE id = ${packId})`;
+  const changes = sql`r.id = ${resourceId} AND r.pack_id <> ${packId} AND r.next_pack_id = ${packId} AND r.next_pack_at IS NULL
+    AND r.status IN ${inService} AND r.paid_until > ${ctx.now().getTime()}`;
+  const others = sql`(SELECT coalesce(sum(max(0, n.memory_mb - o.memory_mb)), 0)
+    FROM invoices i JOIN packs n ON n.id = i.pack_id
+    JOIN (SELECT id, pack_id FROM sites UNION ALL SELECT id, pack_id FROM databases) s ON s.id = i.resource_id
+    JOIN packs o ON o.id = s.pack_id
+    WHERE i.account_id = ${accountId} AND i.status = 'unpaid' AND i.kind IN ('change', 'renewal') AND i.id <> ${id}
+      AND ${beingPaid(sql`i.id`)})`;
+  const more = sql`max(0, ${memoryMb} - (SELECT memory_mb FROM packs WHERE id = r.pack_id))`;
+  const isWithin = sql`(${others} = 0 OR ${others} + ${more} <= ${maxUnpaidMb})`;
+  const room = roomForPack(kind, memoryMb);
+  return {
+    statement: ctx.statement(
+      sql`UPDATE ${table} AS r SET mark = ${mark} ${room.set} WHERE ${changes} AND ${isWithin} AND ${room.fits}`,
+    ),
+    guard: sql`NOT EXISTS (SELECT 1 FROM ${table} r WHERE ${changes} AND r.mark IS NOT ${mark})`,
+    /** @throws AppError conflict where there is none */
+    refuse: async () => {
+      const [found] = await ctx.db.all<{ memoryMb: number; isWithin: number; fits: number }>(
+        sql`SELECT ${memoryMb} AS memoryMb, ${isWithin} AS isWithin, ${room.fits} AS fits FROM ${table} r WHERE ${changes}`,
+      );
+      if (found?.fits === 0) throw noRoomForPack(kind, found.memoryMb);
+      if (found?.isWithin === 0)
+        throw conflict(
+          "Room is kept for another pack of yours that is being paid: finish that first, or wait an hour.",
+        );
+    },
+  };
+}

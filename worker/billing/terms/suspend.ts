@@ -1,0 +1,75 @@
+import { sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { addDays } from "../../domain/pricing.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+import { termMail } from "../../domain/term-mails.ts";
+import { graceDays } from "../../domain/terms.ts";
+import { cancelCommands, endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
+import { cancelDeployments, reviseCancelled, tellCancelled } from "../../jobs/deployments/cancel-all.ts";
+import { queueMail } from "../../mails/queue.ts";
+import { renewalLink } from "./renewal-link.ts";
+import { queueStop } from "../../jobs/queue-stop.ts";
+import { selectDue, tableOf, termed, wordOf, type Termed, type TermRow } from "./resource.ts";
+
+const events = { sites: siteEvents.suspended, databases: databaseEvents.suspended };
+
+/**
+ * What nobody renewed is SUSPENDED: stopped, its data kept. Not while a payment is at the bank, and not before its owner
+ * has had the invoice for as long as the grace lasts.
+ */
+export async function suspendOverdue(ctx: Ctx): Promise<void> {
+  for (const kind of termed)
+    for (const row of await ctx.db.all<TermRow>(selectDue(kind, overdue(ctx, kind))))
+      await suspend(ctx, kind, row);
+}
+
+const overdue = (ctx: Ctx, kind: Termed) => {
+  const since = addDays(ctx.now(), -graceDays).getTime();
+  return sql`r.paid_until <= ${since} AND +r.status IN ${events[kind].from}
+    AND EXISTS (SELECT 1 FROM invoices WHERE resource_id = r.id AND kind = 'renewal' AND status = 'unpaid' AND created_at <= ${since})
+    AND NOT EXISTS (SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id
+      WHERE i.resource_id = r.id AND i.kind = 'renewal' AND c.status = 'processing')`;
+};
+
+async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
+  const mark = ctx.newMark();
+  const now = ctx.now().getTime();
+  const suspended = sql`(SELECT mark FROM ${tableOf(kind)} WHERE id = ${row.id}) = ${mark}`;
+  const siteId = row.id as Id<"site">;
+  const mail = termMail("suspended", {
+    what: wordOf(kind),
+    name: row.name,
+    paidUntil: new Date(row.paidUntil),
+    payUrl: await renewalLink(ctx, row.id),
+  });
+  const change = ctx.statement(sql`
+    UPDATE ${tableOf(kind)} AS r SET status = ${events[kind].to}, suspended_at = ${now}, mark = ${mark}, updated_at = ${now}
+    WHERE id = ${row.id} AND ${overdue(ctx, kind)}`);
+  const stop = queueStop(ctx, kind, row.id, sql`r.mark = ${mark}`);
+  const tell = queueMail(
+    ctx,
+    { id: `suspended:${row.id}:${row.paidUntil}`, accountId: row.accountId, ...mail },
+    suspended,
+  );
+  if (kind === "databases") await ctx.db.batch([change, stop, tell]);
+  else {
+    const [, , , waited, , , leased, , orphans] = await ctx.db.batch([
+      change,
+      tell,
+      cancelCommands(ctx, siteId, suspended),
+      ...cancelDeployments(ctx, siteId, suspended),
+      // What waits would be done behind the stop.
+      ctx.statement(sql`
+        UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
+        WHERE site_id = ${row.id} AND status = 'QUEUED' AND kind <> 'site.evict' AND ${suspended}`),
+      endOrphans(ctx, siteId),
+      stop,
+    ]);
+    tellCancelled(ctx, waited);
+    reviseCancelled(ctx, leased);
+    tellOrphans(ctx, orphans);
+  }
+  ctx.hosts.wake(row.hostId);
+}

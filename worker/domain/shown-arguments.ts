@@ -1,0 +1,34 @@
+/**
+ * Names of arguments whose values are secrets or customers' data. A test holds every name that an operation takes against this
+ * list and its own list of harmless ones.
+ */
+export const secretArguments: ReadonlySet<string> = new Set([
+  "value",
+  "gitToken",
+  "registryPassword",
+  "statement",
+  "confirm",
+]);
+
+const maxTextLength = 200;
+const maxItems = 50;
+const hidden = "…";
+
+/** What is recorded of arguments: without their secrets, long texts and lists cut. */
+export function shownArguments(input: Record<string, unknown>): Record<string, unknown> {
+  const { id: _id, lastEventId: _lastEventId, ...rest } = input;
+  return shown(rest) as Record<string, unknown>;
+}
+
+function shown(value: unknown): unknown {
+  if (typeof value === "string")
+    return value.length > maxTextLength ? `${value.slice(0, maxTextLength)}${hidden}` : value;
+  if (Array.isArray(value)) return value.slice(0, maxItems).map(shown);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      secretArguments.has(name) && one !== null && one !== undefined ? hidden : shown(one),
+    ]),
+  );
+}

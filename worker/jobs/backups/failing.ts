@@ -1,0 +1,92 @@
+import { and, desc, eq, gt, isNull, ne, sql, type SQL } from "drizzle-orm";
+import type { FailingBackups } from "../../../protocol/api/backups.ts";
+import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { backups, databases } from "../../db/schema.ts";
+import { failuresMailed, failureMail, repeatAfterMs, worksAgainMail } from "../../domain/backup-mails.ts";
+import { reasonWithoutData } from "../../domain/failure-reason.ts";
+import { queueMail } from "../../mails/queue.ts";
+import { before, page } from "../../services/page.ts";
+
+/** The database of a backup that is still shown, as its mails need it. */
+async function databaseOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
+  const [found] = await ctx.db
+    .select({
+      id: databases.id,
+      accountId: databases.accountId,
+      name: databases.name,
+      failures: databases.backupFailures,
+      since: databases.backupsFailingSince,
+    })
+    .from(backups)
+    .innerJoin(databases, eq(databases.id, backups.databaseId))
+    .where(and(eq(backups.id, backupId), isNull(backups.removedAt), ne(databases.status, "DELETING"), which));
+  return found;
+}
+
+/**
+ * Statements for the batch that ends a job of a planned backup which failed, was damaged or could not be verified: from the
+ * second on its owner is mailed, once a week.
+ */
+export async function countFailure(ctx: Ctx, backupId: Id<"backup">, error: string, ended: SQL) {
+  const database = await databaseOf(ctx, backupId, eq(backups.trigger, "schedule"));
+  if (!database) return [];
+  const { id, accountId, name } = database;
+  const now = ctx.now();
+  const since = database.since ?? now;
+  const failures = database.failures + 1;
+  const reason = reasonWithoutData(error);
+  const weeks = Math.floor((now.getTime() - since.getTime()) / repeatAfterMs);
+  const mailId = `backups-failing:${id}:${since.getTime()}:${weeks}`;
+  return [
+    ctx.db
+      .update(databases)
+      .set({ backupFailures: failures, backupsFailingSince: since, backupFailureReason: reason })
+      .where(and(eq(databases.id, id), ended)),
+    ...(failures < failuresMailed
+      ? []
+      : [
+          queueMail(ctx, { id: mailId, accountId, ...failureMail({ name, since, failures, reason }) }, ended),
+        ]),
+  ];
+}
+
+/** Statements for the batch that proves a backup: who was told that they fail is told that they work. */
+export async function endFailures(ctx: Ctx, backupId: Id<"backup">, ended: SQL) {
+  // An old one says nothing of what came after it.
+  const isLast = sql`NOT EXISTS (SELECT 1 FROM backups later
+    WHERE later.database_id = ${databases.id} AND later.id > ${backupId} AND later.status = 'FAILED')`;
+  const database = await databaseOf(ctx, backupId, isLast);
+  if (!database?.since) return [];
+  const { id, accountId, name, since, failures } = database;
+  const mailId = `backups-work:${id}:${since.getTime()}`;
+  return [
+    ctx.db
+      .update(databases)
+      .set({ backupFailures: 0, backupsFailingSince: null, backupFailureReason: null })
+      .where(and(eq(databases.id, id), ended)),
+    ...(failures < failuresMailed
+      ? []
+      : [queueMail(ctx, { id: mailId, accountId, ...worksAgainMail({ name, since }) }, ended)]),
+  ];
+}
+
+/** For operators: whose planned backups fail. */
+export async function listFailing(ctx: Ctx, query: ListQuery): Promise<Page<FailingBackups>> {
+  const rows = await ctx.db
+    .select()
+    .from(databases)
+    .where(and(gt(databases.backupFailures, 0), before(databases.id, query)))
+    .orderBy(desc(databases.id))
+    .limit(query.limit + 1);
+  return page(rows, query, (row) => ({
+    id: row.id,
+    accountId: row.accountId,
+    hostId: row.hostId,
+    type: row.type,
+    since: (row.backupsFailingSince ?? row.updatedAt).toISOString(),
+    times: row.backupFailures,
+    reason: row.backupFailureReason ?? "",
+  }));
+}

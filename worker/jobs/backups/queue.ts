@@ -1,0 +1,39 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { BackupTrigger } from "../../../protocol/states.ts";
+import type { Ctx } from "../../context.ts";
+import { backupQueueMs } from "../../domain/job-rules.ts";
+import { idleLane } from "../idle.ts";
+
+/**
+ * Statements of one batch: a backup of database `d` where `guard` holds, and its job, which waits in the database's lane.
+ * Of those asked for and planned there is one at a time, whatever races.
+ */
+export function queueBackup(ctx: Ctx, id: Id<"backup">, trigger: BackupTrigger, guard: SQL) {
+  const now = ctx.now().getTime();
+  return [
+    ctx.statement(sql`
+      INSERT OR IGNORE INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, version, image,
+        pack_id, host_id, verifications, created_at)
+      SELECT ${id}, d.id, d.account_id, 'RUNNING', ${trigger}, d.name, d.database_name, d.type, d.version, d.image,
+        d.pack_id, d.host_id, 0, ${now}
+      FROM databases d WHERE d.host_id IS NOT NULL AND d.version IS NOT NULL AND ${guard}`),
+    ctx.statement(sql`
+      INSERT INTO jobs (id, kind, status, host_id, lane, database_id, backup_id, account_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'database.backup', 'QUEUED', b.host_id, b.database_id, b.database_id, b.id, b.account_id,
+        ${now + backupQueueMs}, ${now}
+      FROM backups b WHERE b.id = ${id}`),
+  ] as const;
+}
+
+/** A job that verifies backup `b` where `guard` holds: in a lane of its own, as it touches no database that is in use. */
+export function queueVerification(ctx: Ctx, guard: SQL) {
+  const now = ctx.now().getTime();
+  return ctx.statement(sql`
+    INSERT INTO jobs (id, kind, status, host_id, lane, backup_id, account_id, deadline_at, created_at)
+    SELECT ${ctx.newId("job")}, 'database.verify', 'QUEUED',
+      (SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED' AND offline_since IS NULL),
+      b.id, b.id, b.account_id, ${now + backupQueueMs}, ${now}
+    FROM backups b WHERE b.status IN ('STORED', 'VERIFIED') AND b.removed_at IS NULL AND ${guard}
+      AND ${idleLane(sql`b.id`)}`);
+}

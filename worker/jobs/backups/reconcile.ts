@@ -1,0 +1,133 @@
+import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { backups, databases } from "../../db/schema.ts";
+import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
+import { eachAlone } from "../../each-alone.ts";
+import { dataKeyOf, folderOf } from "./object-keys.ts";
+import { queueBackup, queueVerification } from "./queue.ts";
+import { idleLane } from "../idle.ts";
+
+const atOnce = 50;
+const crowdedAfterMs = 2 * 86_400_000;
+
+/** Backups that are due begin, those that are not proven are, and those that are too many go. */
+export async function tendBackups(ctx: Ctx): Promise<void> {
+  await beginDue(ctx);
+  await verifyStored(ctx);
+  await retire(ctx);
+  await clear(ctx);
+}
+
+/** Each planned moment is used once: the statement that moves it on is the one that queues. */
+async function beginDue(ctx: Ctx): Promise<void> {
+  const now = ctx.now();
+  const due = await ctx.db
+    .select()
+    .from(databases)
+    .where(
+      and(
+        eq(databases.status, "RUNNING"),
+        isNotNull(databases.backupSchedule),
+        or(isNull(databases.nextBackupAt), lte(databases.nextBackupAt, now)),
+      ),
+    )
+    .limit(atOnce);
+  for (const { id, backupSchedule: schedule, backupHourUtc: hourUtc, nextBackupAt: planned, hostId } of due) {
+    const mark = ctx.newMark();
+    await ctx.db.batch([
+      ctx.db
+        .update(databases)
+        .set({ nextBackupAt: nextBackupAt({ schedule, hourUtc }, id, now), mark })
+        .where(
+          and(
+            eq(databases.id, id),
+            eq(databases.status, "RUNNING"),
+            planned === null ? isNull(databases.nextBackupAt) : eq(databases.nextBackupAt, planned),
+          ),
+        ),
+      // One that was never planned is planned only.
+      ...queueBackup(
+        ctx,
+        ctx.newId("backup"),
+        "schedule",
+        sql`d.mark = ${mark} AND d.wanted = 'RUNNING' AND ${planned !== null}`,
+      ),
+    ]);
+    ctx.hosts.wake(hostId);
+  }
+}
+
+async function verifyStored(ctx: Ctx): Promise<void> {
+  const [first, second, further] = verifyAgainMs;
+  const triedLately = sql`EXISTS (SELECT 1 FROM jobs
+    WHERE backup_id = ${backups.id} AND kind = 'database.verify' AND status = 'FAILED' AND finished_at > ${ctx.now().getTime()}
+      - CASE ${backups.verifications} WHEN 0 THEN 0 WHEN 1 THEN ${first} WHEN 2 THEN ${second} ELSE ${further} END)`;
+  const unproven = await ctx.db
+    .select({ id: backups.id, hostId: backups.hostId })
+    .from(backups)
+    .where(
+      and(
+        eq(backups.status, "STORED"),
+        isNull(backups.removedAt),
+        idleLane(backups.id),
+        sql`NOT ${triedLately}`,
+      ),
+    )
+    .limit(atOnce);
+  for (const { id } of unproven) await queueVerification(ctx, sql`b.id = ${id}`);
+  if (unproven.length > 0) ctx.hosts.wake(null);
+}
+
+const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`;
+
+/** None that a job reads goes, and of a database that is there never the only good one. */
+async function retire(ctx: Ctx): Promise<void> {
+  const now = ctx.now();
+  const remove = (ids: string[]) =>
+    ctx.db
+      .update(backups)
+      .set({ removedAt: now })
+      .where(and(inArray(backups.id, ids as Id<"backup">[]), isNull(backups.removedAt), unread));
+  await ctx.db
+    .update(backups)
+    .set({ removedAt: now })
+    .where(and(lte(backups.expiresAt, now), isNull(backups.removedAt), unread));
+  // Only a new backup makes an old one too many; failed ones go by their age.
+  const since = now.getTime() - crowdedAfterMs;
+  const crowded = await ctx.db.all<{ id: Id<"database">; keep: number }>(sql`
+    SELECT d.id, d.backup_keep AS keep FROM databases d WHERE d.id IN (
+      SELECT database_id FROM backups WHERE status = 'FAILED'
+      UNION SELECT database_id FROM backups WHERE status IN ('RUNNING', 'STORED', 'VERIFIED') AND created_at > ${since})
+    AND (EXISTS (SELECT 1 FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status = 'FAILED')
+      OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status <> 'FAILED') > d.backup_keep)`);
+  for (const { id, keep } of crowded) {
+    const all = await ctx.db
+      .select({
+        id: backups.id,
+        status: backups.status,
+        createdAt: backups.createdAt,
+        shrunkFrom: backups.shrunkFrom,
+      })
+      .from(backups)
+      .where(and(eq(backups.databaseId, id), isNull(backups.removedAt)))
+      .orderBy(desc(backups.id));
+    const surplus = surplusBackups(all, keep, now).slice(0, atOnce);
+    if (surplus.length > 0) await remove(surplus);
+  }
+}
+
+/** The objects first: a row that is not shown any more finds them until they are gone. Not before a job that is being cancelled. */
+async function clear(ctx: Ctx): Promise<void> {
+  // Not `IS NOT NULL`, for which SQLite takes no index.
+  const gone = await ctx.db
+    .select()
+    .from(backups)
+    .where(and(gt(backups.removedAt, new Date(0)), unread))
+    .limit(atOnce);
+  await eachAlone("clear backups", gone, async (row) => {
+    if (row.uploadId !== null) await ctx.backups.abort(dataKeyOf(row), row.uploadId);
+    await ctx.backups.remove(folderOf(row));
+    await ctx.db.delete(backups).where(eq(backups.id, row.id));
+  });
+}

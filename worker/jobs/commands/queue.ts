@@ -1,0 +1,42 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { CommandTrigger } from "../../../protocol/states.ts";
+import type { Ctx } from "../../context.ts";
+import { maxCommandsWaiting, queueTimeoutMs } from "../../domain/job-rules.ts";
+
+/** Whether the site `s` has an image on a host, and is neither unpaid nor on its way out. */
+export const hasImage = sql`s.status IN ('DEPLOYING', 'RUNNING', 'STOPPED', 'FAILED')
+  AND s.current_deployment_id IS NOT NULL AND s.host_id IS NOT NULL`;
+
+export const waitingCommands = sql`(SELECT count(*) FROM commands WHERE site_id = s.id AND status = 'QUEUED')`;
+
+/**
+ * Statements for one batch: a command that waits, and its job in a lane of its own, where the site has an image and the
+ * number of those that wait allows it.
+ * @param what the columns of one row, from the site `s` and further tables
+ */
+export function queueCommand(
+  ctx: Ctx,
+  id: Id<"command">,
+  what: {
+    command: SQL;
+    timeoutSeconds: SQL;
+    trigger: CommandTrigger;
+    scheduleId: SQL;
+    from: SQL;
+    where: SQL;
+  },
+) {
+  const now = ctx.now().getTime();
+  return [
+    ctx.statement(sql`
+      INSERT INTO commands (id, site_id, account_id, command, timeout_seconds, status, trigger, schedule_id, created_at)
+      SELECT ${id}, s.id, s.account_id, ${what.command}, ${what.timeoutSeconds}, 'QUEUED', ${what.trigger}, ${what.scheduleId}, ${now}
+      FROM ${what.from} WHERE ${what.where} AND ${hasImage} AND ${waitingCommands} < ${maxCommandsWaiting}`),
+    ctx.statement(sql`
+      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, command_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'site.command', 'QUEUED', s.host_id, c.id, s.id, s.account_id, c.id,
+        ${now + queueTimeoutMs}, ${now}
+      FROM commands c JOIN sites s ON s.id = c.site_id WHERE c.id = ${id}`),
+  ] as const;
+}

@@ -1,0 +1,36 @@
+import { eq, getTableColumns, sql, type SQL } from "drizzle-orm";
+import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import type { Ctx, Db } from "../../context.ts";
+import { databaseLinks, databases } from "../../db/schema.ts";
+import { addressOf } from "./logins.ts";
+import type { DatabaseRow } from "../../services/databases/owned.ts";
+
+/** Statements for the batch that leases a job: which of its site's links it follows, and what it needs of them. */
+export const offerLinks = (siteId: SQL, kind: SQL) => ({
+  change: sql`
+    UPDATE database_links SET offered_generation = (SELECT generation FROM databases WHERE id = database_id)
+    WHERE site_id = ${siteId} AND ${kind} IN ('site.deploy', 'site.start', 'site.restart')`,
+  linked: (db: Db) =>
+    db
+      .select({ ...getTableColumns(databases), variable: databaseLinks.variable })
+      .from(databaseLinks)
+      .innerJoin(databases, eq(databases.id, databaseLinks.databaseId))
+      .where(eq(databaseLinks.siteId, siteId)),
+});
+
+/** Behind the end of a job that made the site's container: it runs with what the lease offered. */
+export const linksFollowed = (ctx: Ctx, siteId: string, ended: SQL) =>
+  ctx.db
+    .update(databaseLinks)
+    .set({ generation: sql`offered_generation` })
+    .where(sql`${databaseLinks.siteId} = ${siteId} AND ${ended}`)
+    .returning({ databaseId: databaseLinks.databaseId });
+
+/** The addresses of a site's databases: at run time only, as builds do not reach them. */
+export const linkedEnvOf = (ctx: Ctx, linked: readonly (DatabaseRow & { variable: string })[]): EnvEntry[] =>
+  linked.map(({ variable, ...database }) => ({
+    key: variable,
+    value: addressOf(ctx, database),
+    scope: "runtime",
+    secret: true,
+  }));

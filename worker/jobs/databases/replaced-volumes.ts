@@ -1,0 +1,15 @@
+import { sql } from "drizzle-orm";
+
+/**
+ * The volumes that restores replaced before the present one, each by the restore that made it; null: the first. A record that was
+ * put back lacks what came later: where it lacks the restore that made the present one, it knows of none.
+ */
+export const replacedVolumes = sql`(SELECT json_group_array(volume) FROM (
+    SELECT NULL AS volume FROM jobs WHERE id = databases.volume
+    UNION ALL SELECT id FROM (
+      SELECT earlier.id FROM jobs present JOIN jobs earlier ON earlier.database_id = present.database_id
+      WHERE present.id = databases.volume AND earlier.seq < present.seq
+        AND earlier.kind = 'database.restore' AND earlier.status = 'DONE'
+      ORDER BY earlier.seq DESC LIMIT 99)))`
+  .mapWith((volumes: string) => JSON.parse(volumes) as (string | null)[])
+  .as("replaced_volumes");

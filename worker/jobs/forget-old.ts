@@ -1,0 +1,22 @@
+import { and, inArray, lt, notInArray, sql } from "drizzle-orm";
+import type { Ctx } from "../context.ts";
+import { jobs } from "../db/schema.ts";
+import { keptDays } from "../domain/job-rules.ts";
+import { addDays } from "../domain/pricing.ts";
+
+/**
+ * What ended long ago. Deployments' jobs and evictions stay with their site: they say on which host an image is. Restores stay with
+ * their database: they say which volumes were replaced.
+ */
+export async function forgetOldJobs(ctx: Ctx): Promise<void> {
+  await ctx.db
+    .delete(jobs)
+    .where(
+      and(
+        inArray(jobs.status, ["DONE", "FAILED", "CANCELLED"]),
+        lt(jobs.deadlineAt, addDays(ctx.now(), -keptDays)),
+        notInArray(jobs.kind, ["site.deploy", "site.evict"]),
+        sql`NOT (kind = 'database.restore' AND status = 'DONE' AND EXISTS (SELECT 1 FROM databases d WHERE d.id = jobs.database_id))`,
+      ),
+    );
+}

@@ -1,0 +1,22 @@
+import { sql } from "drizzle-orm";
+import type { Ctx } from "../context.ts";
+import { timerRuns } from "../db/schema.ts";
+import { absentAfterMs } from "../domain/job-rules.ts";
+
+/**
+ * Once a minute. For how long the control plane itself was away, no host could take a job or say how one ended: every open
+ * job has that much longer, so that hosts come back first.
+ */
+export async function giveBackTime(ctx: Ctx): Promise<void> {
+  const now = ctx.now();
+  const ranAt = sql`(SELECT ran_at FROM timer_runs WHERE id = 1)`;
+  await ctx.db.batch([
+    ctx.statement(sql`
+      UPDATE jobs SET deadline_at = deadline_at + ${now.getTime()} - max(${ranAt}, coalesce(leased_at, created_at))
+      WHERE status IN ('QUEUED', 'LEASED') AND ${now.getTime()} - ${ranAt} > ${absentAfterMs}`),
+    ctx.db
+      .insert(timerRuns)
+      .values({ id: 1, ranAt: now })
+      .onConflictDoUpdate({ target: timerRuns.id, set: { ranAt: now } }),
+  ]);
+}

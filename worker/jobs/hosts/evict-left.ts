@@ -1,0 +1,38 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../context.ts";
+import { evictQueueMs } from "../../domain/job-rules.ts";
+import { idleLane } from "../idle.ts";
+
+/** Of site `s`, where it leaves. */
+const commandsRun =
+  sql.raw(`EXISTS (SELECT 1 FROM jobs c WHERE c.site_id = s.id AND c.host_id = s.leaving_host_id
+  AND c.kind = 'site.command' AND c.status = 'LEASED')`);
+
+/**
+ * Once it has been asked for: a command that runs there ends by its own limit, so what it needs goes behind it, without a
+ * time (`leave_at`). All else has gone.
+ */
+export const whatIsLeft = (hostId: Id<"host">): SQL => sql`
+  leaving_host_id = (SELECT CASE WHEN ${commandsRun} THEN ${hostId} END FROM sites s WHERE s.id = sites.id), leave_at = NULL`;
+
+/** What sites left on hosts that carried them goes, once nobody is sent there: asked again until it is done. */
+export async function evictLeft(ctx: Ctx): Promise<void> {
+  const now = ctx.now().getTime();
+  const due = await ctx.db.all<{ siteId: Id<"site">; hostId: Id<"host"> }>(sql`
+    SELECT s.id AS siteId, h.id AS hostId FROM sites s JOIN hosts h ON h.id = s.leaving_host_id
+    WHERE s.leaving_host_id IS NOT NULL AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
+      AND CASE WHEN s.leave_at IS NULL THEN NOT ${commandsRun}
+        ELSE s.leave_at <= ${now} OR s.wanted = 'STOPPED' OR s.status = 'DELETING' END
+      AND ${idleLane(sql`s.id`)} LIMIT 100`);
+  for (const { siteId, hostId } of due) {
+    await ctx.db.batch([
+      ctx.statement(sql`
+        INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
+        SELECT ${ctx.newId("job")}, 'site.evict', 'QUEUED', ${hostId}, s.id, s.id, s.account_id, ${now + evictQueueMs}, ${now}
+        FROM sites s WHERE s.id = ${siteId} AND s.leaving_host_id = ${hostId}
+          AND ${idleLane(sql`s.id`)}`),
+    ]);
+    ctx.hosts.wake(hostId);
+  }
+}

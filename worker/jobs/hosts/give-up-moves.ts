@@ -1,0 +1,34 @@
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { jobs } from "../../db/schema.ts";
+import { silentMoveMs } from "../../domain/job-rules.ts";
+import { eachAlone } from "../../each-alone.ts";
+import { endAsFailed } from "../finish.ts";
+
+/**
+ * A site whose new host falls silent at its work stays where it is, and its owner can deploy it again. What that host makes
+ * of it all the same is cleaned up when it is back: until then the site does not move, so that it runs nowhere else as well.
+ */
+export async function giveUpSilentMoves(ctx: Ctx): Promise<void> {
+  const silent = ctx.now().getTime() - silentMoveMs;
+  const given = await ctx.db
+    .select(getTableColumns(jobs))
+    .from(jobs)
+    .where(
+      and(
+        eq(jobs.status, "LEASED"),
+        eq(jobs.kind, "site.deploy"),
+        sql`host_id IN (SELECT id FROM hosts WHERE offline_since < ${silent})`,
+        sql`host_id = (SELECT move_host_id FROM sites WHERE id = jobs.site_id)`,
+      ),
+    )
+    .limit(100);
+  await eachAlone("give up moves", given, (job) =>
+    endAsFailed(ctx, job, {
+      error:
+        "The host that the site was to move to can no longer be heard. It stays where it is, and moves later.",
+      cancelled: job.cancelRequested,
+      durations: null,
+    }),
+  );
+}

@@ -1,0 +1,121 @@
+import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
+import { idleLane } from "../idle.ts";
+
+/** The pack that is to follow, once that is paid, and while it is being paid: what nobody pays for keeps nothing from others. */
+const promisedPackOf = (
+  row: string,
+) => `iif(${row}.next_pack_id IS NOT NULL AND (${row}.next_pack_at IS NOT NULL OR EXISTS (
+  SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id AND c.status IN ('opening', 'open', 'processing')
+  WHERE i.resource_id = ${row}.id AND i.kind IN ('change', 'renewal') AND i.status = 'unpaid')), ${row}.next_pack_id, NULL)`;
+
+/** Of the pack it has and the one that is promised to it, the larger. In FROM, as `hostRoomsText`. */
+export const packMbOf = (row: string) =>
+  `(SELECT mb FROM (SELECT max(memory_mb) AS mb FROM packs WHERE id IN (${row}.pack_id, ${promisedPackOf(row)})))`;
+const packMb = packMbOf("placed");
+
+/**
+ * Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there; and of
+ * what runs there though no record puts it there.
+ */
+const placedMbText = `(coalesce((
+  SELECT sum(${packMb}) FROM sites placed
+  WHERE (placed.move_host_id = h.id OR placed.host_id = h.id OR placed.leaving_host_id = h.id)
+    AND (placed.reserved OR placed.move_host_id = h.id)), 0)
+  + coalesce((SELECT sum(${packMb}) FROM databases placed
+  WHERE placed.host_id = h.id), 0) + h.unknown_mb)`;
+export const placedMb = sql.raw(placedMbText);
+
+/**
+ * Hosts with what they have free: the arithmetic of `freeMemoryMb`, where a reservation is made in one statement. It stands
+ * in FROM, which does not count among the hundred levels of expression that D1 takes.
+ */
+const hostRoomsText = `(SELECT h.*, h.memory_mb - max(${minReserveMb}, h.memory_mb / ${reserveParts}) - ${placedMbText} AS free_mb
+  FROM hosts h)`;
+export const hostRooms = sql.raw(hostRoomsText);
+
+/** Host `h` is told of new sites. */
+export const takesSites = sql.raw(
+  "h.status = 'ACTIVE' AND h.connected_at IS NOT NULL AND h.offline_since IS NULL AND h.memory_mb IS NOT NULL",
+);
+
+/**
+ * A query of the id of the host with the most room for site or database `s`, among those that `also` allows. Rooms are added up
+ * once a statement, however many wait for one.
+ */
+const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
+  WITH rooms AS MATERIALIZED (SELECT h.* FROM ${hostRooms} h WHERE ${takesSites})
+  SELECT h.id FROM rooms h WHERE (${sql.raw(s)}.region IS NULL OR h.region = ${sql.raw(s)}.region)
+    AND h.free_mb >= ${sql.raw(packMbOf(s))}
+    AND ${also}
+  ORDER BY ${first}h.free_mb DESC, h.id LIMIT 1`;
+
+/** For site `s`: where its databases are, as an account's network ends with the host. */
+export const bestHostFor = (s: string, also: SQL): SQL =>
+  fittingHost(
+    s,
+    sql`NOT EXISTS (SELECT 1 FROM database_links l JOIN databases d ON d.id = l.database_id
+      WHERE l.site_id = ${sql.raw(s)}.id AND d.host_id <> h.id) AND ${also}`,
+    sql``,
+  );
+
+/** For database `d`: where its sites are; otherwise rather beside the account's sites, which may be linked later. */
+const bestHostForDatabase = (also: SQL): SQL =>
+  fittingHost(
+    "d",
+    sql`NOT EXISTS (SELECT 1 FROM database_links l JOIN sites s ON s.id = l.site_id
+      WHERE l.database_id = d.id AND s.host_id <> h.id) AND ${also}`,
+    sql`(SELECT count(*) FROM sites WHERE host_id = h.id AND account_id = d.account_id) DESC, `,
+  );
+
+/** Whether this host may take the unplaced job `j`. */
+export const mayPlace = (hostId: SQLWrapper, now: SQLWrapper): SQL => {
+  const here = sql`(j.created_at > ${now} - ${sql.raw(String(preferMs))} OR h.id = ${hostId})`;
+  return sql`(EXISTS (
+  SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id IS NULL AND ${hostId} = (${bestHostFor("s", here)}))
+  OR EXISTS (
+  SELECT 1 FROM databases d WHERE d.id = j.database_id AND d.host_id IS NULL AND ${hostId} = (${bestHostForDatabase(here)})))`;
+};
+
+const hasRoomAt = (s: string): SQL =>
+  sql.raw(
+    `EXISTS (SELECT 1 FROM ${hostRoomsText} h WHERE h.id = ${s}.host_id AND h.free_mb >= ${packMbOf(s)})`,
+  );
+
+/** Jobs that let a site run. */
+const runningKinds = sql.raw("('site.deploy', 'site.start', 'site.restart')");
+
+/** Whether job `j` would run a site on its host that gave its room away, where it has none again yet. */
+export const waitsForRoom = sql`(j.kind IN ${runningKinds} AND EXISTS (
+  SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id = j.host_id AND NOT s.reserved AND NOT ${hasRoomAt("s")}))`;
+
+/**
+ * For an UPDATE of `sites` that lets a site run again: one that gave its room away takes room on its host; where that has none
+ * any more, and nothing of the site is only there, the site leaves and is placed as a new one. Otherwise it waits.
+ */
+export function roomAgain(now: SQLWrapper) {
+  const bound = sql`(sites.leaving_host_id IS NOT NULL OR sites.move_host_id IS NOT NULL
+    OR EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)
+    OR EXISTS (SELECT 1 FROM database_links WHERE site_id = sites.id))`;
+  const leaves = sql`(NOT sites.reserved AND sites.host_id IS NOT NULL AND NOT ${hasRoomAt("sites")} AND NOT ${bound} AND ${idleLane(sql`sites.id`)})`;
+  return {
+    leaves,
+    set: {
+      reserved: sql`sites.reserved OR ${hasRoomAt("sites")}`,
+      leavingHostId: sql`CASE WHEN ${leaves} THEN sites.host_id ELSE sites.leaving_host_id END`,
+      leaveAt: sql`CASE WHEN ${leaves} THEN ${now} ELSE sites.leave_at END`,
+      hostId: sql`CASE WHEN ${leaves} THEN NULL ELSE sites.host_id END`,
+    },
+  };
+}
+
+/** For one batch: a job that lets a site run has its room from the lease on, behind the lease's mark. */
+export const takeRoom = (siteId: SQL, hostId: SQLWrapper, kind: SQL): SQL => sql`
+  UPDATE sites SET reserved = 1
+  WHERE id = ${siteId} AND host_id = ${hostId} AND NOT reserved AND ${kind} IN ${runningKinds}`;
+
+/** Of a FAILED site nothing runs, unless a job is to change that: others may have its room. */
+export const giveRoomAway = (which: SQL): SQL => sql`
+  UPDATE sites SET reserved = 0
+  WHERE ${which} AND status = 'FAILED' AND NOT serving AND reserved AND NOT EXISTS (
+    SELECT 1 FROM jobs WHERE lane = sites.id AND kind IN ${runningKinds} AND status IN ('QUEUED', 'LEASED'))`;

@@ -1,0 +1,31 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Ctx } from "../../context.ts";
+import { queueTimeoutMs } from "../../domain/job-rules.ts";
+import { idleLane } from "../idle.ts";
+
+/**
+ * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: the version in service is made once more,
+ * of the commit or image and with the settings it has, on `move_host_id`; where that is null, on the host that fits best.
+ * @param asIs nobody asked for it to be started: it keeps its environment as well
+ */
+export function queueMove(ctx: Ctx, siteId: SQL, { asIs = false }: { asIs?: boolean } = {}) {
+  const id = ctx.newId("deployment");
+  const now = ctx.now().getTime();
+  const ownEnv = asIs ? sql`c.env_version` : sql`NULL`;
+  return [
+    ctx.statement(sql`
+      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, commit_sha, commit_message, run, build, env_version, created_at)
+      SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
+        'QUEUED', 'move', c.commit_sha, c.commit_message, c.run,
+        json_set(c.build, '$.imageDigest', c.image_digest),
+        coalesce(${ownEnv}, (SELECT max(version) FROM site_env_versions WHERE site_id = s.id), 0), ${now}
+      FROM sites s LEFT JOIN deployments c ON c.id = s.current_deployment_id
+      WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
+        AND ${idleLane(sql`s.id`)}`),
+    ctx.statement(sql`
+      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
+      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', coalesce(s.move_host_id, s.host_id), s.id, s.id, s.account_id, d.id,
+        ${now + queueTimeoutMs}, ${now}
+      FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
+  ] as const;
+}

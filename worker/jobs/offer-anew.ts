@@ -1,0 +1,37 @@
+import { and, eq, lt } from "drizzle-orm";
+import type { Id } from "../../protocol/ids.ts";
+import type { Ctx } from "../context.ts";
+import { jobs } from "../db/schema.ts";
+import { attemptsReason, interruptedReason, maxAttempts } from "../domain/job-rules.ts";
+import { endAsFailed } from "./finish.ts";
+import { leaseAgain, type Offer } from "./lease.ts";
+
+type JobRow = typeof jobs.$inferSelect;
+
+/** A leased job that its agent does not know, as another attempt; null: it has ended. */
+export async function offerAnew(ctx: Ctx, hostId: Id<"host">, job: JobRow): Promise<Offer | null> {
+  const failed = (error: string, cancelled = false) =>
+    endAsFailed(ctx, job, { error, cancelled, durations: null });
+  if (job.cancelRequested) await failed("Cancelled.", true);
+  else if (job.kind === "site.command") await failed(interruptedReason);
+  else if (job.attempt >= maxAttempts) await failed(attemptsReason);
+  else return leaseAgain(ctx, hostId, job.id);
+  return null;
+}
+
+/** Whoever leases a job at once tells the host in the next moment, or never. */
+const toldWithinMs = 30_000;
+
+export const leasedAtOnce = (now: Date) =>
+  and(
+    eq(jobs.status, "LEASED"),
+    eq(jobs.kind, "site.deploy"),
+    lt(jobs.leasedAt, new Date(now.getTime() - toldWithinMs)),
+  );
+
+/** Deployments whose lease this host was perhaps never told of. */
+export const untoldJobs = (ctx: Ctx, hostId: Id<"host">): Promise<JobRow[]> =>
+  ctx.db
+    .select()
+    .from(jobs)
+    .where(and(eq(jobs.hostId, hostId), leasedAtOnce(ctx.now())));

@@ -1,0 +1,36 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { Id } from "../../protocol/ids.ts";
+import type { Phase } from "../../protocol/agent/messages.ts";
+import type { Ctx } from "../context.ts";
+import { deployments } from "../db/schema.ts";
+
+/** The deployment of a current lease has reached a phase; from `start` on it shows as STARTING. */
+export async function recordPhase(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  report: {
+    jobId: Id<"job">;
+    attempt: number;
+    phase: Phase;
+    commit: string | null;
+    commitMessage: string | null;
+  },
+): Promise<void> {
+  // The lease has said BUILDING, and STARTING is already said: these would change nothing.
+  if (report.phase === "clone" || report.phase === "swap") return;
+  await ctx.db
+    .update(deployments)
+    .set({
+      status: report.phase === "start" ? "STARTING" : "BUILDING",
+      ...(report.commit !== null && { commit: report.commit, commitMessage: report.commitMessage }),
+    })
+    .where(
+      and(
+        sql`${deployments.status} IN ('BUILDING', 'STARTING')`,
+        eq(
+          deployments.id,
+          sql`(SELECT deployment_id FROM jobs WHERE id = ${report.jobId} AND attempt = ${report.attempt} AND host_id = ${hostId} AND status = 'LEASED')`,
+        ),
+      ),
+    );
+}

@@ -1,0 +1,103 @@
+import { and, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import type { Ctx } from "../context.ts";
+import { databases, hosts, jobs, sites } from "../db/schema.ts";
+import { expiredReason, restoreToldWithinMs } from "../domain/job-rules.ts";
+import { queueDatabaseJob } from "./databases/queue.ts";
+import { deploymentQueue, queueSiteJob } from "./deployments/queue.ts";
+import { giveRoomAway, waitsForRoom } from "./hosts/placement.ts";
+import { eachAlone } from "../each-alone.ts";
+import { endAsFailed } from "./finish.ts";
+import { isUnplaced, leaseMs } from "./lease.ts";
+import { leasedAtOnce } from "./offer-anew.ts";
+import { noRoomFor } from "./no-room-for.ts";
+import { idleLane } from "./idle.ts";
+import { waitsForOthers } from "./turns.ts";
+
+const hasNoRoom = sql<number>`EXISTS (
+  SELECT 1 FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED' AND (j.host_id IS NULL OR ${waitsForRoom}))`.as(
+  "has_no_room",
+);
+
+/** A restore that may have changed over must not be said to have failed: the next start would let the data in use go. */
+const mayYetBeTold = (now: number) => sql`(kind = 'database.restore' AND status = 'LEASED' AND NOT EXISTS (
+  SELECT 1 FROM hosts h WHERE h.id = jobs.host_id AND h.offline_since IS NULL
+    AND max(h.connected_at, jobs.deadline_at) < ${now - restoreToldWithinMs}))`;
+
+/** Taken in one reading, and worked on at once. */
+const pageSize = 100;
+const atOnce = 10;
+/** One minute's work ends, whatever is due. */
+const maxPages = 50;
+
+/** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
+export async function reapJobs(ctx: Ctx): Promise<void> {
+  await endExpired(ctx);
+  const [idle, idleDatabases, unplaced, waiting, leased] = await ctx.db.batch([
+    ctx.db
+      .select()
+      .from(sites)
+      .where(and(inArray(sites.status, ["DEPLOYING", "DELETING"]), idleLane(sites.id)))
+      .limit(100),
+    ctx.db
+      .select()
+      .from(databases)
+      .where(and(inArray(databases.status, ["PROVISIONING", "DELETING"]), idleLane(databases.id)))
+      .limit(100),
+    // Whoever has room may take them by now.
+    ctx.db.select({ id: jobs.id }).from(jobs).where(isUnplaced).limit(1),
+    // Whose hint may have been lost.
+    ctx.db
+      .select({ hostId: hosts.id })
+      .from(hosts)
+      .where(sql`EXISTS (SELECT 1 FROM jobs WHERE status = 'QUEUED' AND host_id = ${hosts.id})`),
+    ctx.db.selectDistinct({ hostId: jobs.hostId }).from(jobs).where(leasedAtOnce(ctx.now())),
+    ctx.statement(giveRoomAway(sql`1`)),
+  ]);
+  await eachAlone("reap sites", idle, async (site) => {
+    if (site.status === "DELETING")
+      await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
+    else await ctx.db.batch([...deploymentQueue(sql`${site.id}`)(ctx, { trigger: "payment" })]);
+    ctx.hosts.wake(site.hostId);
+  });
+  await eachAlone("reap databases", idleDatabases, async ({ id, status, hostId }) => {
+    const kind = status === "DELETING" ? "database.delete" : "database.provision";
+    await queueDatabaseJob(ctx, kind, id, sql`d.status = ${status}`);
+    ctx.hosts.wake(hostId);
+  });
+  if (unplaced.length > 0) ctx.hosts.wake(null);
+  for (const { hostId } of waiting) if (hostId) ctx.hosts.wake(hostId);
+  for (const { hostId } of leased) if (hostId) ctx.hosts.remind(hostId);
+}
+
+/** When hosts were away for long, all that waited for them is over in the same minute. */
+async function endExpired(ctx: Ctx): Promise<void> {
+  let after = 0;
+  for (let count = 0; count < maxPages; count++) {
+    // `+`: found by the deadline, not read through in order.
+    const expired = await ctx.db
+      .select({ ...getTableColumns(jobs), hasNoRoom })
+      .from(jobs)
+      .where(
+        and(
+          inArray(jobs.status, ["QUEUED", "LEASED"]),
+          lt(jobs.deadlineAt, ctx.now()),
+          sql`NOT ${mayYetBeTold(ctx.now().getTime())}`,
+          sql`NOT ${waitsForOthers(ctx.now().getTime())}`,
+          sql`+${jobs.seq} > ${after}`,
+        ),
+      )
+      .orderBy(sql`+${jobs.seq}`)
+      .limit(pageSize);
+    await eachAlone("reap jobs", expired, (job) => endOne(ctx, job), atOnce);
+    if (expired.length < pageSize) return;
+    after = expired.at(-1)?.seq ?? after;
+  }
+}
+
+async function endOne(ctx: Ctx, job: typeof jobs.$inferSelect & { hasNoRoom: number }): Promise<void> {
+  const isLeased = job.status === "LEASED";
+  const leasedMs = isLeased ? leaseMs(job) : null;
+  const error = job.hasNoRoom === 1 ? await noRoomFor(ctx, job) : expiredReason(job.kind, leasedMs);
+  await endAsFailed(ctx, job, { error, cancelled: false, durations: null });
+  if (isLeased && job.hostId) ctx.hosts.revise(job.hostId, { jobId: job.id, attempt: job.attempt }, "drop");
+}

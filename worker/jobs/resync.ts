@@ -1,0 +1,70 @@
+import { and, eq } from "drizzle-orm";
+import type { Id } from "../../protocol/ids.ts";
+import type { Ctx } from "../context.ts";
+import { hosts, jobs } from "../db/schema.ts";
+import { tellAnew } from "./tell-anew.ts";
+import { logIdOf, type LogId, type Offer } from "./lease.ts";
+import { offerAnew } from "./offer-anew.ts";
+
+type Lease = { jobId: Id<"job">; attempt: number };
+export type Hello = {
+  agentVersion: string;
+  slots?: number | undefined;
+  facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
+  running: Lease[];
+  finished: Lease[];
+  lostSites?: Id<"site">[] | undefined;
+};
+
+/**
+ * An agent has connected. What it works on stays its own, what it lost is offered anew, what is no longer its own is
+ * to be dropped, and what was cancelled meanwhile is cancelled.
+ */
+export async function resyncHost(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  hello: Hello,
+): Promise<{
+  offers: Offer[];
+  drop: Lease[];
+  cancel: Lease[];
+  kept: (Lease & { logId: LogId | null })[];
+}> {
+  const [, leased] = await ctx.db.batch([
+    ctx.db
+      .update(hosts)
+      .set({
+        connectedAt: ctx.now(),
+        offlineSince: null,
+        diskFreeMb: hello.facts.diskFreeMb,
+        agentVersion: hello.agentVersion,
+        cpuCount: hello.facts.cpuCount,
+        memoryMb: hello.facts.memoryMb,
+        slots: hello.slots ?? null,
+      })
+      .where(eq(hosts.id, hostId)),
+    ctx.db
+      .select()
+      .from(jobs)
+      .where(and(eq(jobs.hostId, hostId), eq(jobs.status, "LEASED"))),
+  ]);
+  const knows = (list: Lease[], job: { id: string; attempt: number }) =>
+    list.some((lease) => lease.jobId === job.id && lease.attempt === job.attempt);
+  const offers: Offer[] = [];
+  const kept = [];
+  const cancel = [];
+  for (const job of leased) {
+    const lease = { jobId: job.id, attempt: job.attempt };
+    const known = knows(hello.running, job) || knows(hello.finished, job);
+    if (known) kept.push({ ...lease, logId: logIdOf(job) });
+    if (known && job.cancelRequested) cancel.push(lease);
+    if (known) continue;
+    const offer = await offerAnew(ctx, hostId, job);
+    if (offer) offers.push(offer);
+  }
+  await tellAnew(ctx, hostId, hello.lostSites ?? []);
+  const drop = hello.running.filter(
+    (lease) => !leased.some((job) => job.id === lease.jobId && job.attempt === lease.attempt),
+  );
+  return { offers, drop, cancel, kept };
+}

@@ -1,0 +1,23 @@
+import { sql } from "drizzle-orm";
+import type { Id } from "../../protocol/ids.ts";
+import type { Ctx } from "../context.ts";
+import { queueSiteJob } from "./deployments/queue.ts";
+import { idleLane } from "./idle.ts";
+
+/**
+ * A host lost which containers serve these sites. What is to run is swapped for new containers, what is not is stopped once
+ * more; work that is under way or waits says it as well.
+ */
+export async function tellAnew(ctx: Ctx, hostId: Id<"host">, siteIds: readonly Id<"site">[]): Promise<void> {
+  const idle = sql`s.host_id = ${hostId} AND ${idleLane(sql`s.id`)}`;
+  for (const siteId of siteIds)
+    await ctx.db.batch([
+      queueSiteJob(
+        ctx,
+        "site.restart",
+        siteId,
+        sql`${idle} AND s.status = 'RUNNING' AND s.wanted = 'RUNNING'`,
+      ),
+      queueSiteJob(ctx, "site.stop", siteId, sql`${idle} AND s.status IN ('STOPPED', 'SUSPENDED')`),
+    ]);
+}

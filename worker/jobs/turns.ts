@@ -1,0 +1,61 @@
+import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { isShortJob, jobKinds, type JobKind } from "../../protocol/agent/jobs.ts";
+import { mayPlace, waitsForRoom } from "./hosts/placement.ts";
+import { waitsForOthersMs } from "../domain/job-rules.ts";
+
+/** Accounts whose jobs a host began last, so many of each kind of slot: they come after all others that wait there. */
+const remembered = 16;
+
+export const kindsThat = (are: (kind: JobKind) => boolean): string =>
+  `(${jobKinds
+    .filter(are)
+    .map((kind) => `'${kind}'`)
+    .join(", ")})`;
+export const shortKinds = kindsThat(isShortJob);
+const isCommand = (kind: JobKind) => kind === "site.command";
+
+/** Commands and short jobs have slots of their own. */
+export const slotOf = (job: string): SQL =>
+  sql.raw(
+    `CASE WHEN ${job}.kind = 'site.command' THEN 'command' WHEN ${job}.kind IN ${shortKinds} THEN 'short' ELSE 'job' END`,
+  );
+
+/** The terms of the partial indexes `jobs_taken` and `jobs_taken_commands`, to the letter. */
+export const takenJobs = `kind IN ${kindsThat((kind) => !isShortJob(kind) && !isCommand(kind))} AND leased_at IS NOT NULL`;
+export const takenCommands = "kind = 'site.command' AND leased_at IS NOT NULL";
+
+/** Who has work under way on this host, or had the last turns there: account, slot, how many jobs, and since when. */
+export function servedOn(hostId: SQLWrapper): SQL {
+  const columns = sql`t.id, t.account_id, ${slotOf("t")} AS slot, t.status = 'LEASED' AS leased, t.leased_at AS turn_at`;
+  const last = (which: string) => sql`
+    SELECT * FROM (SELECT ${columns} FROM jobs t WHERE t.host_id = ${hostId} AND ${sql.raw(which)}
+      ORDER BY t.leased_at DESC LIMIT ${sql.raw(String(remembered))})`;
+  return sql`served AS MATERIALIZED (
+    SELECT account_id, slot, sum(leased) AS leased, max(turn_at) AS turn_at FROM (
+      SELECT ${columns} FROM jobs t WHERE t.status = 'LEASED' AND t.host_id = ${hostId}
+      UNION ${last(takenJobs)} UNION ${last(takenCommands)})
+    GROUP BY account_id, slot)`;
+}
+
+/** Whether job `j` is an account's that had no turn of late. */
+export const hadNoTurn = sql`NOT EXISTS (SELECT 1 FROM served v WHERE v.account_id = j.account_id AND v.slot = ${slotOf("j")})`;
+
+/** Whether another account's job waits for host `h` as job `j` does. Two ranges of one index, however long the account's own queue is. */
+export const othersWait = sql.raw(
+  ["<", ">"]
+    .map(
+      (
+        side,
+      ) => `EXISTS (SELECT 1 FROM jobs w WHERE w.status = 'QUEUED' AND w.host_id = h.id AND w.account_id ${side} j.account_id
+        AND w.kind NOT IN ${shortKinds} AND w.kind <> 'site.command')`,
+    )
+    .join(" OR "),
+);
+
+/** Whether it is others' work that this row of `jobs` waits for: its turn comes, as each lease has an end. */
+export const waitsForOthers = (nowMs: number): SQL => sql`(
+  status = 'QUEUED' AND created_at > ${nowMs - waitsForOthersMs} AND EXISTS (
+    SELECT 1 FROM jobs j JOIN jobs l ON l.status = 'LEASED' AND l.account_id <> j.account_id AND ${slotOf("l")} = ${slotOf("j")}
+    JOIN hosts g ON g.id = l.host_id AND g.connected_at IS NOT NULL AND g.offline_since IS NULL
+    WHERE j.id = jobs.id AND (l.host_id = j.host_id AND NOT ${waitsForRoom}
+      OR j.host_id IS NULL AND ${mayPlace(sql`l.host_id`, sql`${nowMs}`)})))`;

@@ -1,0 +1,12 @@
+import { sql, type SQL } from "drizzle-orm";
+import type { Ctx } from "../context.ts";
+
+export type QueuedMail = { id: string; accountId: string; subject: string; text: string };
+
+/** A statement for the batch that does what the mail tells: once for each id, however often that is repeated. */
+export const queueMail = (ctx: Ctx, { id, accountId, subject, text }: QueuedMail, guard: SQL = sql`true`) => {
+  const now = ctx.now().getTime();
+  return ctx.statement(sql`
+    INSERT INTO mails (id, account_id, subject, text, created_at, try_at)
+    SELECT ${id}, ${accountId}, ${subject}, ${text}, ${now}, ${now} WHERE ${guard} ON CONFLICT (id) DO NOTHING`);
+};

@@ -1,0 +1,36 @@
+import { and, desc, eq, type SQL } from "drizzle-orm";
+import type { Activity, ActivityQuery, AllActivityQuery } from "../../../protocol/api/activity.ts";
+import type { Page } from "../../../protocol/api/common.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import { accountOf, type Ctx } from "../../context.ts";
+import { activity } from "../../db/schema.ts";
+import { before, page } from "../page.ts";
+
+/** What was changed in the caller's account, newest first. */
+export const listActivity = (ctx: Ctx, query: ActivityQuery): Promise<Page<Activity>> =>
+  list(ctx, query, eq(activity.accountId, accountOf(ctx)));
+
+/** The same over all accounts, for operators. */
+export const listAllActivity = (ctx: Ctx, query: AllActivityQuery): Promise<Page<Activity>> =>
+  list(
+    ctx,
+    query,
+    query.accountId === undefined ? undefined : eq(activity.accountId, query.accountId as Id<"account">),
+  );
+
+async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Promise<Page<Activity>> {
+  const rows = await ctx.db
+    .select()
+    .from(activity)
+    .where(
+      and(
+        whose,
+        query.resource === undefined ? undefined : eq(activity.resourceId, query.resource),
+        query.actor === undefined ? undefined : eq(activity.actor, query.actor),
+        before(activity.id, query),
+      ),
+    )
+    .orderBy(desc(activity.id))
+    .limit(query.limit + 1);
+  return page(rows, query, ({ createdAt, ...row }) => ({ ...row, at: createdAt.toISOString() }));
+}

@@ -1,0 +1,91 @@
+import { is, sql } from "drizzle-orm";
+import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
+import type { OperationId, Operation } from "../../../protocol/api/operations.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { ActivityActor } from "../../../protocol/states.ts";
+import { accountOf, type Ctx, type Db } from "../../context.ts";
+import { insertActivity } from "../../db/insert-activity.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { shownArguments } from "../../domain/shown-arguments.ts";
+
+type Asked = { id: OperationId; operation: Operation; input: Record<string, unknown> };
+type Batch = Db["batch"];
+
+/**
+ * Does the work and leaves one row that says who did what, and how it ended. The row is written in the first batch of the work
+ * that writes anything, so that neither stands without the other; after the work where it has no batch.
+ */
+export async function recorded<Answer>(
+  ctx: Ctx,
+  { id, operation, input }: Asked,
+  work: (ctx: Ctx) => Promise<Answer>,
+): Promise<Answer> {
+  const activityId = ctx.newId("activity");
+  let resourceId = typeof input["id"] === "string" ? input["id"] : null;
+  let isWritten = false;
+  const row = (outcome: string) =>
+    insertActivity(ctx, {
+      id: activityId,
+      accountId: sql`${accountOf(ctx)}`,
+      ...actedAs(ctx, operation),
+      operation: id,
+      resourceId: sql`${resourceId}`,
+      arguments: shownArguments(input),
+      outcome,
+    });
+  const batch = async (statements: Parameters<Batch>[0]) => {
+    if (isWritten || !statements.some(writes)) return ctx.db.batch(statements) as Promise<unknown>;
+    const answers = await ctx.db.batch([...statements, row("done")] as never as Parameters<Batch>[0]);
+    isWritten = true;
+    return (answers as readonly unknown[]).slice(0, -1);
+  };
+  const acting: Ctx = Object.defineProperties({} as Ctx, {
+    ...Object.getOwnPropertyDescriptors(ctx),
+    db: { value: Object.assign(Object.create(ctx.db) as Db, { batch }), enumerable: true },
+    newId: {
+      value: (kind: Parameters<Ctx["newId"]>[0]) => {
+        const made = ctx.newId(kind);
+        if (kind === operation.creates) resourceId ??= made;
+        return made;
+      },
+      enumerable: true,
+    },
+  });
+  try {
+    const answer = await work(acting);
+    if (!isWritten) await row("done");
+    return answer;
+  } catch (error) {
+    const outcome = error instanceof AppError ? error.code : "server_error";
+    ctx.defer(isWritten ? setOutcome(ctx, activityId, outcome) : row(outcome));
+    throw error;
+  }
+}
+
+/** Raw and prepared statements know their text; of the builder's, all but a SELECT write. */
+const writes = (statement: object): boolean =>
+  "getQuery" in statement
+    ? /^\s*(?:with\b[^]*?\)\s*)?(?:insert|update|delete)\b/i.test(
+        (statement as { getQuery(): { sql: string } }).getQuery().sql,
+      )
+    : !is(statement, SQLiteSelectBase);
+
+const setOutcome = (ctx: Ctx, id: Id<"activity">, outcome: string) =>
+  ctx.statement(sql`UPDATE activity SET outcome = ${outcome} WHERE id = ${id}`);
+
+function actedAs({ actor }: Ctx, { access }: Operation): { actor: ActivityActor; actorId: string | null } {
+  const as = (kind: ActivityActor) => (access === "operator" ? "operator" : kind);
+  switch (actor.type) {
+    case "key":
+      return { actor: as("key"), actorId: actor.keyId };
+    case "session":
+      return { actor: as("session"), actorId: actor.sessionId };
+    case "assistant":
+      return { actor: "assistant", actorId: actor.conversationId };
+    case "host":
+      return { actor: "host", actorId: actor.hostId };
+    case "link":
+    case "system":
+      return { actor: actor.type, actorId: null };
+  }
+}

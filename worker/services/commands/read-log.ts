@@ -1,0 +1,7 @@
+import type { Ctx } from "../../context.ts";
+import { recordedLog, type LogAnswer, type LogAsked } from "../deployments/read-log.ts";
+import { commandOwnedBy } from "./owned.ts";
+
+/** The output of a command: a page of it, or server-sent events. */
+export const getCommandLogs = async (ctx: Ctx, { id, ...asked }: LogAsked): Promise<LogAnswer> =>
+  recordedLog(ctx, await commandOwnedBy(ctx, id), asked);

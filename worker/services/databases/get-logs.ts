@@ -1,0 +1,11 @@
+import type { ById, Resumed } from "../../../protocol/api/common.ts";
+import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
+import type { Ctx } from "../../context.ts";
+import { followDatabaseLog } from "./follow-log.ts";
+import { readDatabaseLog } from "./read-log.ts";
+
+type Asked = ById & Resumed & SiteLogQuery;
+
+/** The last lines of a database's server, or all that come as server-sent events. */
+export const getDatabaseLogs = (ctx: Ctx, asked: Asked): Promise<SiteLogs | ReadableStream<Uint8Array>> =>
+  asked.follow === "1" ? followDatabaseLog(ctx, asked) : readDatabaseLog(ctx, asked);
