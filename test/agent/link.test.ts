@@ -14,6 +14,7 @@ import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { Hub, type Connection } from "../support/hub.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { offerOf } from "../support/offer.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
@@ -104,7 +105,7 @@ afterEach(async () => {
 });
 
 const offer = (agent: Connection, job: Job, attempt = 1, timeoutMs = 60_000) =>
-  agent.send({ type: "job", job, attempt, timeoutMs });
+  agent.send(offerOf(job, attempt, timeoutMs));
 
 /** A handler that ends when the test says so, or when it is aborted. */
 function held() {
