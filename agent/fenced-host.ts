@@ -7,7 +7,7 @@ const harmless = new Set<PropertyKey>(["current", "sites", "lost", "followLog", 
  * The host as one run of a job has it: from the signal on, nothing that the run still does has an effect on containers,
  * images or routes, which may be another run's by then.
  */
-export function hostUntil(host: Host, over: AbortSignal): Host {
+export function fencedHost(host: Host, over: AbortSignal): Host {
   return {
     ...host,
     get engine() {

@@ -2,7 +2,7 @@ import { closeCodes, protocolVersion, ToAgent, type FromAgent } from "../protoco
 import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
 import type { Runner } from "./runner.ts";
-import { isAboutRunning, type Desk } from "./question-server.ts";
+import { isAboutRunning, type QuestionServer } from "./question-server.ts";
 import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
 
 type Hello = Extract<FromAgent, { type: "hello" }>;
@@ -11,7 +11,7 @@ export type LinkOptions = {
   url: string;
   token: string;
   runner: Runner;
-  desk: Desk;
+  questionServer: QuestionServer;
   inventory: InventoryReporter;
   agentVersion: string;
   facts: () => Hello["facts"];
@@ -41,7 +41,7 @@ export function startLink({
   url,
   token,
   runner,
-  desk,
+  questionServer,
   inventory,
   agentVersion,
   facts,
@@ -89,18 +89,18 @@ export function startLink({
           clearTimeout(welcome);
           log("info", "Connected", { url, epoch: message.epoch });
           // First: what a crash ended must not end what a job then starts.
-          desk.connected((outgoing) => send(opened, outgoing));
+          questionServer.connected((outgoing) => send(opened, outgoing));
           runner.connected((outgoing) => send(opened, outgoing));
           inventory.connected((outgoing) => send(opened, outgoing), message.now);
           onWelcome?.(message.agent);
-        } else if (isAboutRunning(message)) desk.receive(message);
+        } else if (isAboutRunning(message)) questionServer.receive(message);
         else if (message.type === "verdicts") inventory.receive(message);
         else runner.receive(message);
       },
       onEnd: (end) => {
         clearTimeout(welcome);
         runner.disconnected();
-        desk.disconnected();
+        questionServer.disconnected();
         inventory.disconnected();
         if (over) return;
         failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;

@@ -45,7 +45,7 @@ const sizesKeptMs = 5000;
 const sizesWithinMs = 6000;
 
 /** Answers what is asked of running sites, as long as the link that asked is there, and reports crashes until they are known. */
-export class Desk {
+export class QuestionServer {
   private readonly means: Means;
   private send: (message: FromAgent) => void = () => undefined;
   private readonly asked = new Map<string, AbortController>();

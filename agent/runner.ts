@@ -1,31 +1,29 @@
-import { isLongJob, isShortJob, type Job } from "../protocol/agent/jobs.ts";
+import { slotOf, type Job, type Slot } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
-import { heed } from "./with-grace-period.ts";
+import { withGracePeriod } from "./with-grace-period.ts";
 import type { Host } from "./host.ts";
 import type { JobRun } from "./job.ts";
-import { hostUntil } from "./fenced-host.ts";
+import { fencedHost } from "./fenced-host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
+import { secretsOf } from "./job-secrets.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
-import { gitSecrets } from "../protocol/git-token.ts";
 import { printable, redactor } from "../protocol/redact.ts";
 import type { AboutRunning } from "./question-server.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
-/** Which slots a job takes. Long ones wait for nobody: the control plane sees to it that they are few. */
-type Room = "job" | "short" | "command" | "long";
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
 /** A job as it is worked on, whether it was offered or is gone on with. */
 type Task = Lease & {
-  room: Room;
+  slot: Slot;
   /** One at a time. */
   lane: string;
   timeoutMs: number;
   lateReason: string;
   secrets: string[];
-  /** Whose log it writes. */
+  /** The log that it writes. */
   logId: Id<"deployment" | "command"> | null;
   /** @param givenUp when nobody waits for it any more: what it does then must have no effect */
   handle: (run: JobRun, givenUp: AbortSignal) => Promise<unknown>;
@@ -38,7 +36,7 @@ export type Adopted = Lease & {
 };
 type Running = Lease & {
   /** null: it has given its slot back. */
-  room: Room | null;
+  slot: Slot | null;
   abort: AbortController;
   ended: Promise<void>;
   outcome: "report" | "forget";
@@ -161,7 +159,7 @@ export class Runner {
     this.send({ type: "ready", free: 0, freeCommands: 0, freeShort: 0 });
     this.stopping = true;
     // Commands go on without this agent.
-    const jobs = () => [...this.running.values()].filter(({ room }) => room !== "command");
+    const jobs = () => [...this.running.values()].filter(({ slot }) => slot !== "command");
     while (jobs().length > 0) await Promise.all(jobs().map(({ ended }) => ended));
     await this.host.retired();
   }
@@ -184,7 +182,7 @@ export class Runner {
     const lateReason = lateCommand;
     this.begin({
       ...lease,
-      room: "command",
+      slot: "command",
       lane: commandId,
       timeoutMs,
       lateReason,
@@ -194,49 +192,49 @@ export class Runner {
     });
   }
 
-  private take({ job, attempt, timeoutMs }: Offer): void {
+  private take({ job, attempt, timeoutMs, lane, logId }: Offer): void {
     if (this.stopping) return;
     const lease = { jobId: job.id, attempt };
     if (!this.journal.accept(lease, job.kind)) return;
     const known = this.running.get(job.id);
     if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
-    const room = roomOf(job);
+    const slot = slotOf(job.kind);
     this.begin({
       ...lease,
-      room,
-      lane: laneOf(job),
+      slot,
+      lane,
       timeoutMs,
       lateReason:
-        room === "command"
+        slot === "command"
           ? lateCommand
           : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
       secrets: secretsOf(job),
-      logId: logIdOf(job),
-      handle: (run, givenUp) => this.handle(hostUntil(this.host, givenUp), job, run),
+      logId,
+      handle: (run, givenUp) => this.handle(fencedHost(this.host, givenUp), job, run),
     });
   }
 
   private begin(task: Task): void {
-    const { jobId, attempt, lane, room } = task;
+    const { jobId, attempt, lane, slot } = task;
     const before = this.lastOfLane.get(lane) ?? Promise.resolve();
     const abort = new AbortController();
     const running: Running = {
       jobId,
       attempt,
-      room,
+      slot,
       abort,
       outcome: "report",
       began: [],
       ended: Promise.resolve(),
     };
     const slots = { job: this.slots, short: this.shortSlots, command: this.commandSlots, long: longSlots }[
-      room
+      slot
     ];
     running.ended = before.then(() =>
       slots.use((leave) => {
         const giveBack = () => {
           leave();
-          running.room = null;
+          running.slot = null;
           this.sayReady();
         };
         return this.work(task, running, giveBack);
@@ -245,7 +243,7 @@ export class Runner {
     this.running.set(jobId, running);
     this.lastOfLane.set(lane, running.ended);
     // It was offered for a slot that it does not take.
-    if (room === "long") this.sayReady();
+    if (slot === "long") this.sayReady();
     void running.ended.then(() => {
       if (this.lastOfLane.get(lane) === running.ended) this.lastOfLane.delete(lane);
       if (this.running.get(jobId) === running) this.running.delete(jobId);
@@ -301,9 +299,14 @@ export class Runner {
     let report: Report;
     try {
       running.abort.signal.throwIfAborted();
-      const result = await heed(lease, task.handle(run, givenUp.signal), running.abort.signal, this.graceMs);
+      const result = await withGracePeriod(
+        lease,
+        task.handle(run, givenUp.signal),
+        running.abort.signal,
+        this.graceMs,
+      );
       // What it printed cannot be read again once its end is known.
-      if (task.room === "command") await outbox?.delivered(running.abort.signal);
+      if (task.slot === "command") await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
     } catch (error) {
       report = failureReport(running, error, redact);
@@ -327,7 +330,7 @@ export class Runner {
     const all = async () => {
       for (const work of afterwards) await work().catch(onError);
     };
-    await heed(lease, all(), AbortSignal.abort(new Error("It took too long")), this.graceMs).catch(
+    await withGracePeriod(lease, all(), AbortSignal.abort(new Error("It took too long")), this.graceMs).catch(
       () => undefined,
     );
   }
@@ -339,10 +342,10 @@ export class Runner {
     running.abort.abort(reason);
   }
 
-  private outboxFor({ jobId, attempt, room, logId }: Task): LogOutbox | undefined {
+  private outboxFor({ jobId, attempt, slot, logId }: Task): LogOutbox | undefined {
     if (logId === null) return undefined;
     const source = { jobId, attempt, deploymentId: logId };
-    const from = room === "command" ? this.journal.deliveredUntil(jobId) : null;
+    const from = slot === "command" ? this.journal.deliveredUntil(jobId) : null;
     const outbox = new LogOutbox(source, (frame) => this.send(frame), from);
     this.outboxes.set(keyOf(source), outbox);
     return outbox;
@@ -351,7 +354,7 @@ export class Runner {
   private logDelivered(lease: Lease, lastSeq: number): void {
     const outbox = this.outboxes.get(keyOf(lease));
     outbox?.acknowledge(lastSeq);
-    if (outbox && this.running.get(lease.jobId)?.room === "command")
+    if (outbox && this.running.get(lease.jobId)?.slot === "command")
       this.journal.delivered(lease.jobId, outbox.position);
   }
 
@@ -372,7 +375,7 @@ export class Runner {
 
   private sayReady(): void {
     if (this.stopping) return;
-    const used = (room: Room) => [...this.running.values()].filter((one) => one.room === room).length;
+    const used = (slot: Slot) => [...this.running.values()].filter((one) => one.slot === slot).length;
     this.send({
       type: "ready",
       free: this.slots.less(used("job")),
@@ -425,38 +428,3 @@ const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 const leaseOf = ({ jobId, attempt }: Lease): Lease => ({ jobId, attempt });
 
 const longSlots = new Slots(Number.POSITIVE_INFINITY);
-
-function roomOf({ kind }: Job): Room {
-  if (kind === "site.command") return "command";
-  if (isLongJob(kind)) return "long";
-  return isShortJob(kind) ? "short" : "job";
-}
-
-/** Commands wait for nothing of their site, verifications for nothing of their database. */
-function laneOf({ kind, args }: Job): string {
-  if (kind === "site.command") return args.commandId;
-  if ("like" in args) return args.backup.backupId;
-  if ("database" in args) return args.database.databaseId;
-  if ("databaseId" in args) return args.databaseId;
-  return "run" in args ? args.run.siteId : args.siteId;
-}
-
-const logIdOf = ({ kind, args }: Job): Task["logId"] => {
-  if (kind === "site.deploy") return args.deploymentId;
-  return kind === "site.command" ? args.commandId : null;
-};
-
-function secretsOf(job: Job): string[] {
-  if ("like" in job.args) return [job.args.like.adminPassword];
-  if ("database" in job.args) {
-    const { adminPassword, logins } = job.args.database;
-    return [adminPassword, ...logins.map(({ password }) => password)];
-  }
-  if (!("run" in job.args)) return [];
-  const values = job.args.run.env.filter(({ secret }) => secret).map(({ value }) => value);
-  if (job.kind !== "site.deploy") return values;
-  const source = job.args.source.type === "kept" ? job.args.source.otherwise : job.args.source;
-  if (source?.type === "git" && source.token !== null) values.push(...gitSecrets(source.token));
-  if (source?.type === "image" && source.login !== null) values.push(source.login.password);
-  return values;
-}

@@ -4,7 +4,7 @@ import type { Lease } from "./journal.ts";
 import { log } from "./log.ts";
 
 /** What a job's work answers. @throws the signal's reason where the work goes on for longer than this after it */
-export async function heed<T>(
+export async function withGracePeriod<T>(
   { jobId, attempt }: Lease,
   work: Promise<T>,
   signal: AbortSignal,
@@ -14,7 +14,11 @@ export async function heed<T>(
   const tooLong = async (): Promise<never> => {
     if (!signal.aborted) await once(signal, "abort", { signal: over.signal });
     await delay(graceMs, undefined, { signal: over.signal });
-    log("error", "A job did not heed its end and was given up", { jobId, attempt, reason: signal.reason });
+    log("error", "A job did not withGracePeriod its end and was given up", {
+      jobId,
+      attempt,
+      reason: signal.reason,
+    });
     throw signal.reason;
   };
   try {

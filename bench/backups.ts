@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { PartServer } from "../test/support/part-server.ts";
 import { jobRun } from "../test/support/job-run.ts";
-import { containerName } from "../agent/databases/container.ts";
+import { containerName } from "../agent/docker/database-objects.ts";
 import { createEngine } from "../agent/docker/client.ts";
 import { provisionDatabase } from "../agent/handlers/provision-database.ts";
 import { deleteDatabase } from "../agent/handlers/delete-database.ts";

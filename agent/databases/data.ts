@@ -6,7 +6,7 @@ import { fileIn } from "../docker/files-in.ts";
 import type { Host } from "../host.ts";
 import { JobError } from "../job.ts";
 import { log } from "../log.ts";
-import { volumeLabels, volumeName } from "./container.ts";
+import { volumeLabels, volumeName } from "../docker/database-objects.ts";
 import { tlsFolder } from "./database-engine.ts";
 import { markFile, permissionFile } from "./entrypoint.ts";
 import { engines } from "./index.ts";

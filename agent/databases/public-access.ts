@@ -11,7 +11,7 @@ import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import type { Way } from "../isolation/rules.ts";
 import { isAuthorityFit, makeAuthority, type Pair } from "./certificates.ts";
-import { containerName } from "./container.ts";
+import { containerName } from "../docker/database-objects.ts";
 import { label } from "../docker/labels.ts";
 
 const port = z.number().int().min(1).max(65535);

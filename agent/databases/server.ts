@@ -5,17 +5,17 @@ import { ensureImage } from "../image-build/ensure-image.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import type { Host } from "../host.ts";
 import { JobError } from "../job.ts";
-import { isAside } from "../inventory/aside.ts";
+import { isAside } from "../docker/aside.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
+import { databaseContainer } from "./container.ts";
 import {
   containerName,
-  databaseContainer,
   databaseLabels,
   stopGraceSeconds,
   volumeLabels,
   volumeName,
-} from "./container.ts";
+} from "../docker/database-objects.ts";
 import { DataGone, demandData, demandVolume, markData, permitBeginning } from "./data.ts";
 import { removeEmptyLock } from "./postgresql/empty-lock.ts";
 import { exposeStarted, giveCertificate } from "./server-certificate.ts";

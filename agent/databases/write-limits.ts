@@ -17,7 +17,7 @@ const timeoutMs = 60_000;
  * Keeps databases from filling the disk of all. What was limited is limited until it is back under its pack, or its container is
  * another one: a start allows everything, so that a larger pack helps at once.
  */
-export class DatabaseWrites {
+export class WriteLimits {
   private readonly means: Means;
   /** Of each database the last that was said to its server; of none yet it is not known, as an earlier agent may have. */
   private readonly limited = new Map<string, Limited>();

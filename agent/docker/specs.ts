@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
 import { idPrefixes } from "../../protocol/ids.ts";
-import { startLine } from "../image-build/start-line.ts";
+import { startLine } from "./start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
 import { emptyLabels, label } from "./labels.ts";
 

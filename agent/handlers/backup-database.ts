@@ -1,7 +1,7 @@
 import { copiers } from "../databases/backups/index.ts";
 import { endStrays } from "../databases/backups/strays.ts";
 import { uploadParts, type Uploaded } from "../databases/backups/upload.ts";
-import { containerName } from "../databases/container.ts";
+import { containerName } from "../docker/database-objects.ts";
 import { ServerRefusal } from "../databases/server-refusal.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";

@@ -1,4 +1,4 @@
-import { containerName } from "../databases/container.ts";
+import { containerName } from "../docker/database-objects.ts";
 import { expose, renewCertificate } from "../databases/server-certificate.ts";
 import { JobError } from "../job.ts";
 import type { Handler } from "./handler.ts";

@@ -1,4 +1,4 @@
-import { containerName, volumeName } from "../databases/container.ts";
+import { containerName, volumeName } from "../docker/database-objects.ts";
 import { isMarked } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import type { Handler } from "./handler.ts";

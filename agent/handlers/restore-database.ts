@@ -1,6 +1,6 @@
 import { DamageError } from "../databases/backups/damage.ts";
 import { rebuild } from "../databases/backups/rebuild.ts";
-import { containerName, databaseLabels, volumeName } from "../databases/container.ts";
+import { containerName, databaseLabels, volumeName } from "../docker/database-objects.ts";
 import { DataGone } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { isShutdown } from "../failure.ts";

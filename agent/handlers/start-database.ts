@@ -1,4 +1,4 @@
-import { volumeName } from "../databases/container.ts";
+import { volumeName } from "../docker/database-objects.ts";
 import { bringUp } from "../databases/server.ts";
 import type { Handler } from "./handler.ts";
 

@@ -1,11 +1,11 @@
 import type { Verdicts } from "../../protocol/agent/inventory.ts";
 import { isId } from "../../protocol/ids.ts";
-import { stopGraceSeconds as databaseGraceSeconds } from "../databases/container.ts";
+import { stopGraceSeconds as databaseGraceSeconds } from "../docker/database-objects.ts";
 import { labelsOf, stopGraceSeconds } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingIds } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
-import { putAside } from "./aside.ts";
+import { putAside } from "../docker/aside.ts";
 import { label } from "../docker/labels.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { maxHeld, type HeldDatabase, type HeldSite, type Inventory } from "../../protocol/agent/inventory.ts";
 import { isId } from "../../protocol/ids.ts";
-import { volumeName } from "../databases/container.ts";
+import { volumeName } from "../docker/database-objects.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { isReleaseCommand } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf } from "../ingress/ingress.ts";
-import { isAside } from "./aside.ts";
+import { isAside } from "../docker/aside.ts";
 import { label } from "../docker/labels.ts";
 
 type Means = Pick<Host, "engine" | "ingress" | "agentId">;

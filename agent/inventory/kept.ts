@@ -1,12 +1,12 @@
 import { maxHeld, type DatabaseVolumes, type Kept } from "../../protocol/agent/inventory.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
-import { volumeName } from "../databases/container.ts";
+import { volumeName } from "../docker/database-objects.ts";
 import { diskUsed } from "../docker/disk-used.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf } from "../ingress/ingress.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
-import { asideSince, isAside } from "./aside.ts";
+import { asideSince, isAside } from "../docker/aside.ts";
 import { gather } from "./gather.ts";
 import { label } from "../docker/labels.ts";
 

@@ -24,7 +24,7 @@ const forgetMs = 10 * 60_000;
  * What is in service runs: a container that the engine does not bring back, or somebody stopped by hand, is started again; one
  * that is gone, or cannot be started, is taken out of service with the reason. Only those that ended are looked at.
  */
-export class Keeper {
+export class ContainerSupervisor {
   private readonly means: Means;
   private readonly doubts = new Map<string, Doubt>();
 

@@ -1,4 +1,4 @@
-import { containerName, stopGraceSeconds } from "../databases/container.ts";
+import { containerName, stopGraceSeconds } from "../docker/database-objects.ts";
 import type { Engine } from "../docker/engine.ts";
 import type { DatabaseCrash, DatabaseOut, Records } from "./records.ts";
 

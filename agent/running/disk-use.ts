@@ -4,7 +4,7 @@ import { deletedBytes } from "../docker/deleted-files.ts";
 import { diskUsed, type Count } from "../docker/disk-used.ts";
 import { ownFolderOf } from "../docker/own-folder.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
-import { containerName } from "../databases/container.ts";
+import { containerName } from "../docker/database-objects.ts";
 import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
 import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
@@ -13,6 +13,11 @@ import { every } from "./every.ts";
 import type { Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
 
+/** Receives every measurement: of sites in service and of databases. */
+export type MeasurementListener = {
+  onSite(holding: Holding): void;
+  onDatabase(holding: DatabaseHolding): Promise<void>;
+};
 /** Megabytes; null where the host cannot tell. */
 export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
 type Means = {
@@ -20,10 +25,6 @@ type Means = {
   ingress: Ingress;
   records: Records;
   databases: () => Promise<ReadonlyMap<string, string>>;
-  /** Told of every site in service that was measured. */
-  onMeasured?: (holding: Holding) => void;
-  /** Told of every database that was measured. */
-  onDatabaseMeasured?: (holding: DatabaseHolding) => Promise<void>;
   ownFolder?: typeof ownFolderOf;
 };
 /** What a site's containers and volumes hold, and its pack has; null where the host cannot tell. */
@@ -52,9 +53,15 @@ export class DiskUse {
   private readonly ofDatabases = new Map<string, number>();
   private walking: Promise<unknown> = Promise.resolve();
   private walks = 0;
+  private listener: MeasurementListener | undefined;
 
   constructor(means: Means) {
     this.means = means;
+  }
+
+  /** The listener measures sites itself, so it is created later than this. */
+  listen(listener: MeasurementListener): void {
+    this.listener = listener;
   }
 
   /** As last measured, at most ten minutes ago while the site serves. */
@@ -159,7 +166,7 @@ export class DiskUse {
     if (isId("database", siteId)) await this.measured(siteId, volumes, inVolumes);
     else {
       this.judge(siteId, heldMb, diskGb, () => overPack(holding));
-      this.means.onMeasured?.(holding);
+      this.listener?.onSite(holding);
     }
     return {
       volumes: volumes.map(({ labels }, index) => ({
@@ -210,7 +217,7 @@ export class DiskUse {
     this.ofDatabases.set(databaseId, usedMb);
     const diskGb = Number(container.labels[label.disk] ?? 0);
     this.judge(databaseId, usedMb, diskGb, () => databaseOverQuota(usedMb, diskGb));
-    await this.means.onDatabaseMeasured?.({ databaseId, containerId: container.id, usedMb, diskGb });
+    await this.listener?.onDatabase({ databaseId, containerId: container.id, usedMb, diskGb });
   }
 
   /** Says it once when a site or a database comes to hold more than the pack has. */

@@ -3,15 +3,19 @@ import type { SiteEvent } from "../../protocol/api/running.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
-import { dataGone } from "../databases/data.ts";
-import { saysDataGone } from "../databases/entrypoint.ts";
-import { removeEmptyLock } from "../databases/postgresql/empty-lock.ts";
-import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { log } from "../log.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
 import { takeOutDatabase } from "./databases-out.ts";
 import type { Crash, DatabaseCrash, PendingCrash, Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
+
+/** What only the databases' own code knows of their servers. */
+export type DatabaseExits = {
+  /** Removes what keeps the server from starting. @returns false: there is nothing of the kind */
+  repair(labels: Readonly<Record<string, string>>): Promise<boolean>;
+  /** What its last lines mean for its owner; null: nothing known. */
+  advice(lines: readonly string[]): string | null;
+};
 
 export type Watched = {
   engine: Engine;
@@ -26,6 +30,7 @@ export type Watched = {
   onConnect: () => void;
   /** A version was taken out of service because it keeps exiting. */
   onCrash: (crash: Crash) => void;
+  databaseExits: DatabaseExits;
   /** A database's server was stopped because it keeps exiting. */
   onDatabaseOut: (crash: DatabaseCrash) => void;
 };
@@ -164,7 +169,7 @@ class SiteHistory {
     const container = await engine.inspectContainer(containerId);
     if (!container || !(isDatabase || serves(ingress, siteId, containerId))) return;
     // The engine's next try goes well.
-    if (isDatabase && (await removeEmptyLock(engine, labels))) return;
+    if (isDatabase && (await this.watched.databaseExits.repair(labels))) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
     const often =
       recent.length >= loopExits
@@ -173,13 +178,7 @@ class SiteHistory {
     const exits = `exited ${often}, last with code ${exitCode}, and was stopped.`;
     if (isDatabase) {
       const lines = await engine.lastLines(containerId, shownLines);
-      const advice = lacksMemory
-        ? outOfMemory(labels)
-        : saysDiskFull(lines)
-          ? diskIsFull("start it again")
-          : saysDataGone(lines)
-            ? dataGone
-            : seeLog;
+      const advice = lacksMemory ? outOfMemory(labels) : (this.watched.databaseExits.advice(lines) ?? seeLog);
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
     }

@@ -8,7 +8,7 @@ import { holdToPack } from "../docker/start-speed.ts";
 import { isReleaseCommand, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
-import { isAside } from "../inventory/aside.ts";
+import { isAside } from "../docker/aside.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "../sites/hand-over.ts";
 import { readdress } from "../sites/readdress.ts";

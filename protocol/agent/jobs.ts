@@ -229,6 +229,13 @@ export const isLongJob = (kind: JobKind): boolean =>
 /** What builds nothing: a stop does not wait until others' builds have ended. */
 export const isShortJob = (kind: JobKind): boolean =>
   !isLongJob(kind) && kind !== "site.deploy" && kind !== "site.command" && kind !== "database.provision";
+/** Which of an agent's slots a job takes: those of builds and deployments, of short jobs, of commands, or none of them. */
+export type Slot = "job" | "short" | "command" | "long";
+export function slotOf(kind: JobKind): Slot {
+  if (kind === "site.command") return "command";
+  if (isLongJob(kind)) return "long";
+  return isShortJob(kind) ? "short" : "job";
+}
 export const isDatabaseJob = (kind: JobKind): kind is DatabaseJobKind => kind.startsWith("database.");
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
 export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;

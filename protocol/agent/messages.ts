@@ -35,6 +35,8 @@ const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const RequestId = z.string().min(1).max(64);
+/** A deployment's log, or a command's. */
+const LogId = z.union([idOf("deployment"), idOf("command")]);
 /** What a site runs. */
 const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
 const DatabaseCrash = { databaseId: idOf("database"), at: Timestamp };
@@ -94,7 +96,7 @@ export const FromAgent = z.discriminatedUnion("type", [
     type: z.literal("log"),
     ...Lease,
     /** Whose log it is: a deployment's, or a command's. */
-    deploymentId: z.union([idOf("deployment"), idOf("command")]),
+    deploymentId: LogId,
     firstSeq: z.number().int().positive(),
     lines: z.array(AgentLogLine).min(1).max(1000),
   }),
@@ -148,6 +150,10 @@ export const ToAgent = z.discriminatedUnion("type", [
     type: z.literal("job"),
     job: JobFrame as unknown as z.ZodType<Job>,
     attempt: z.number().int().positive(),
+    /** Jobs of one lane run one at a time, in the order in which they arrive. */
+    lane: z.string().min(1).max(64),
+    /** The log that it writes; null: none. */
+    logId: LogId.nullable(),
     /** Time the agent has for this attempt; a duration, so that clocks need not agree. */
     timeoutMs: z.number().int().positive(),
   }),

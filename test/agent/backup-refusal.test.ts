@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from "node:stream";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { after, closeMachines, Machine, openMachines } from "../support/crash-points.ts";

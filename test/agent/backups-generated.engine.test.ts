@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { difference } from "../../agent/databases/backups/compare.ts";
 import { postgresql as copier } from "../../agent/databases/postgresql/backup.ts";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import { postgresql } from "../../agent/databases/postgresql/server.ts";
 import { run } from "../../agent/databases/run-program.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { openBackupHost, type BackupHost } from "../support/backup-host.ts";

@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createStore } from "../../agent/databases/backups/store.ts";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";

@@ -19,6 +19,7 @@ import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { FromAgent, type AgentLogLine } from "../../protocol/agent/messages.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";
+import { offerOf } from "../support/offer.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -103,7 +104,7 @@ const disconnect = () => {
   runner.disconnected();
 };
 const newRunner = () => new Runner({ host, journal, handle, slots: 1, commandSlots: 4 });
-const offer = (job: Job) => runner.receive({ type: "job", job, attempt: 1, timeoutMs: 600_000 });
+const offer = (job: Job) => runner.receive(offerOf(job, 1, 600_000));
 const reportOf = (job: Job) => vi.waitUntil(() => reports.get(job.id), { timeout: 60_000 });
 const textsOf = (job: Job) => (logs.get(job.id) ?? []).map(({ text }) => text);
 const containers = async () =>

@@ -12,13 +12,14 @@ import { handOver, isHandingOver } from "../../agent/sites/hand-over.ts";
 import { readdress } from "../../agent/sites/readdress.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Target } from "../../agent/ingress/ingress.ts";
-import { Keeper } from "../../agent/running/container-supervisor.ts";
+import { ContainerSupervisor } from "../../agent/running/container-supervisor.ts";
 import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
 import { watchSites, type Watched } from "../../agent/running/watch.ts";
 import { bridgeName } from "../../agent/isolation/rules.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { TestResponder } from "../support/ingress.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -36,13 +37,13 @@ let folder: string;
 let records: Records;
 let ingressId: string;
 let means: Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out">;
-let keeper: Keeper;
+let supervisor: ContainerSupervisor;
 const made: string[] = [];
 const crashes: Crash[] = [];
 const watching = new AbortController();
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-keeper-"));
+  folder = mkdtempSync(join(tmpdir(), "berth-supervisor-"));
   records = openRecords(join(folder, "running.db"));
   responder = await TestResponder.start();
   const ingressLike = { Image: "node:24-bookworm-slim", Cmd: ["true"], Labels: { "berth.ingress": agentId } };
@@ -53,7 +54,7 @@ beforeAll(async () => {
   await engine.ensureNetwork(network, bridgeName(agentId, network), networkLabels(accountId));
   means = { engine, ingress, records, agentId, out: new Set<string>() };
   const onCrash = (crash: Crash) => void crashes.push(crash);
-  keeper = new Keeper({ ...means, onCrash, isHandingOver });
+  supervisor = new ContainerSupervisor({ ...means, onCrash, isHandingOver });
   const nothing = () => undefined;
   const follow = (siteId: string, id: string) => void readdress(host, siteId, id).catch(nothing);
   watchSites(
@@ -63,14 +64,15 @@ beforeAll(async () => {
       onStart: follow,
       onEnd(siteId, id) {
         follow(siteId, id);
-        keeper.doubt(id);
+        supervisor.doubt(id);
       },
       onConnect: nothing,
+      databaseExits: databaseExits(engine),
       onDatabaseOut: nothing,
     },
     watching.signal,
   );
-  keeper.watch(100, watching.signal);
+  supervisor.watch(100, watching.signal);
 });
 afterAll(async () => {
   watching.abort();
@@ -143,7 +145,7 @@ it("one whose end nobody heard of runs again when the engine is there again", as
   const { id } = await inService(1, "another agent's events");
   await docker("kill", id);
   await hasEnded(id);
-  const late = new Keeper({ ...means, onCrash: () => undefined, isHandingOver });
+  const late = new ContainerSupervisor({ ...means, onCrash: () => undefined, isHandingOver });
   await late.look();
   expect(await runs(id)).toBe(false);
   late.doubtAll();
@@ -178,7 +180,7 @@ it("an engine that has none of this host's containers is waited for: nothing is 
   await engine.removeContainer(ingressId);
   await docker("rm", "--force", id);
   await vi.waitUntil(() => kindsOf(siteId).includes("stop"), within);
-  for (let look = 0; look < 10; look++) await keeper.look();
+  for (let look = 0; look < 10; look++) await supervisor.look();
   expect([crashes, host.ingress.current(siteId)]).toMatchObject([[], [{ containerId: id, down: true }]]);
   const labels = { "berth.ingress": agentId };
   made.push(
@@ -213,7 +215,7 @@ it("one that a job or its owner stopped stays so", async () => {
   await handOver(handedOver.siteId, async () => {
     await docker("stop", "--time", "1", handedOver.id);
     await hasEnded(handedOver.id);
-    await keeper.look();
+    await supervisor.look();
     expect([await runs(parked.id), await runs(handedOver.id)]).toEqual([false, false]);
   });
   // The job left it in service, stopped.

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Stopped } from "../../agent/failure.ts";
-import { volumeName } from "../../agent/databases/container.ts";
+import { volumeName } from "../../agent/docker/database-objects.ts";
 import { fingerprintText, type StoredBackup } from "../../protocol/agent/backups.ts";
 import type { DatabaseSpec, Job, JobArgs, JobKind } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createStore } from "../../agent/databases/backups/store.ts";
-import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
+import { containerName, databaseLabels, volumeName } from "../../agent/docker/database-objects.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
@@ -32,6 +32,7 @@ import { closedAccess } from "../support/closed-access.ts";
 import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const socketPath = process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock";
 const engine = createEngine({ socketPath });
@@ -207,6 +208,7 @@ beforeAll(async () => {
       onEnd: nothing,
       onConnect: nothing,
       onCrash: nothing,
+      databaseExits: databaseExits(engine),
       onDatabaseOut: nothing,
     },
     stop.signal,

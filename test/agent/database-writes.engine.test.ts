@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "../../agent/databases/container.ts";
-import { DatabaseWrites } from "../../agent/databases/write-limits.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
+import { WriteLimits } from "../../agent/databases/write-limits.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { DatabaseHost } from "../support/database-host.ts";
@@ -30,7 +30,7 @@ describe.each(["postgresql", "mysql"] as const)(
     const spec = host.specOf(type);
     const { ask, routine, refusal, giveBack } = engines[type];
     const events: string[] = [];
-    const writes = new DatabaseWrites({
+    const writes = new WriteLimits({
       engine: host.engine,
       records: { addEvent: (_id, _container, { detail }) => void events.push(detail) },
     });
@@ -66,7 +66,7 @@ describe.each(["postgresql", "mysql"] as const)(
     it("stays so until it is back under its pack, also for the next agent, and then takes everything", async () => {
       await judge(1050, false);
       await expect(ask(spec, insert)).rejects.toThrow(refusal);
-      const next = new DatabaseWrites({
+      const next = new WriteLimits({
         engine: host.engine,
         records: { addEvent: (_id, _container, { detail }) => void events.push(detail) },
       });

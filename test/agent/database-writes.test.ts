@@ -1,10 +1,10 @@
 import { beforeEach, expect, it } from "vitest";
 import type { Engine, Program } from "../../agent/docker/engine.ts";
-import { DatabaseWrites } from "../../agent/databases/write-limits.ts";
+import { WriteLimits } from "../../agent/databases/write-limits.ts";
 
 let said: string[];
 let events: string[];
-let writes: DatabaseWrites;
+let writes: WriteLimits;
 
 beforeEach(() => {
   [said, events] = [[], []];
@@ -19,7 +19,7 @@ beforeEach(() => {
   const records = {
     addEvent: (_id: string, _container: string, { detail }: { detail: string }) => void events.push(detail),
   };
-  writes = new DatabaseWrites({ engine, records });
+  writes = new WriteLimits({ engine, records });
 });
 
 const judge = (usedMb: number, isShort = true, containerId = "c1", diskGb = 1) =>

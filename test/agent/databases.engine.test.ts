@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { containerName, databaseLabels, volumeName } from "../../agent/databases/container.ts";
+import { containerName, databaseLabels, volumeName } from "../../agent/docker/database-objects.ts";
 import { countServed, socketTables } from "../../agent/docker/listening.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import { openInspection, type Inspection } from "../../agent/databases/inspect/index.ts";
 import { openRunningDatabases } from "../../agent/databases/running.ts";
 import { createEngine } from "../../agent/docker/client.ts";

@@ -7,13 +7,14 @@ import { JobError, type JobRun } from "../../agent/job.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
 import type { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
-import type { Desk } from "../../agent/question-server.ts";
+import type { QuestionServer } from "../../agent/question-server.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { Hub, type Connection } from "../support/hub.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { offerOf } from "../support/offer.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
@@ -61,7 +62,7 @@ const idleDesk = {
   connected: () => undefined,
   disconnected: () => undefined,
   receive: () => undefined,
-} as unknown as Desk;
+} as unknown as QuestionServer;
 
 const noInventory = {
   connected: () => undefined,
@@ -76,7 +77,7 @@ function start(slots = 2): void {
     url: hub.url,
     token: "token",
     runner,
-    desk: idleDesk,
+    questionServer: idleDesk,
     inventory: noInventory,
     agentVersion: "test",
     facts,
@@ -104,7 +105,7 @@ afterEach(async () => {
 });
 
 const offer = (agent: Connection, job: Job, attempt = 1, timeoutMs = 60_000) =>
-  agent.send({ type: "job", job, attempt, timeoutMs });
+  agent.send(offerOf(job, attempt, timeoutMs));
 
 /** A handler that ends when the test says so, or when it is aborted. */
 function held() {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHash } from "node:crypto";
-import { containerName, volumeName } from "../../agent/databases/container.ts";
+import { containerName, volumeName } from "../../agent/docker/database-objects.ts";
 import { volumeName as siteVolumeName } from "../../agent/docker/specs.ts";
 import { fingerprintText } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind, RunSpec } from "../../protocol/agent/jobs.ts";

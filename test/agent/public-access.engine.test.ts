@@ -5,7 +5,7 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import { makeAuthority } from "../../agent/databases/certificates.ts";
 import { openPublicAccess } from "../../agent/databases/public-access.ts";
 import { createEngine } from "../../agent/docker/client.ts";

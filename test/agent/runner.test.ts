@@ -11,6 +11,7 @@ import { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { offerOf } from "../support/offer.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account" | "command">(kind: K) =>
@@ -62,7 +63,7 @@ let work: Work[];
 
 /** What goes out is what the control plane's parser takes. */
 const connect = () => runner.connected((message) => void sent.push(FromAgent.parse(message)));
-const offer = (job: Job, attempt = 1) => runner.receive({ type: "job", job, attempt, timeoutMs: 60_000 });
+const offer = (job: Job, attempt = 1) => runner.receive(offerOf(job, attempt));
 const frames = <T extends FromAgent["type"]>(type: T) =>
   sent.filter((message): message is Extract<FromAgent, { type: T }> => message.type === type);
 const begun = (count: number) => vi.waitUntil(() => work.length >= count && work, 10_000);
@@ -235,7 +236,7 @@ describe("jobs", () => {
 });
 
 describe("a job that does not heed its end", () => {
-  const offerShort = (job: Job, attempt = 1) => runner.receive({ type: "job", job, attempt, timeoutMs: 1 });
+  const offerShort = (job: Job, attempt = 1) => runner.receive(offerOf(job, attempt, 1));
   const roomIs = (free: number) => vi.waitUntil(() => frames("ready").at(-1)?.free === free, 10_000);
 
   it("is reported with the reason, and gives its slot back", async () => {

@@ -14,7 +14,7 @@ import { secretsIn } from "../../agent/docker/specs.ts";
 import { atStartSpeed } from "../../agent/docker/start-speed.ts";
 import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
-import { Desk } from "../../agent/question-server.ts";
+import { QuestionServer } from "../../agent/question-server.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
@@ -25,6 +25,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { noneKept } from "../support/none-kept.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
@@ -546,6 +547,7 @@ function watch(
       onConnect: nothing,
       onCrash,
       onDatabaseOut,
+      databaseExits: databaseExits(on.engine),
     },
     new AbortController().signal,
   );
@@ -684,7 +686,7 @@ describe("what happens to a container", () => {
 
 describe("a crash", () => {
   const deskOf = (on: ReturnType<typeof world>) => {
-    const desk = new Desk({
+    const questionServer = new QuestionServer({
       ...on,
       kept: noneKept,
       records,
@@ -693,42 +695,42 @@ describe("a crash", () => {
       onStart: () => undefined,
     });
     const sent: FromAgent[] = [];
-    return { desk, sent, connect: () => desk.connected((message) => sent.push(message)) };
+    return { questionServer, sent, connect: () => questionServer.connected((message) => sent.push(message)) };
   };
 
   it("is reported at every connection until it is known", () => {
     const on = world();
     on.serve("parked");
     records.addCrash({ crash, containerId: "c1", isOut: true });
-    const { desk, sent, connect } = deskOf(on);
+    const { questionServer, sent, connect } = deskOf(on);
     connect();
-    desk.disconnected();
+    questionServer.disconnected();
     connect();
-    desk.disconnected();
-    desk.receive({ type: "crashAck", siteId, deploymentId });
+    questionServer.disconnected();
+    questionServer.receive({ type: "crashAck", siteId, deploymentId });
     connect();
-    desk.disconnected();
+    questionServer.disconnected();
     expect(sent).toEqual([crash, crash]);
   });
 
   it("is not reported once the site serves again", () => {
     const on = world();
     records.addCrash({ crash, containerId: "c1", isOut: true });
-    const { desk, sent, connect } = deskOf(on);
+    const { questionServer, sent, connect } = deskOf(on);
     connect();
-    desk.disconnected();
+    questionServer.disconnected();
     expect([sent, records.crashes()]).toEqual([[], []]);
   });
 
   it("answers questions while its link is there, and none after", async () => {
-    const { desk, sent, connect } = deskOf(world());
+    const { questionServer, sent, connect } = deskOf(world());
     connect();
-    desk.receive({ type: "ask", requestId: "r", question: { kind: "events", siteId } });
+    questionServer.receive({ type: "ask", requestId: "r", question: { kind: "events", siteId } });
     await settle();
     expect(sent).toEqual([
       { type: "answer", requestId: "r", answer: { kind: "events", events: [] }, last: true },
     ]);
-    desk.disconnected();
+    questionServer.disconnected();
   });
 });
 
@@ -819,7 +821,7 @@ describe("a database's server that keeps exiting", () => {
     expect(await on.crashes()).toEqual([crash]);
     const inspect = () => Promise.reject(new Error("no database"));
     const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
-    const desk = new Desk({
+    const questionServer = new QuestionServer({
       ...on,
       kept: noneKept,
       records,
@@ -828,9 +830,9 @@ describe("a database's server that keeps exiting", () => {
       diskUse,
       onStart: () => undefined,
     });
-    desk.receive({ type: "databaseCrashAck", databaseId, at: new Date(0).toISOString() });
+    questionServer.receive({ type: "databaseCrashAck", databaseId, at: new Date(0).toISOString() });
     expect(await on.crashes()).toEqual([crash]);
-    desk.receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
+    questionServer.receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
     expect(await on.crashes()).toEqual([]);
     for (const next of [
       { id: "d1", running: true, startedAt: new Date(Date.now() + 1000) },
@@ -850,7 +852,7 @@ describe("a database's server that keeps exiting", () => {
     watch(on);
     await loop(on);
     const held = { databaseId, usedMb: 7 };
-    const desk = new Desk({
+    const questionServer = new QuestionServer({
       ...on,
       kept: noneKept,
       records,
@@ -861,9 +863,9 @@ describe("a database's server that keeps exiting", () => {
     });
     const sent: string[] = [];
     for (let connection = 0; connection < 2; connection++) {
-      desk.connected(({ type }) => sent.push(type));
+      questionServer.connected(({ type }) => sent.push(type));
       await settle();
-      desk.disconnected();
+      questionServer.disconnected();
     }
     expect(sent).toEqual(["diskUse", "databaseCrashed", "diskUse", "databaseCrashed"]);
   });
@@ -873,7 +875,7 @@ describe("a database's server that keeps exiting", () => {
     watch(on);
     await loop(on);
     const [crash] = await on.crashes();
-    new Desk({
+    new QuestionServer({
       ...on,
       kept: noneKept,
       records,

@@ -15,7 +15,7 @@ import { buildFailure } from "../../agent/image-build/build-failure.ts";
 import { checkSource } from "../../agent/image-build/check-source.ts";
 import { packText, prepareBuild } from "../../agent/image-build/prepare.ts";
 import { moduleAddress } from "../../agent/image-build/source-address.ts";
-import { startLine } from "../../agent/image-build/start-line.ts";
+import { startLine } from "../../agent/docker/start-line.ts";
 import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { databaseLabels } from "../../agent/databases/container.ts";
+import { databaseLabels } from "../../agent/docker/database-objects.ts";
 import { commandContainer, networkName, releaseCommandId, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/startup/adopt-commands.ts";
 import { handOver } from "../../agent/sites/hand-over.ts";

@@ -17,7 +17,7 @@ import { readdress } from "../../agent/sites/readdress.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobRun } from "../../agent/job.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
-import { Desk } from "../../agent/question-server.ts";
+import { QuestionServer } from "../../agent/question-server.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 import { readSiteLog } from "../../agent/running/site-log.ts";
@@ -28,6 +28,7 @@ import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
 import { noneKept } from "../support/none-kept.ts";
+import { databaseExits } from "../../agent/databases/exits.ts";
 
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
@@ -114,6 +115,7 @@ beforeAll(async () => {
       onEnd: follow,
       onConnect: nothing,
       onCrash: nothing,
+      databaseExits: databaseExits(engine),
       onDatabaseOut: nothing,
     },
     watching.signal,
@@ -386,7 +388,7 @@ ${server.split("process.on")[0]}`;
   it("says what it holds, and is removed when nothing uses it", async () => {
     const site = newSite();
     const sent: FromAgent[] = [];
-    const desk = new Desk({
+    const questionServer = new QuestionServer({
       engine,
       agentId,
       ingress: host.ingress,
@@ -396,9 +398,13 @@ ${server.split("process.on")[0]}`;
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });
-    desk.connected((message) => sent.push(message));
+    questionServer.connected((message) => sent.push(message));
     const asked = async (question: object) => {
-      desk.receive({ type: "ask", requestId: "r", question: { siteId: site.siteId, ...question } as never });
+      questionServer.receive({
+        type: "ask",
+        requestId: "r",
+        question: { siteId: site.siteId, ...question } as never,
+      });
       await vi.waitUntil(() => sent.length > 0, { timeout: 10_000 });
       return (sent.pop() as { answer: object }).answer;
     };
@@ -419,7 +425,7 @@ ${server.split("process.on")[0]}`;
     expect(await engine.volumes(siteLabels(site.siteId))).toEqual([]);
     // Said again, it is gone all the same.
     expect(await asked({ kind: "removeVolume", name: "data" })).toEqual({ kind: "removeVolume" });
-    desk.disconnected();
+    questionServer.disconnected();
   });
 });
 

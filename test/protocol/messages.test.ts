@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { jobKinds, jobResults, type Job, type JobKind } from "../../protocol/agent/jobs.ts";
 import { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";
+import { offerOf } from "../support/offer.ts";
 
 const id = <K extends IdKind>(kind: K) => formatId(kind, 1, new Uint8Array(10));
 const lease = { jobId: id("job"), attempt: 1 };
@@ -162,10 +162,9 @@ const jobs: { [K in JobKind]: Job<K> } = {
   "database.expose": { id: id("job"), kind: "database.expose", args: { database, generation: 1 } },
   "database.delete": { id: id("job"), kind: "database.delete", args: ofDatabase },
 };
-const offerOf = (job: Job): ToAgent => ({ type: "job", job, attempt: 1, timeoutMs: 1000 });
 const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
   welcome: { type: "welcome", epoch: 1 },
-  job: { type: "job", job: jobs["site.stop"], attempt: 1, timeoutMs: 1000 },
+  job: offerOf(jobs["site.stop"]),
   ack: { type: "ack", ...lease },
   drop: { type: "drop", ...lease },
   cancel: { type: "cancel", ...lease },
@@ -200,30 +199,10 @@ describe("every message arrives as it was sent", () => {
   });
 });
 
-/** One file a release, written by that release's own examples; never changed. */
-const releases = new URL("../fixtures/protocol/", import.meta.url);
-
-describe.each(readdirSync(releases))("while hosts and Worker are not of one release (%s),", (file) => {
-  const recorded = JSON.parse(readFileSync(new URL(file, releases), "utf8")) as {
-    fromAgent: FromAgent[];
-    toAgent: ToAgent[];
-  };
-
-  it("the Worker understands all that agents of then say", () => {
-    expect(recorded.fromAgent.length).toBeGreaterThan(5);
-    for (const message of recorded.fromAgent) expect(FromAgent.parse(message)).toMatchObject(message);
-  });
-
-  it("the agent understands all that the Worker of then says, every kind of job included", () => {
-    expect(recorded.toAgent.length).toBeGreaterThan(20);
-    for (const message of recorded.toAgent) expect(ToAgent.parse(message)).toMatchObject(message);
-  });
-});
-
 describe("a message is refused", () => {
   const messages = [
     ...Object.values(fromAgent).map((message) => ({ schema: FromAgent, message })),
-    ...[...Object.values(toAgent), ...Object.values(jobs).map(offerOf)].map((message) => ({
+    ...[...Object.values(toAgent), ...Object.values(jobs).map((job) => offerOf(job))].map((message) => ({
       schema: ToAgent,
       message,
     })),

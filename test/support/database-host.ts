@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tar from "tar-stream";
 import { createStore } from "../../agent/databases/backups/store.ts";
-import { containerName } from "../../agent/databases/container.ts";
+import { containerName } from "../../agent/docker/database-objects.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";

@@ -27,7 +27,7 @@ import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
 import { hadNoTurn, kindsThat, othersWait, servedOn, shortKinds, slotOf } from "./turns.ts";
 
-export type Offer = { job: Job; attempt: number; timeoutMs: number; logId: LogId | null };
+export type Offer = { job: Job; attempt: number; timeoutMs: number; lane: string; logId: LogId | null };
 
 /** Whose log a job writes. */
 export type LogId = Id<"deployment" | "command">;
@@ -374,6 +374,7 @@ async function offerOf(
     job: framed,
     attempt: job.attempt,
     timeoutMs: leaseMs(job),
+    lane: job.lane,
     logId: logIdOf(job),
   };
 

@@ -384,9 +384,9 @@ export class HostLink extends DurableObject<Env> {
   }
 
   /** Sent first, as what comes after a write waits for it: were it lost, the agent's hello names the lease again. */
-  private sendOffer(socket: WebSocket, { job, attempt, timeoutMs, logId }: Offer): void {
-    this.send(socket, { type: "job", job, attempt, timeoutMs });
-    this.rememberLog({ jobId: job.id, attempt }, logId);
+  private sendOffer(socket: WebSocket, offer: Offer): void {
+    this.send(socket, { type: "job", ...offer });
+    this.rememberLog({ jobId: offer.job.id, attempt: offer.attempt }, offer.logId);
   }
 
   private rememberLog({ jobId, attempt }: Lease, logId: LogId | null): void {

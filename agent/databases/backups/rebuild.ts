@@ -4,7 +4,7 @@ import tar from "tar-stream";
 import { partBytes, type StoredBackup } from "../../../protocol/agent/backups.ts";
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
 import { ensureImage } from "../../image-build/ensure-image.ts";
-import { stopGraceSeconds } from "../container.ts";
+import { stopGraceSeconds } from "../../docker/database-objects.ts";
 import { engines } from "../index.ts";
 import { run, untilReady } from "../server.ts";
 import { diskIsFull, saysDiskFull } from "../../docker/disk-full.ts";

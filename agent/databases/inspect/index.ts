@@ -2,7 +2,7 @@ import type { Answer, ServerQuestion } from "../../../protocol/agent/running.ts"
 import { maxResultBytes } from "../../../protocol/api/insight.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
-import { containerName } from "../container.ts";
+import { containerName } from "../../docker/database-objects.ts";
 import { StatementError, type Inspector, type Place } from "./place.ts";
 import { openReaders } from "../postgresql/query-reader.ts";
 import { redis } from "../redis/inspect.ts";

@@ -1,5 +1,5 @@
 import type { Place, SystemPackages } from "../detect/sources.ts";
-import { startLine } from "../start-line.ts";
+import { startLine } from "../../docker/start-line.ts";
 
 /** Base images by role; an operator's mirror may name others. */
 export const baseImages = {

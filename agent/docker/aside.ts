@@ -1,4 +1,4 @@
-import type { ContainerSummary, Engine } from "../docker/engine.ts";
+import type { ContainerSummary, Engine } from "./engine.ts";
 
 /**
  * What no record knows is stopped and kept. Docker sets labels at creation only: so the name says it, and since when, and the name

@@ -1,0 +1,404 @@
+import { EventEmitter } from "node:events";
+import { chmodSync, mkdirSync, statfsSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { maxLostSites } from "../protocol/agent/messages.ts";
+import { isId, type Id } from "../protocol/ids.ts";
+import type { AgentConfig } from "./config.ts";
+import { createStore } from "./databases/backups/store.ts";
+import { openInspection } from "./databases/inspect/index.ts";
+import { databaseExits } from "./databases/exits.ts";
+import { openPublicAccess, type PublicAccess } from "./databases/public-access.ts";
+import { openRunningDatabases, type RunningDatabases } from "./databases/running.ts";
+import { WriteLimits } from "./databases/write-limits.ts";
+import { createEngine } from "./docker/client.ts";
+import type { Engine } from "./docker/engine.ts";
+import { label } from "./docker/labels.ts";
+import { handle } from "./handlers/index.ts";
+import type { Host } from "./host.ts";
+import { openImageProvider } from "./image-build/image-provider.ts";
+import { ingressContainer } from "./ingress/container.ts";
+import { openRoutes } from "./ingress/routes.ts";
+import { partsOf, watchIngress } from "./ingress/watch.ts";
+import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "./inventory/kept.ts";
+import { InventoryReporter } from "./inventory/reporter.ts";
+import { openBuildRoom } from "./isolation/build-room.ts";
+import { openIsolation, type Isolation } from "./isolation/isolation.ts";
+import { openJournal } from "./journal.ts";
+import { startLink } from "./link.ts";
+import { log } from "./log.ts";
+import { QuestionServer } from "./question-server.ts";
+import { Runner } from "./runner.ts";
+import { ContainerSupervisor } from "./running/container-supervisor.ts";
+import { databasesStillOut } from "./running/databases-out.ts";
+import { DiskGuard } from "./running/disk-guard.ts";
+import { DiskUse } from "./running/disk-use.ts";
+import { HealthWatch } from "./running/health.ts";
+import { LogGuard } from "./running/log-guard.ts";
+import { openRecords, type Crash, type DatabaseCrash, type Records } from "./running/records.ts";
+import { startSampling } from "./running/sampler.ts";
+import { keepLastLines } from "./running/site-log.ts";
+import { watchSites } from "./running/watch.ts";
+import { isHandingOver } from "./sites/hand-over.ts";
+import { openReaddressing } from "./sites/readdress.ts";
+import { openRetirement } from "./sites/retire.ts";
+import { adoptCommands } from "./startup/adopt-commands.ts";
+import { untilEngineAnswers, untilEngineIsFit } from "./startup/engine-ready.ts";
+import { ensureIngress } from "./startup/ensure-ingress.ts";
+import { reviveServing, sweep } from "./startup/sweep.ts";
+import { updater } from "./update.ts";
+import { agentVersion } from "./version.ts";
+
+const diskLookMs = 2000;
+const supervisorLookMs = 5000;
+const logLookMs = 2000;
+const healthLookMs = 30_000;
+const stopWithinMs = 5000;
+
+export type Agent = {
+  /** Resolves once the agent serves, watches and connects; the engine may keep it waiting. */
+  start(): Promise<void>;
+  /** Stops what runs here; containers, commands and the ingress go on. */
+  stop(): Promise<void>;
+};
+export type Program = {
+  /** The file this process runs: replaced by updates where it is the one that hosts are served. */
+  programFile: string;
+  /** Ends the process after an update; its supervisor starts the new program. */
+  exit: () => void;
+};
+
+/** Wires one agent together. Nothing runs before `start`. */
+export function compose(config: AgentConfig, program: Program): Agent {
+  const stopping = new AbortController();
+  let end: (() => Promise<void>) | undefined;
+  return {
+    async start() {
+      makeFolders(config);
+      const foundation = openFoundation(config);
+      const { engine, isolation } = foundation;
+      // Before the engine is up, as it starts the sites by itself.
+      await isolation.refresh();
+      await untilEngineAnswers(engine);
+      await untilEngineIsFit(engine);
+
+      const means = await openMeans(config, foundation);
+      const { host, records } = means;
+      await isolation.refresh();
+      isolation.watch(stopping.signal);
+      const { spec } = ingressContainer(config.agentId, config.ingress);
+      await ensureIngress(host, spec, stopping.signal);
+      await sweep(host, await databasesStillOut({ engine, records }));
+
+      const work = openWork(config, means);
+      watch(config, means, work, stopping.signal);
+      await adoptCommands(host, work.journal, work.runner);
+      const endLink = connect(config, means, work, program);
+      end = async () => {
+        endLink();
+        await Promise.race([work.runner.shutdown(), delay(stopWithinMs)]);
+      };
+    },
+    async stop() {
+      stopping.abort();
+      await end?.();
+    },
+  };
+}
+
+const workDirectoryOf = (config: AgentConfig): string => join(config.stateDirectory, "work");
+const routesFileOf = (config: AgentConfig): string => join(config.stateDirectory, "ingress", "routes.json");
+
+/** Not by umask, which Git would use as well for the files that images are built from. */
+function makeFolders(config: AgentConfig): void {
+  for (const folder of [
+    config.stateDirectory,
+    workDirectoryOf(config),
+    join(config.stateDirectory, "ingress"),
+  ]) {
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o700);
+  }
+}
+
+type Foundation = {
+  engine: Engine;
+  publicAccess: PublicAccess;
+  isolation: Isolation & { watch(signal: AbortSignal): void };
+};
+
+/** What can be opened while no engine answers. */
+function openFoundation(config: AgentConfig): Foundation {
+  const { agentId, stateDirectory } = config;
+  const engine = createEngine({ socketPath: config.dockerSocket });
+  const publicAccess = openPublicAccess(join(stateDirectory, "public-access"), agentId, config.publicAddress);
+  const ways = () => publicAccess.ways(engine);
+  return { engine, publicAccess, isolation: openIsolation({ agentId, engine, ways, ...config.firewall }) };
+}
+
+type Means = {
+  host: Host;
+  records: Records;
+  databases: RunningDatabases;
+  diskUse: DiskUse;
+};
+
+/** Everything that jobs, watchers and questions work with. */
+async function openMeans(
+  config: AgentConfig,
+  { engine, publicAccess, isolation }: Foundation,
+): Promise<Means> {
+  const { agentId, stateDirectory, settings } = config;
+  const ours = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
+  const ingress = openRoutes(routesFileOf(config), config.ingress.statusPort, [
+    ...new Set(ours.flatMap(({ labels }) => labels[label.site] || [])),
+  ]);
+  const records = openRecords(join(stateDirectory, "running.db"));
+  const databases = openRunningDatabases(engine, agentId);
+  const diskUse = new DiskUse({ engine, ingress, records, databases: databases.list });
+  const workDirectory = workDirectoryOf(config);
+  const host: Host = {
+    agentId,
+    engine,
+    isolation,
+    publicAccess,
+    buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
+    ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
+    backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
+    workDirectory,
+    settings,
+    imageRepository: config.imageRepository,
+    ingress,
+    volumesMb: async (siteId) => {
+      const sizes = (await diskUse.of(siteId, 0)).volumes.map(({ sizeMb }) => sizeMb);
+      return sizes.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0);
+    },
+    ...openRetirement({
+      engine,
+      agentId,
+      patience: settings,
+      drains: records,
+      keepLastLines: (containerId) => keepLastLines({ engine, records }, containerId),
+      onError: (error) => log("error", "A retired container was not removed", { error }),
+    }),
+  };
+  return { host, records, databases, diskUse };
+}
+
+type Work = ReturnType<typeof openWork>;
+
+/** Jobs, questions and reports: what the control plane talks to. */
+function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
+  const { agentId, engine, ingress } = host;
+  const starts = new EventEmitter<Record<string, [containerId: string]>>().setMaxListeners(0);
+  const questionServer = new QuestionServer({
+    engine,
+    agentId,
+    ingress,
+    records,
+    diskUse,
+    kept: {
+      held: () => idsHeld(host),
+      of: (ids) => keptOf(host, ids),
+      remove: (id) => removeKept(host, id),
+      volumesOf: (databases) => volumesKept(host, databases),
+      removeVolumes: (database) => removeKeptVolumes(host, database),
+    },
+    inspect: openInspection({
+      engine,
+      agentId,
+      useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
+    }),
+    onStart(siteId, callback, signal) {
+      starts.on(siteId, callback);
+      signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
+    },
+  });
+  const journal = openJournal(join(config.stateDirectory, "journal.db"));
+  const runner = new Runner({
+    host,
+    journal,
+    handle,
+    slots: config.slots,
+    commandSlots: config.commandSlots,
+  });
+  const inventory = new InventoryReporter({
+    host,
+    isWorkingOn: (id) => runner.isWorkingOn(id),
+    out: () => databasesStillOut({ engine, records }),
+  });
+  return { starts, questionServer, journal, runner, inventory };
+}
+
+/** Everything that looks at what runs, until the signal. */
+function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSignal): void {
+  const { host, records, databases, diskUse } = means;
+  const { agentId, engine, ingress } = host;
+  const { questionServer } = work;
+  const onCrash = (crash: Crash | DatabaseCrash) => questionServer.crashed(crash);
+  const diskGuard = new DiskGuard({
+    engine,
+    ingress,
+    records,
+    agentId,
+    diskUse,
+    databases: databases.list,
+    disk: () => host.buildRoom.disk(),
+    minFreeMb: config.builds.minFreeDiskMb,
+    onCrash,
+  });
+  const writeLimits = new WriteLimits({ engine, records });
+  diskUse.listen({
+    onSite: (holding) =>
+      void diskGuard
+        .judge(holding)
+        .catch((error) =>
+          log("error", "A site over its disk was not stopped", { siteId: holding.siteId, error }),
+        ),
+    onDatabase: (holding) => writeLimits.judge(holding, diskGuard.isShort),
+  });
+  const stopped = new Set<string>();
+  const supervisor = new ContainerSupervisor({
+    engine,
+    ingress,
+    records,
+    agentId,
+    out: stopped,
+    onCrash,
+    isHandingOver,
+  });
+  watchContainers(means, work, { supervisor, stopped, onCrash }, signal);
+
+  const sampleMs = config.sampleSeconds * 1000;
+  const diskMb = (siteId: string) => diskUse.totalMb(siteId);
+  startSampling(
+    { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
+    signal,
+  );
+  diskUse.watch(sampleMs, signal, () => questionServer.measured());
+  diskGuard.watch(diskLookMs, signal);
+  supervisor.watch(supervisorLookMs, signal);
+  new LogGuard({ engine, records, agentId }).watch(logLookMs, signal);
+  new HealthWatch({ engine, ingress, records, agentId }).watch(healthLookMs, signal);
+  superviseIngress(config, host, work.runner, signal);
+}
+
+function watchContainers(
+  { host, records, databases }: Means,
+  { starts, inventory }: Work,
+  {
+    supervisor,
+    stopped,
+    onCrash,
+  }: {
+    supervisor: ContainerSupervisor;
+    stopped: Set<string>;
+    onCrash: (crash: Crash | DatabaseCrash) => void;
+  },
+  signal: AbortSignal,
+): void {
+  const { agentId, engine, ingress, isolation, publicAccess } = host;
+  const readdressNext = openReaddressing(host);
+  let isBack = false;
+  const reviveAll = async () => {
+    try {
+      await reviveServing(host, await databasesStillOut({ engine, records }));
+    } catch (error) {
+      log("error", "What ended with the engine may not run again", { error });
+    }
+  };
+  watchSites(
+    {
+      engine,
+      ingress,
+      records,
+      agentId,
+      out: stopped,
+      onStart(siteId, containerId) {
+        databases.changed();
+        starts.emit(siteId, containerId);
+        // A container that Docker restarted by itself may have another address.
+        readdressNext(siteId, containerId);
+        if (publicAccess.has(siteId)) void isolation.refresh();
+      },
+      onEnd(siteId, containerId) {
+        databases.changed();
+        if (isId("database", siteId)) inventory.doubt();
+        // Requests go to the other replicas meanwhile.
+        readdressNext(siteId, containerId);
+        supervisor.doubt(containerId);
+      },
+      onConnect() {
+        databases.changed();
+        // An engine that was restarted has written its own rules anew.
+        const isSafe = isolation.refresh();
+        if (isBack) void isSafe.then(reviveAll);
+        supervisor.doubtAll();
+        isBack = true;
+      },
+      onCrash,
+      onDatabaseOut: onCrash,
+      databaseExits: databaseExits(engine),
+    },
+    signal,
+  );
+}
+
+/** A part of the ingress that hangs is replaced; the control plane hears that visitors may have noticed. */
+function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner, signal: AbortSignal): void {
+  const onReplaced = () => runner.ingressReplaced(new Date());
+  const { spec } = ingressContainer(config.agentId, config.ingress);
+  void watchIngress(partsOf(config.ingress, { routesFile: routesFileOf(config), engine, spec }), {
+    signal,
+    onReplaced,
+  });
+  engine.watchContainers({ [label.ingress]: config.agentId }, signal, {
+    since: () => null,
+    onEvent({ action }) {
+      if (action !== "oom") return;
+      log("error", "The ingress used all the memory it may have; it is started again where that ended it");
+      onReplaced();
+    },
+  });
+}
+
+/** @returns what ends the link */
+function connect(
+  config: AgentConfig,
+  { host }: Means,
+  { runner, questionServer, inventory }: Work,
+  { programFile, exit }: Program,
+): () => void {
+  return startLink({
+    url: config.controlPlaneUrl,
+    token: config.hostToken.reveal(),
+    runner,
+    questionServer,
+    inventory,
+    agentVersion,
+    lostSites: () => host.ingress.lost().slice(0, maxLostSites) as Id<"site">[],
+    onWelcome:
+      config.autoUpdate && programFile.endsWith(".mjs")
+        ? updater({
+            siteUrl: config.controlPlaneUrl,
+            file: programFile,
+            restart: async (version) => {
+              log("info", "Another agent is installed: this one ends when its jobs have", { version });
+              await runner.finish();
+              exit();
+            },
+            onError: (error) => log("error", "The agent was not updated", { error }),
+          })
+        : undefined,
+    random: Math.random,
+    facts: () => {
+      const disk = statfsSync(config.stateDirectory);
+      return {
+        cpuCount: cpus().length,
+        memoryMb: Math.floor(totalmem() / 1024 / 1024),
+        diskFreeMb: Math.floor((disk.bavail * disk.bsize) / 1024 / 1024),
+      };
+    },
+  });
+}

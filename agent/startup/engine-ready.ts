@@ -1,0 +1,39 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { createEngine } from "../docker/client.ts";
+import type { Engine } from "../docker/engine.ts";
+import { nftablesLimit, unfitReason } from "../docker/unfit.ts";
+import { log } from "../log.ts";
+
+export async function untilEngineAnswers(engine: Engine): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await engine.ping();
+    } catch (error) {
+      if (attempt % 30 === 0) log("warn", "The Docker engine does not answer yet", { error });
+      await delay(1000);
+    }
+  }
+}
+
+/** The operator may fix the engine without restarting this process, so it keeps checking. */
+export async function untilEngineIsFit(engine: Engine): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const facts = await engine.facts();
+    const reason = unfitReason(facts);
+    if (reason === null) return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
+    if (attempt % 30 === 0) log("error", reason);
+    await delay(10_000);
+  }
+}
+
+/** Prints whether Berth works with this engine. @returns the exit code */
+export async function checkEngine(socketPath: string): Promise<number> {
+  const facts = await createEngine({ socketPath })
+    .facts()
+    .catch((error: unknown) => console.error(`Docker does not answer at ${socketPath}: ${String(error)}`));
+  if (!facts) return 1;
+  const reason = unfitReason(facts);
+  if (reason !== null) console.error(reason);
+  else if (facts.usesNftables) console.log(nftablesLimit);
+  return reason === null ? 0 : 1;
+}
