@@ -164,7 +164,7 @@ export class Desk {
         return say({ kind: "kept", kept: await this.means.kept.volumesOf(question.databases) }, true);
       case "removeKeptVolumes":
         if (await this.means.kept.removeVolumes(question.database)) return say({ kind: "removeKept" }, true);
-        return say({ kind: "refused", error: volumeInUse }, true);
+        return say({ kind: "refused", error: databaseRunsOnIt }, true);
       case "logs": {
         const { siteId } = question;
         if (question.follow)
@@ -185,6 +185,9 @@ export class Desk {
 
 const volumeInUse =
   "A container still uses this volume, such as a version that ends its last requests: try again in a few minutes.";
+
+const databaseRunsOnIt =
+  "The database still runs on this volume: once it is restarted it runs on the one that its record names.";
 
 const stillRuns = "Something of it runs on the host: it is set aside first, within ten minutes.";
 
