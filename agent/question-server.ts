@@ -165,7 +165,7 @@ export class QuestionServer {
         return say({ kind: "kept", kept: await this.means.kept.volumesOf(question.databases) }, true);
       case "removeKeptVolumes":
         if (await this.means.kept.removeVolumes(question.database)) return say({ kind: "removeKept" }, true);
-        return say({ kind: "refused", error: volumeInUse }, true);
+        return say({ kind: "refused", error: databaseRunsOnIt }, true);
       case "logs": {
         const { siteId } = question;
         if (question.follow)
@@ -186,6 +186,9 @@ export class QuestionServer {
 
 const volumeInUse =
   "A container still uses this volume, such as a version that ends its last requests: try again in a few minutes.";
+
+const databaseRunsOnIt =
+  "The database still runs on this volume: once it is restarted it runs on the one that its record names.";
 
 const stillRuns = "Something of it runs on the host: it is set aside first, within ten minutes.";
 

@@ -12,7 +12,8 @@ const startMilli = 2000;
 /** The first answers take many times what the next ones do. */
 const firstAnswersMs = 2000;
 const startMs = 60_000;
-const periodMicroseconds = 100_000;
+/** Below a hundredth of a processor the longer one: the kernel takes no less than a millisecond of each. */
+const periodsMicroseconds = { usual: 100_000, longest: 1_000_000 };
 /** Of a site's or a database's, in an hour: starts that fail again and again would be a larger pack. */
 const mostMs = 5 * startMs;
 const hourMs = 3_600_000;
@@ -60,13 +61,18 @@ let warned = false;
 /** At least what its pack has, in the kernel's own files: they take microseconds, the engine's way a tenth of a start. */
 function give({ cpuMilli, ...container }: Limited, atLeastMilli: number, root: string): void {
   if (cpuMilli === null) return;
-  const quota = String((Math.max(cpuMilli, atLeastMilli) * periodMicroseconds) / 1000);
+  const milli = Math.max(cpuMilli, atLeastMilli);
+  const period = milli < 10 ? periodsMicroseconds.longest : periodsMicroseconds.usual;
+  const quota = (milli * period) / 1000;
   try {
     const found = controlFolder(container, "cpu", root);
     if (!found) return;
-    const [name, value] =
-      found.version === 1 ? ["cpu.cfs_quota_us", quota] : ["cpu.max", `${quota} ${periodMicroseconds}`];
-    writeFileSync(join(found.folder, name), value, { flag: "r+" });
+    const files =
+      found.version === 1
+        ? { "cpu.cfs_period_us": `${period}`, "cpu.cfs_quota_us": `${quota}` }
+        : { "cpu.max": `${quota} ${period}` };
+    for (const [name, value] of Object.entries(files))
+      writeFileSync(join(found.folder, name), value, { flag: "r+" });
   } catch (error) {
     if (hasEnded(error)) return;
     if (!warned) log("warn", "Containers start with no more processors than their pack has", { error });

@@ -27,7 +27,7 @@ export const acmeCaFile = "/tmp/acme-ca.pem";
 
 /** Of a request, and of an answer. In Caddy's memory, thousands of short headers are thirty times as long. */
 const maxHeaderBytes = 32 * 1024;
-/** Requests that one container is asked at once, WebSockets too: each takes Caddy's memory as long as it lasts. */
+/** Requests that one container is asked at once: each takes Caddy's memory as long as it lasts. */
 export const maxRequests = 1000;
 
 const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
@@ -87,14 +87,24 @@ export const proxyHeaders = [
   "Http2-Settings",
 ];
 
-/** Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded. */
-export function caddyConfig(settings: IngressSettings, permission: Permission): object {
+/** What stays open for hours has a bound of its own: a site with many of them takes requests all the same. */
+const webSockets = [{ header_regexp: { Upgrade: { pattern: "(?i)websocket" } } }];
+
+/**
+ * Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded.
+ * @param maxWebSockets to one container
+ */
+export function caddyConfig(
+  settings: IngressSettings,
+  permission: Permission,
+  maxWebSockets: number,
+): object {
   const { address, port, tls } = settings;
   const common = {
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
-    errors: { routes: unmet(settings) },
+    errors: { routes: unmet(settings, maxWebSockets) },
   };
   const routes = [
     { handle: [{ handler: "headers", request: { delete: proxyHeaders } }] },
@@ -112,7 +122,12 @@ export function caddyConfig(settings: IngressSettings, permission: Permission): 
           not: [{ header_regexp: { Host: { pattern: "^[^:]{231,}" } } }],
         },
       ],
-      handle: [proxy(settings, { suffix: "up", freshMs: refreshMs })],
+      handle: [
+        {
+          handler: "subroute",
+          routes: byKind(settings, maxWebSockets, { suffixes: ["up", "ws"], freshMs: refreshMs }),
+        },
+      ],
     },
     { handle: [{ handler: "static_response", status_code: 400, body: "Not a host name\n" }] },
   ];
@@ -141,8 +156,25 @@ export function caddyConfig(settings: IngressSettings, permission: Permission): 
   };
 }
 
+/** Caddy counts by a container's name: for WebSockets the responder gives another one. */
+const byKind = (
+  settings: IngressSettings,
+  maxWebSockets: number,
+  { suffixes: [plain, upgraded], ...how }: { suffixes: [string, string]; freshMs: number; retries?: number },
+) => [
+  {
+    match: webSockets,
+    handle: [proxy(settings, { ...how, suffix: upgraded, most: maxWebSockets })],
+    terminal: true,
+  },
+  { handle: [proxy(settings, { ...how, suffix: plain, most: maxRequests })] },
+];
+
 /** To the containers that the responder names for `<host>.<suffix>.internal`, or to the responder itself. */
-function proxy({ responderPort }: IngressSettings, { suffix, freshMs }: { suffix: string; freshMs: number }) {
+function proxy(
+  { responderPort }: IngressSettings,
+  { suffix, freshMs, most, retries }: { suffix: string; freshMs: number; most: number; retries?: number },
+) {
   const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
   return {
     handler: "reverse_proxy",
@@ -161,8 +193,10 @@ function proxy({ responderPort }: IngressSettings, { suffix, freshMs }: { suffix
       max_response_header_size: maxHeaderBytes,
     },
     // Nothing counts as a failure; without `max_fails`, Caddy 2.6 takes none for enough.
-    health_checks: { passive: { unhealthy_request_count: maxRequests, max_fails: 1 } },
-    flush_interval: -1,
+    health_checks: { passive: { unhealthy_request_count: most, max_fails: 1 } },
+    // At once. With -1, the requests of visitors who have gone would count until the app answers, if it ever does.
+    flush_interval: -2,
+    ...(retries !== undefined && { load_balancing: { retries, try_interval: "50ms" } }),
     // Beside X-Forwarded-For, -Host and -Proto, which Caddy sets.
     headers: { request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] } } },
   };
@@ -175,11 +209,8 @@ const mayBeSentAgain = [
 ];
 
 /** A request that met nobody waits at the responder until its site is there again, and is sent once more. */
-function unmet(settings: IngressSettings): object[] {
-  const again = {
-    ...proxy(settings, { suffix: "re", freshMs: 10 }),
-    load_balancing: { retries: 3, try_interval: "50ms" },
-  };
+function unmet(settings: IngressSettings, maxWebSockets: number): object[] {
+  const again = byKind(settings, maxWebSockets, { suffixes: ["re", "wr"], freshMs: 10, retries: 3 });
   return [
     {
       match: mayBeSentAgain,
@@ -193,7 +224,7 @@ function unmet(settings: IngressSettings): object[] {
           transport: { protocol: "http", dial_timeout: "1s", response_header_timeout: "5s" },
           // The responder itself may be starting.
           load_balancing: { try_duration: "3s", try_interval: "100ms" },
-          handle_response: [{ match: { status_code: [204] }, routes: [{ handle: [again] }] }],
+          handle_response: [{ match: { status_code: [204] }, routes: again }],
         },
       ],
       terminal: true,

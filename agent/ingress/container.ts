@@ -17,6 +17,9 @@ const mebibyte = 1024 * 1024;
 /** Of the host's memory: what visitors send, and apps answer, is no reason to end a site. */
 const memoryMb = (hostMb: number): number => Math.floor(Math.min(4096, Math.max(384, hostMb / 8)));
 
+/** To one container. Each takes 90 KiB of Caddy's while it is silent: so those of one are under a third of the memory. */
+export const webSocketsPerMb = 3;
+
 /** Caddy on the host's network, outliving the agent. The name tells it from that of another agent on the same engine. */
 export function ingressContainer(
   agentId: string,
@@ -24,12 +27,13 @@ export function ingressContainer(
   hostMb = totalmem() / mebibyte,
 ): { spec: ContainerSpec; labels: Record<string, string> } {
   const labels = { [label.managed]: "true", [label.ingress]: agentId };
+  const maxWebSockets = memoryMb(hostMb) * webSocketsPerMb;
   const settings = {
     Image: ingressImage,
     // Handed over as an environment variable, so that no file of the host is mounted.
     Env: [
-      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, "module"))}`,
-      `BERTH_CADDY_CONFIG_ASK=${JSON.stringify(caddyConfig(ingress, "ask"))}`,
+      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, "module", maxWebSockets))}`,
+      `BERTH_CADDY_CONFIG_ASK=${JSON.stringify(caddyConfig(ingress, "ask", maxWebSockets))}`,
       `BERTH_ACME_CA=${ingress.tls?.caPem ?? ""}`,
       // Go gives back what it does not need before the kernel would end it.
       `GOMEMLIMIT=${Math.floor(memoryMb(hostMb) * 0.8)}MiB`,

@@ -97,13 +97,13 @@ function leave(): Estate {
 }
 
 const suffix = ".up.internal";
-/** Of a request that is sent once more, and must not be told what was true a moment ago. */
-const againSuffix = ".re.internal";
+/** `re` and `wr`: a request that is sent once more, and must not be told what was true a moment ago. `ws` and `wr`: a WebSocket. */
+const asked = /\.(up|re|ws|wr)\.internal$/;
 const statusName = `h127-0-0-1${suffix}`;
 
-/** `h10-0-0-7.up.internal` → 10.0.0.7 */
+/** `h10-0-0-7.up.internal` → 10.0.0.7, and so is `w10-…`, by which Caddy counts WebSockets. */
 function addressIn(name: string): string | null {
-  const match = /^h(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})\.up\.internal$/.exec(name);
+  const match = /^[hw](\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})\.up\.internal$/.exec(name);
   return match && match.slice(1).every((part) => Number(part) < 256) ? match.slice(1).join(".") : null;
 }
 
@@ -113,10 +113,11 @@ dns.on("message", (query, from) => {
   if (!question) return;
   const { name, type } = question;
   const address = addressIn(name);
+  const kind = asked.exec(name)?.[1];
   let answer: Buffer;
   if (address !== null)
     answer = reply(query, question, type === recordTypes.A ? [addressRecord(address)] : []);
-  else if (!name.endsWith(suffix) && !name.endsWith(againSuffix)) answer = reply(query, question, [], false);
+  else if (kind === undefined) answer = reply(query, question, [], false);
   else if (type !== recordTypes.SRV) answer = reply(query, question, []);
   else {
     const hostname = name.slice(0, -suffix.length);
@@ -128,7 +129,12 @@ dns.on("message", (query, from) => {
         ? [serviceRecord(statusName, Number(statusPort))]
         : reachable
             .among(target)
-            .map(({ address, port }) => serviceRecord(`h${address.replaceAll(".", "-")}${suffix}`, port)),
+            .map(({ address, port }) =>
+              serviceRecord(
+                `${kind.startsWith("w") ? "w" : "h"}${address.replaceAll(".", "-")}${suffix}`,
+                port,
+              ),
+            ),
     );
   }
   dns.send(answer, from.port, from.address);

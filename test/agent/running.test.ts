@@ -11,7 +11,7 @@ import {
   withNanoseconds,
 } from "../../agent/docker/log-parser.ts";
 import { secretsIn } from "../../agent/docker/specs.ts";
-import { atStartSpeed } from "../../agent/docker/start-speed.ts";
+import { atStartSpeed, holdTo } from "../../agent/docker/start-speed.ts";
 import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { QuestionServer } from "../../agent/question-server.ts";
@@ -261,6 +261,7 @@ describe("a container that starts", () => {
       for (const [path, text] of [
         [join(root, "proc/7/cgroup"), groups],
         [file, `50000${rest}`],
+        [join(dirname(file), "cpu.cfs_period_us"), "100000"],
       ] as const) {
         mkdirSync(dirname(path), { recursive: true });
         writeFileSync(path, text);
@@ -277,6 +278,28 @@ describe("a container that starts", () => {
       expect(quota()).toBe("50000");
     },
   );
+
+  it("and one that is slowed below a hundredth of a processor has its millisecond of a longer time", () => {
+    const root = mkdtempSync(join(tmpdir(), "slowed-"));
+    const groups = { 7: "4:memory:/docker/c1\n2:cpuacct,cpu:/docker/c1\n", 8: "0::/docker/c2\n" };
+    const files = {
+      v1: ["cpu/docker/c1", "cpu.cfs_period_us", "cpu.cfs_quota_us"],
+      v2: ["docker/c2", "cpu.max"],
+    };
+    for (const [pid, text] of Object.entries(groups)) {
+      mkdirSync(join(root, "proc", pid), { recursive: true });
+      writeFileSync(join(root, "proc", pid, "cgroup"), text);
+    }
+    for (const [name = "", ...own] of Object.values(files)) {
+      mkdirSync(join(root, "sys/fs/cgroup", name), { recursive: true });
+      for (const one of own) writeFileSync(join(root, "sys/fs/cgroup", name, one), "");
+    }
+    holdTo(container, 1, root);
+    holdTo({ ...container, id: "c2", pid: 8 }, 1, root);
+    const read = ([name = "", ...own]: string[]) =>
+      own.map((one) => readFileSync(join(root, "sys/fs/cgroup", name, one), "utf8"));
+    expect([read(files.v1), read(files.v2)]).toEqual([["1000000", "1000"], ["1000 1000000"]]);
+  });
 });
 
 it("a site that starts again and again, and never answers, is held to its pack after five minutes of an hour", async () => {

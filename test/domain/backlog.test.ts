@@ -1,8 +1,11 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Backlog } from "../../worker/domain/backlog.ts";
 
+const stranger = (address: number | string) => ({ address: `203.0.113.${address}`, known: null });
+let addresses = 0;
 const admittedOf = (backlog: Backlog, nowMs: number) =>
-  Array.from({ length: 20 }, () => backlog.admits(nowMs)).filter(Boolean).length;
+  Array.from({ length: 20 }, () => backlog.admits(nowMs, stranger(`new ${addresses++}`))).filter(Boolean)
+    .length;
 
 it("no more waits than is done within the time, however much comes, and as much again as was done", () => {
   const backlog = new Backlog(200, 1000);
@@ -11,6 +14,45 @@ it("no more waits than is done within the time, however much comes, and as much 
 
 it("a clock that is set back keeps nobody out", () => {
   const backlog = new Backlog(200, 1000);
-  backlog.admits(500_000);
+  backlog.admits(500_000, stranger(1));
   expect(admittedOf(backlog, 1000)).toBe(6);
+});
+
+describe("while fifteen addresses ask without end", () => {
+  /** Each second of two minutes: all of them, up to their twenty a minute, then those who are to be admitted. */
+  const refusedOf = (
+    askers: (second: number) => { address: string; known: string | null }[],
+    attackers = 15,
+  ) => {
+    const backlog = new Backlog(200, 5000);
+    const attacker = (at: number) => stranger(`attacker ${at}`);
+    const refused: string[] = [];
+    for (let second = 0; second < 120; second++) {
+      for (let at = 0; at < attackers; at++)
+        for (let times = 0; times < 2; times++) backlog.admits(second * 1000, attacker(at));
+      for (const asker of askers(second))
+        if (!backlog.admits(second * 1000, asker)) refused.push(asker.address);
+    }
+    return refused;
+  };
+
+  it("others are admitted, three each second, each once", () =>
+    expect(refusedOf((second) => [0, 1, 2].map((at) => stranger(`other ${second} ${at}`)))).toEqual([]));
+
+  it("and three hundred more ask once or twice, who signs in on a known device is admitted, however many fail on it elsewhere", () =>
+    expect(
+      refusedOf(
+        (second) => (second % 20 === 0 ? [{ ...stranger("home"), known: "ada@example.com" }] : []),
+        300,
+      ),
+    ).toEqual([]));
+
+  it("nobody takes others' turn by being known and asking without end", () => {
+    const greedy = Array.from({ length: 20 }, () => ({ ...stranger("greedy"), known: "eve@example.com" }));
+    const refused = refusedOf((second) => [...greedy, stranger(`other ${second}`)]);
+    const others = refused.filter((address) => address !== stranger("greedy").address);
+    // Five of its own a minute stand in the places of known devices.
+    expect(others.length).toBeLessThan(5);
+    expect(refused.length - others.length).toBeGreaterThan(120 * 18);
+  });
 });

@@ -556,9 +556,9 @@ describe("passwords", () => {
         body: JSON.stringify(body),
       });
     expect((await send("/sign-in/email", { email, password })).status).toBe(200);
-    const tried = await Promise.all(
-      Array.from({ length: 29 }, (_, at) => send("/sign-in/email", { email: `${at}@example.com`, password })),
-    );
+    const tried: Response[] = [];
+    for (let at = 0; at < 29; at++)
+      tried.push(await send("/sign-in/email", { email: `${at}@example.com`, password }));
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(19);
     expect(tried.filter(({ status }) => status === 429)).toHaveLength(10);
     const fields = {
@@ -616,6 +616,48 @@ describe("passwords", () => {
     expect(refused.length).toBeGreaterThan(10);
     for (const { headers } of refused) expect(headers.get("Retry-After")).toBe("5");
     await expect.poll(async () => (await signIn({ email, password })).status).toBe(303);
+  });
+});
+
+describe("while strangers' passwords take all there is time for", () => {
+  const from = (address: string, headers: Record<string, string> = {}) =>
+    call("/api/auth/sign-in/email", {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        Origin: siteUrl,
+        "CF-Connecting-IP": address,
+        ...headers,
+      },
+      body: JSON.stringify({ email, password }),
+    });
+
+  it("who has signed in on this device before still does, for their own account and no other", async () => {
+    await operator();
+    const own = (await from("198.51.100.1")).headers.getSetCookie().find((one) => one.includes("_device="))!;
+    expect(own).toMatch(/HttpOnly/i);
+    const device = { Cookie: own.split(";")[0]! };
+    const others = () =>
+      Promise.all(
+        Array.from({ length: 40 }, (_, at) =>
+          call("/api/auth/sign-in/email", {
+            method: "POST",
+            headers: {
+              ...device,
+              "Content-Type": "application/json",
+              Origin: siteUrl,
+              "CF-Connecting-IP": `192.0.2.${at}`,
+            },
+            body: JSON.stringify({ email: `stranger${at}@example.com`, password }),
+          }),
+        ),
+      );
+    const flood = others();
+    // All of the flood is before it.
+    await expect.poll(async () => (await from("198.51.100.2")).status).toBe(429);
+    expect((await from("198.51.100.1", device)).status).toBe(200);
+    const answers = await flood;
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(5);
   });
 });
 

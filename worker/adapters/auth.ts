@@ -20,7 +20,7 @@ export const passwordLength = { min: 12, max: 200 } as const;
 /** Plain http is for the loopback address only, where browsers keep no Secure cookie. */
 export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith("https:");
 /** Of a name with `__Host-` browsers take none that another host set, such as a site of a tenant's below the same domain. */
-const cookiePrefix = (config: Config): string => `${isSecure(config) ? "__Host-" : ""}berth`;
+export const cookiePrefix = (config: Config): string => `${isSecure(config) ? "__Host-" : ""}berth`;
 export const sessionCookie = (config: Config): string => `${cookiePrefix(config)}_session`;
 
 const signingKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>();

@@ -19,6 +19,7 @@ export type KeyPurpose =
   | "deploy-webhook"
   | "backup-link"
   | "sessions"
+  | "known-device"
   | "confirm-statement"
   | "key-id"
   | "secret-box-encrypt"

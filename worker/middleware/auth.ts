@@ -1,13 +1,15 @@
 import type { Context } from "hono";
+import { getCookie } from "hono/cookie";
 import * as z from "zod";
 import { errorCatalogue } from "../../protocol/errors.ts";
-import { authOf, passwordLength } from "../adapters/auth.ts";
+import { authOf, passwordLength, sessionCookie, signedSessionToken } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";
+import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
 
 /** Below {site_url}/api/auth: what a forged attempt would try again and again. */
@@ -59,7 +61,9 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const who = limit === undefined || limit === "signUp" ? address : `${await emailIn(request)} ${address}`;
   if (hashing.has(path)) {
     await takeFrom(c, "passwords", address);
-    if (!hashes.admits(Date.now())) throw new AppError("rate_limited", { retryAfterSeconds: 5 });
+    const known = await knownBy(c, path, request);
+    if (!hashes.admits(Date.now(), { address, known }))
+      throw new AppError("rate_limited", { retryAfterSeconds: 5 });
   }
   if (limit) await takeFrom(c, limit, who);
   const quiet = await toldByMailOnly(c, path, request);
@@ -69,7 +73,21 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   if (limit === "signIn" && response.ok) await giveBack(c, limit, who);
   if (response.status >= 400)
     return inOurShape(path === "/sign-in/email" ? await asUnknown(response) : response);
-  return withoutTokens(response);
+  const shown = await withoutTokens(response);
+  if (limit !== "signIn") return shown;
+  const remembered = new Response(shown.body, shown);
+  remembered.headers.append("Set-Cookie", knownDeviceCookie(c, await emailIn(request)));
+  return remembered;
+}
+
+/** Whose password it is, where it comes from a device that has proven to be theirs. */
+async function knownBy(c: Context<AppEnv>, path: string, request: Request): Promise<string | null> {
+  if (path === "/sign-in/email") {
+    const email = await emailIn(request);
+    return isKnownDevice(c, email) ? email : null;
+  }
+  const cookie = path === "/change-password" && getCookie(c, sessionCookie(configOf(c.env)));
+  return cookie ? signedSessionToken(configOf(c.env), cookie) : null;
 }
 
 /** Does what is asked for after its answer, so that neither the answer nor its time tells who has an account. */
