@@ -129,6 +129,8 @@ export type Engine = {
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   /** Of the first time it ends from then on, also when the engine has started it again meanwhile and knows its code no more. */
   firstExit(id: string, since: Date, signal: AbortSignal): Promise<number>;
+  /** Whether it did, from then on: since Docker 24 a container that was started again does not say it any more. */
+  ranOutOfMemory(state: Pick<ContainerState, "id" | "oomKilled" | "restarts">, since: Date): Promise<boolean>;
   lastLines(id: string, count: number): Promise<string[]>;
   /** The container's log with timestamps, as `LogParser` reads it; empty when there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
@@ -276,10 +278,12 @@ export function createEngine({
     from: string | null,
     signal: AbortSignal,
     onConnect?: () => void,
+    until?: string,
   ): AsyncGenerator<ContainerEvent> {
     const stream = (await docker.getEvents({
       filters: { type: ["container"], ...of },
       ...(from !== null && { since: from as unknown as number }),
+      ...(until !== undefined && { until: until as unknown as number }),
       abortSignal: signal,
     })) as Readable;
     onConnect?.();
@@ -551,6 +555,15 @@ export function createEngine({
       for await (const { exitCode } of events({ container: [id], event: ["die"] }, from, signal))
         return exitCode ?? 0;
       throw new Error("The engine ended its events.");
+    },
+
+    async ranOutOfMemory({ id, oomKilled, restarts }, since) {
+      if (oomKilled || restarts === 0) return oomKilled;
+      const [from, until] = [since.getTime(), Date.now()].map((at) => String(at / 1000));
+      const signal = answerTimeout(answerTimeoutMs);
+      for await (const _ of events({ container: [id], event: ["oom"] }, from ?? "", signal, undefined, until))
+        return true;
+      return false;
     },
 
     async lastLines(id, count) {
