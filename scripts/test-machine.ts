@@ -2,18 +2,31 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { baseImages, databaseImages, debianOf, ensureImages, hasImage } from "./lib/base-images.ts";
+import {
+  baseImages,
+  databaseImages,
+  debianOf,
+  ensureImages,
+  hasImage,
+  standInImages,
+} from "./lib/base-images.ts";
 import { projectRoot } from "./lib/bundle.ts";
 import { run, step, succeeds } from "./lib/command.ts";
 import { dockerSocket } from "./lib/docker-engine.ts";
 
 /**
- * The engine's tier on the engine of another Debian, in a container of this one, with the tests inside, as the agent needs the
- * machine's own network. Usage: npm run test:machine -- <trixie|sid> [arguments of vitest]
+ * Tests on the engine of another Debian, in a container of this one, with the tests inside, as the agent needs the machine's own
+ * network. Usage: npm run test:machine -- <trixie|sid> [arguments of vitest]; without --project it is the engine's tier.
+ * BERTH_DOCKERD holds further options of dockerd, BERTH_DOCKER_PROGRAMS a folder with programs of another engine.
  */
 const [suite = "", ...args] = process.argv.slice(2);
 if (!/^[a-z]+$/.test(suite)) throw new Error("Name a release of Debian: npm run test:machine -- trixie");
+const engineOptions = (process.env["BERTH_DOCKERD"] ?? "").split(" ").filter(Boolean);
+const programs = process.env["BERTH_DOCKER_PROGRAMS"];
+// Builds ask package registries, as they do outside.
+const authorities = process.env["NODE_EXTRA_CA_CERTS"] ?? process.env["SSL_CERT_FILE"];
 
+const languageImages = standInImages.filter((name) => /^(?:python|golang|php|composer|ruby):/.test(name));
 const image = `engine-machine:${suite}`;
 await ensureImages([debianOf(suite), ...baseImages, ...databaseImages]);
 const folder = join(projectRoot, "test/support/engine-machine");
@@ -26,6 +39,11 @@ const unconfined = ["seccomp", "apparmor", "systempaths"]
   .join(" ");
 // All that --privileged gives, but for a capability that not every machine has to give.
 const rights = `--cgroupns private --cap-add ALL --cap-drop SYS_RESOURCE ${unconfined}`;
+const path = [
+  ...(programs ? ["/outside/programs"] : []),
+  join(projectRoot, "node_modules/.bin"),
+  "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+].join(":");
 const id = (
   await run("docker", [
     ...`run --detach --label berth.test=true ${rights} --tmpfs /run:exec --tmpfs /tmp:exec`.split(" "),
@@ -33,8 +51,17 @@ const id = (
     "--sysctl=net.ipv6.conf.all.disable_ipv6=0",
     "--device-cgroup-rule=a *:* rwm",
     `--volume=${projectRoot}:${projectRoot}`,
+    // The state of its own `npm start`.
+    `--volume=${projectRoot}/.berth`,
     `--volume=${dockerSocket()}:/outside/engine.socket`,
+    ...(programs ? [`--volume=${programs}:/outside/programs:ro`] : []),
+    ...(authorities
+      ? [`--volume=${authorities}:/outside/ca.crt:ro`, "--env=NODE_EXTRA_CA_CERTS=/outside/ca.crt"]
+      : []),
+    `--env=PATH=${path}`,
     image,
+    "boot",
+    ...engineOptions,
   ])
 ).trim();
 try {
@@ -44,32 +71,21 @@ try {
     await delay(1000);
   }
   const given: string[] = [...baseImages, ...databaseImages];
-  if (await hasImage(debianOf("bookworm"))) given.push(debianOf("bookworm"));
+  // Made anew inside, each takes minutes.
+  for (const name of [debianOf("bookworm"), ...languageImages]) if (await hasImage(name)) given.push(name);
   await step("Handing over base images", () =>
     inside(`docker --host unix:///outside/engine.socket save ${given.join(" ")} | docker load`),
   );
   console.log(
     `Docker ${(await inside("docker version --format '{{.Server.Version}}'")).trim()} on Debian ${suite}`,
   );
-  const path = `${join(projectRoot, "node_modules/.bin")}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`;
-  const tests = spawn(
-    "docker",
-    [
-      "exec",
-      "--workdir",
-      projectRoot,
-      "--env",
-      `PATH=${path}`,
-      id,
-      "vitest",
-      "run",
-      "--project",
-      "engine",
-      ...args,
-    ],
-    { stdio: "inherit" },
-  );
-  const [code] = (await once(tests, "close")) as [number | null];
+  const tests = args.includes("--project")
+    ? ["node", "scripts/run.mjs", "scripts/test.ts"]
+    : ["vitest", "run", "--project", "engine"];
+  const ended = spawn("docker", ["exec", "--workdir", projectRoot, id, ...tests, ...args], {
+    stdio: "inherit",
+  });
+  const [code] = (await once(ended, "close")) as [number | null];
   process.exitCode = code ?? 1;
 } finally {
   await run("docker", ["rm", "--force", "--volumes", id], { toTheEnd: true });

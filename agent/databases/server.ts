@@ -143,7 +143,9 @@ export async function untilReady(
     for (;;) {
       signal.throwIfAborted();
       const state = await found();
-      if (!state?.running || state.restarts !== begun.restarts) throw await gone(state?.oomKilled === true);
+      if (!state) throw await gone(false);
+      if (!state.running || state.restarts !== begun.restarts)
+        throw await gone(await host.engine.ranOutOfMemory(state, begun.startedAt ?? new Date()));
       // It may end at any moment, and then the program cannot be run.
       const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
       if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;

@@ -125,10 +125,12 @@ export function createEngine({
     from: string | null,
     signal: AbortSignal,
     onConnect?: () => void,
+    until?: string,
   ): AsyncGenerator<ContainerEvent> {
     const stream = (await docker.getEvents({
       filters: { type: ["container"], ...of },
       ...(from !== null && { since: from as unknown as number }),
+      ...(until !== undefined && { until: until as unknown as number }),
       abortSignal: signal,
     })) as Readable;
     onConnect?.();
@@ -400,6 +402,15 @@ export function createEngine({
       for await (const { exitCode } of events({ container: [id], event: ["die"] }, from, signal))
         return exitCode ?? 0;
       throw new Error("The engine ended its events.");
+    },
+
+    async ranOutOfMemory({ id, oomKilled, restarts }, since) {
+      if (oomKilled || restarts === 0) return oomKilled;
+      const [from, until] = [since.getTime(), Date.now()].map((at) => String(at / 1000));
+      const signal = answerTimeout(answerTimeoutMs);
+      for await (const _ of events({ container: [id], event: ["oom"] }, from ?? "", signal, undefined, until))
+        return true;
+      return false;
     },
 
     async lastLines(id, count) {

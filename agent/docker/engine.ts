@@ -124,6 +124,8 @@ export type Engine = {
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   /** Of the first time it ends from then on, also when the engine has started it again meanwhile and knows its code no more. */
   firstExit(id: string, since: Date, signal: AbortSignal): Promise<number>;
+  /** Whether it did, from then on: since Docker 24 a container that was started again does not say it any more. */
+  ranOutOfMemory(state: Pick<ContainerState, "id" | "oomKilled" | "restarts">, since: Date): Promise<boolean>;
   lastLines(id: string, count: number): Promise<string[]>;
   /** The container's log with timestamps, as `LogParser` reads it; empty when there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;

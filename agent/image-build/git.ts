@@ -59,6 +59,8 @@ export function git(
     // A file larger than the cap ends Git with SIGXFSZ; prlimit is part of every Linux with util-linux.
     const limits = [`--fsize=${maxMegabytes * 1024 * 1024}`, `--data=${memoryMegabytes * 1024 * 1024}`];
     const child = spawn("prlimit", [...limits, "--", "git", ...args], {
+      // Not in a folder whose repository, with settings of its own, Git would take up.
+      cwd: "/",
       env,
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       killSignal: "SIGKILL",

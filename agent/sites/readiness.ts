@@ -61,8 +61,9 @@ export async function exitReason(
     engine.inspectContainer(containerId),
     engine.lastLines(containerId, 15),
   ]);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  if (state?.oomKilled)
+  const elapsedMs = performance.now() - started;
+  const seconds = (elapsedMs / 1000).toFixed(1);
+  if (state && (await engine.ranOutOfMemory(state, new Date(Date.now() - elapsedMs - 1000))))
     return `The app was killed after ${seconds} s because it used more memory than its pack has: choose a larger pack or use less.`;
   // Before they are cut: half a secret is known to nobody.
   const redact = redactor(state ? secretsIn(state) : []);

@@ -30,6 +30,43 @@ it("the code of a container's first exit is known after the engine has started i
   expect(await engine.firstExit(id, since, AbortSignal.timeout(10_000))).toBe(9);
 });
 
+it("a container that ran out of memory is known to after the engine has started it again", async () => {
+  const since = new Date();
+  const code = `if (require("fs").existsSync("/tmp/was")) setInterval(() => {}, 1000); else { require("fs").writeFileSync("/tmp/was", ""); const a = []; for (;;) a.push(Buffer.alloc(1e7, 1)); }`;
+  const ids = await Promise.all(
+    [code, "process.exit(9)"].map(async (text, number) => {
+      const id = await engine.createContainer({
+        name: `${name}-${number}`,
+        Labels: {},
+        Image: "node:24-bookworm-slim",
+        Cmd: ["node", "-e", text],
+        HostConfig: {
+          Memory: 128 * 1024 * 1024,
+          MemorySwap: 128 * 1024 * 1024,
+          RestartPolicy: { Name: "always" },
+        },
+      });
+      await engine.startContainer(id);
+      return id;
+    }),
+  );
+  const outOfMemory = async (id: string) => {
+    const state = await vi.waitUntil(
+      async () => {
+        const now = await engine.inspectContainer(id);
+        return now !== null && now.restarts > 0 && now.startedAt! > now.finishedAt! && now;
+      },
+      { timeout: 20_000 },
+    );
+    return engine.ranOutOfMemory(state, since);
+  };
+  try {
+    expect(await Promise.all(ids.map(outOfMemory))).toEqual([true, false]);
+  } finally {
+    for (const id of ids) await engine.removeContainer(id);
+  }
+});
+
 it("a wait for an exit ends with its signal", async () => {
   const stop = new AbortController();
   const waiting = engine.firstExit(name, new Date(), stop.signal);

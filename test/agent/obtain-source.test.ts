@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { newestCommit } from "../../agent/image-build/fetch-source.ts";
+import { git as agentsGit, gitEnvironment } from "../../agent/image-build/git.ts";
 import { obtainSource, type Wanted } from "../../agent/image-build/obtain-source.ts";
 import { moduleAddress, sharesToken } from "../../agent/image-build/source-address.ts";
 import { placeSubmodule } from "../../agent/image-build/submodules.ts";
@@ -466,4 +467,13 @@ describe("files that Git LFS keeps", () => {
       authorization: expect.stringMatching(/^Basic /) as string,
     });
   });
+});
+
+it("Git takes up nothing of a repository that the agent's own folder lies in", async () => {
+  const { code, stderr } = await agentsGit(
+    ["rev-parse"],
+    gitEnvironment(root, "http", null),
+    AbortSignal.timeout(10_000),
+  );
+  expect([code, stderr]).toEqual([128, expect.stringContaining("not a git repository")]);
 });

@@ -68,6 +68,7 @@ it("no part of a secret is in the last lines of an app that exited, wherever the
   const found = {
     inspectContainer: () =>
       Promise.resolve({ env: [`TOKEN=${secret}`], labels: { "berth.secrets": "TOKEN" }, oomKilled: false }),
+    ranOutOfMemory: () => Promise.resolve(false),
     lastLines: () => Promise.resolve([`${secret}${"x".repeat(1490)}`]),
   } as unknown as Engine;
   const reason = await exitReason(found, "c1", 1, performance.now());

@@ -236,5 +236,6 @@ export class MemoryEngine {
     followLog: () => Readable.from([]),
     readLog: () => done(Buffer.alloc(0)),
     firstExit: () => new Promise(() => undefined),
+    ranOutOfMemory: () => done(false),
   } as Partial<Engine> as Engine;
 }

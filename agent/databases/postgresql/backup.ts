@@ -63,7 +63,8 @@ const plainTypes = (
 const listTables = `SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})))
   ${relations("'r'")};`;
-const listCounters = `SELECT json_build_array(n.nspname, c.relname) ${relations("'S'")};`;
+// In an order, so that who is locked out is the same each time.
+const listCounters = `SELECT json_build_array(n.nspname, c.relname) ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
 const countObjects = `SELECT json_build_object(
   'views', (SELECT count(*)::text ${relations("'v', 'm'")}),
   'partitioned tables', (SELECT count(*)::text ${relations("'p'")}),
