@@ -64,45 +64,45 @@ import {
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
-/** One endpoint: what the routes validate with, the document says and the clients call. */
+/** One endpoint. Request validation, the OpenAPI document and the clients are all derived from it. */
 export type Operation = {
   method: "get" | "post" | "patch" | "delete";
-  /** Below {base_url} unless `at` says otherwise; parameters as `{id}`. */
+  /** Below {base_url} unless `at` says otherwise; path parameters are written `{id}`. */
   path: string;
   at?: "site" | "webhook";
   tag: string;
   summary: string;
   /** key: a key or a session; session: a session only; operator: an operator's key or session; own: see `entryOperations`. */
   access: "none" | "key" | "session" | "operator" | "own";
-  /** The credential of its own, where it is neither in the address nor in the body. */
+  /** A credential specific to this operation, unless it is part of the URL or the body. */
   bearer?: "setupToken" | "session";
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The body may be left out. */
+  /** The body is optional. */
   optionalBody?: true;
-  /** Any body is taken and none of it is trusted. */
+  /** Accepts any body and trusts none of it. */
   anyBody?: true;
-  /** The first whose `with` names a field of the body, or the first without. */
+  /** The first entry whose `with` names a field of the body applies, otherwise the first without `with`. */
   answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string; with?: string }[];
-  /** Answers bytes of this kind in place of JSON. */
+  /** Answers a file of this media type instead of JSON. */
   file?: "application/octet-stream" | "application/pdf";
-  /** Of a file: or a range of them. */
+  /** The file supports range requests. */
   ranges?: true;
   /** Also answers server-sent events. */
   streams?: true;
-  /** The kind of resource that it creates; its id is the answer's `siteId`, `databaseId` or `id`. */
+  /** The kind of resource it creates; the id is the answer's `siteId`, `databaseId` or `id`. */
   creates?: IdKind;
-  /** Where the new resource is found, with a field of the answer as `{field}`: the Location header. */
+  /** The Location header: where to find the new resource, with a field of the answer as `{field}`. */
   location?: string;
-  /** Fields of the answer that are shown once: an Idempotency-Key's replay has none of them. */
+  /** Fields that are shown once: a replay under the same Idempotency-Key omits them. */
   shownOnce?: readonly string[];
-  /** A POST that only reads unless this field of the body is true. */
+  /** A POST that is read-only unless this field of the body is true. */
   readsUnless?: string;
-  /** Counted by account beside the credential's own limit. */
+  /** An additional rate limit per account, besides the credential's own. */
   limit?: "keyMade" | "chat";
-  /** Beyond those that follow from access, parameters and body. */
+  /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
-  /** Answers 501 after all checks, until the capability is there. */
+  /** Answers 501 after all checks, until the capability is implemented. */
   notBuilt?: true;
   examples?: { body?: unknown; answer?: unknown };
 };
@@ -125,7 +125,7 @@ export const operations = {
     method: "post",
     path: "/sites",
     tag: "Sites",
-    summary: "Create a site and an unpaid invoice; it is deployed once the invoice is paid",
+    summary: "Create a site and its first invoice. The site is deployed once the invoice is paid",
     access: "key",
     body: SiteCreate,
     creates: "site",
@@ -163,7 +163,7 @@ export const operations = {
     path: "/sites/{id}",
     tag: "Sites",
     summary:
-      "Run an action, or change domains, environment variables, settings or the pack: exactly one of them",
+      "Run an action, or change a domain, environment variables, settings or the pack: exactly one of them per request",
     access: "key",
     body: SitePatch,
     answers: [
@@ -177,7 +177,7 @@ export const operations = {
     method: "delete",
     path: "/sites/{id}",
     tag: "Sites",
-    summary: "Delete the site for good: containers, images, routes, secrets and logs go",
+    summary: "Permanently delete the site with its containers, images, routes, secrets and logs",
     access: "key",
     answers: [{ status: 202, schema: SiteActionAccepted }],
     examples: { answer: { id: exampleSiteId, status: "DELETING" } },
@@ -195,7 +195,7 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/rollback",
     tag: "Deployments",
-    summary: "Bring back an earlier deployment: its image and its environment",
+    summary: "Roll back to an earlier deployment, with its image and its environment",
     access: "key",
     body: SiteRollback,
     optionalBody: true,
@@ -217,7 +217,7 @@ export const operations = {
     method: "post",
     path: "/deployments/{id}/cancel",
     tag: "Deployments",
-    summary: "End a deployment that waits or runs; the version in service stays",
+    summary: "Cancel a queued or running deployment. The version in service keeps running",
     access: "key",
     answers: [{ status: 202, schema: DeploymentCancelled }],
     refusals: ["conflict"],
@@ -226,7 +226,7 @@ export const operations = {
     method: "get",
     path: "/deployments/{id}/logs",
     tag: "Deployments",
-    summary: "The log of a deployment, oldest line first",
+    summary: "A deployment's log, oldest line first",
     access: "key",
     query: LogQuery,
     answers: [{ status: 200, schema: listOf(LogLine) }],
@@ -237,7 +237,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/logs",
     tag: "Sites",
-    summary: "What the running site wrote",
+    summary: "The running site's log",
     access: "key",
     query: SiteLogQuery,
     answers: [{ status: 200, schema: SiteLogs }],
@@ -248,7 +248,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/metrics",
     tag: "Sites",
-    summary: "CPU, memory, network and disk of the running site, by the minute",
+    summary: "CPU, memory, network and disk usage of the running site, per minute",
     access: "key",
     answers: [{ status: 200, schema: SiteMetrics }],
     refusals: ["conflict"],
@@ -257,7 +257,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/events",
     tag: "Sites",
-    summary: "Starts, stops, exits and ends for lack of memory of the running site",
+    summary: "Starts, stops, exits and out-of-memory kills of the running site",
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
@@ -266,7 +266,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/volumes",
     tag: "Sites",
-    summary: "The site's volumes, mounted or only kept, and what they hold",
+    summary: "The site's volumes, mounted or detached, and their sizes",
     access: "key",
     answers: [{ status: 200, schema: SiteVolumes }],
     examples: { answer: { data: [{ name: "uploads", mountPath: "/data", mounted: true, sizeMb: 12.5 }] } },
@@ -275,7 +275,7 @@ export const operations = {
     method: "delete",
     path: "/sites/{id}/volumes/{name}",
     tag: "Sites",
-    summary: "Remove a volume that nothing mounts any more, with all its data",
+    summary: "Delete a detached volume with all its data",
     access: "key",
     answers: [{ status: 200, schema: VolumeRemoved }],
     refusals: ["conflict"],
@@ -285,7 +285,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/commands",
     tag: "Commands",
-    summary: "A site's commands, newest first; those of 30 days, and the last 50 of each schedule",
+    summary: "A site's commands, newest first: those of the last 30 days, and at most 50 per schedule",
     access: "key",
     query: CommandListQuery,
     answers: [{ status: 200, schema: listOf(Command) }],
@@ -294,7 +294,8 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/commands",
     tag: "Commands",
-    summary: "Run a command once, in a new container of the site's image with its newest environment",
+    summary:
+      "Run a one-off command in a new container of the site's image, with the latest environment variables",
     access: "key",
     body: CommandCreate,
     creates: "command",
@@ -307,7 +308,7 @@ export const operations = {
     method: "get",
     path: "/commands/{id}",
     tag: "Commands",
-    summary: "One command and how it ended",
+    summary: "One command and its result",
     access: "key",
     answers: [{ status: 200, schema: Command }],
   },
@@ -315,7 +316,7 @@ export const operations = {
     method: "post",
     path: "/commands/{id}/cancel",
     tag: "Commands",
-    summary: "End a command that waits or runs: SIGTERM, and SIGKILL ten seconds later",
+    summary: "Cancel a queued or running command: SIGTERM, then SIGKILL after ten seconds",
     access: "key",
     answers: [{ status: 202, schema: Command }],
     refusals: ["conflict"],
@@ -324,7 +325,7 @@ export const operations = {
     method: "get",
     path: "/commands/{id}/logs",
     tag: "Commands",
-    summary: "What a command wrote, oldest line first",
+    summary: "A command's output, oldest line first",
     access: "key",
     query: LogQuery,
     answers: [{ status: 200, schema: listOf(LogLine) }],
@@ -344,7 +345,7 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/schedules",
     tag: "Commands",
-    summary: "Run a command at the times of a cron expression, in UTC, while the site is not stopped",
+    summary: "Run a command on a cron schedule, in UTC. Schedules pause while the site is stopped",
     access: "key",
     body: ScheduleCreate,
     creates: "schedule",
@@ -356,7 +357,7 @@ export const operations = {
     method: "patch",
     path: "/schedules/{id}",
     tag: "Commands",
-    summary: "Change a schedule, or switch it off and on",
+    summary: "Change a schedule, or enable or disable it",
     access: "key",
     body: SchedulePatch,
     answers: [{ status: 200, schema: Schedule }],
@@ -367,7 +368,7 @@ export const operations = {
     method: "delete",
     path: "/schedules/{id}",
     tag: "Commands",
-    summary: "Delete a schedule; what it ran stays in the site's commands",
+    summary: "Delete a schedule. Its past runs stay in the site's commands",
     access: "key",
     answers: [{ status: 200, schema: z.object({ id: z.string(), removed: z.literal(true) }) }],
   },
@@ -375,7 +376,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/webhook",
     tag: "Deploy webhook",
-    summary: "The site's deploy webhook: a secret address",
+    summary: "The URL of the site's deploy webhook. Anyone who knows it can deploy",
     access: "key",
     answers: [{ status: 200, schema: WebhookAddress }],
     refusals: ["conflict"],
@@ -384,7 +385,7 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/webhook/rotate",
     tag: "Deploy webhook",
-    summary: "Another address; the old one stops at once",
+    summary: "Replace the deploy webhook's URL. The old URL stops working immediately",
     access: "key",
     answers: [{ status: 200, schema: WebhookAddress }],
   },
@@ -394,7 +395,7 @@ export const operations = {
     at: "webhook",
     tag: "Deploy webhook",
     summary:
-      "Deploy the current source; the address is the credential. Of a Git host's events, pushes to other branches, deletions and what is no push (pull requests, comments) are skipped",
+      "Deploy the latest source. The URL is the credential. Git host events other than a push to the site's branch (other branches, branch deletions, pull requests, comments) are skipped",
     access: "none",
     anyBody: true,
     answers: [
@@ -402,7 +403,7 @@ export const operations = {
       {
         status: 200,
         schema: z.object({ status: Site.shape.status, skipped: z.literal(true) }),
-        when: "A ping, a push to another branch or that deletes, or an event about no source",
+        when: "A skipped event: a ping, a push to another branch, a branch deletion, or an event without a source change",
       },
     ],
     refusals: ["payment_required", "conflict"],
@@ -420,7 +421,7 @@ export const operations = {
     method: "post",
     path: "/databases",
     tag: "Databases",
-    summary: "Create a database and an unpaid invoice; it is provisioned once the invoice is paid",
+    summary: "Create a database and its first invoice. The database is provisioned once the invoice is paid",
     access: "key",
     body: DatabaseCreate,
     creates: "database",
@@ -449,11 +450,11 @@ export const operations = {
     path: "/databases/{id}",
     tag: "Databases",
     summary:
-      "Start, stop or restart, or change the pack, when it is backed up, or who reaches it from outside: `publicAccess` takes addresses and networks, which connect with TLS to `publicAccess.host` and `.port` of the record",
+      "Start, stop or restart a database, or change its pack, its backup settings or its public access. `publicAccess` takes a list of addresses and networks that may connect with TLS to `publicAccess.host` and `publicAccess.port`",
     access: "key",
     body: DatabasePatch,
     answers: [
-      { status: 200, schema: z.union([Database, PackChanged]), when: "A change; of the pack" },
+      { status: 200, schema: z.union([Database, PackChanged]), when: "A change of the pack" },
       { status: 202, schema: DatabaseActionAccepted, when: "An action", with: "action" },
     ],
     refusals: ["payment_required", "conflict"],
@@ -463,7 +464,7 @@ export const operations = {
     method: "delete",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Back it up once more, then delete it for good; its backups stay for 30 days",
+    summary: "Take a final backup, then permanently delete the database. Its backups are kept for 30 days",
     access: "key",
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     examples: { answer: { id: exampleDatabaseId, status: "DELETING" } },
@@ -473,7 +474,7 @@ export const operations = {
     path: "/databases/{id}/credentials",
     tag: "Databases",
     summary:
-      "User, password and connection string; from outside as well, with the PEM of whom to verify, where it is open",
+      "User, password and connection string. With public access enabled, also the public connection string and the CA certificate (PEM) that verifies the server",
     access: "key",
     answers: [{ status: 200, schema: DatabaseCredentials }],
     refusals: ["payment_required"],
@@ -482,7 +483,8 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/links",
     tag: "Databases",
-    summary: "Give a site the connection string as a secret variable, which follows the password",
+    summary:
+      "Add the connection string to a site as a secret variable that is updated when the password is rotated",
     access: "key",
     body: DatabaseLinkCreate,
     answers: [{ status: 201, schema: DatabaseLink }],
@@ -501,7 +503,7 @@ export const operations = {
     method: "delete",
     path: "/databases/{id}/links",
     tag: "Databases",
-    summary: "Take the variable from a site, or from all: from its next container on",
+    summary: "Remove the variable from one site or from all sites, effective from their next container",
     access: "key",
     query: DatabaseUnlinkQuery,
     answers: [{ status: 200, schema: DatabaseUnlinked }],
@@ -511,7 +513,8 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/rotate",
     tag: "Databases",
-    summary: "A new user and password; the old ones are valid until the linked sites run with the new",
+    summary:
+      "Create a new user and password. The old ones stay valid until all linked sites run with the new ones",
     access: "key",
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     refusals: ["payment_required", "conflict"],
@@ -521,7 +524,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/insight",
     tag: "Databases",
-    summary: "Size, connections, cache hits, active and slow queries, as the server tells them now",
+    summary: "Size, connections, cache hit ratio, active and slow queries, as reported by the server",
     access: "key",
     answers: [{ status: 200, schema: DatabaseInsight }],
     refusals: ["payment_required", "conflict"],
@@ -530,7 +533,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/schema",
     tag: "Databases",
-    summary: "Tables with columns, keys, indexes and sizes; of a redis database how many keys of which type",
+    summary: "Tables with columns, keys, indexes and sizes. For Redis: the number of keys by type",
     access: "key",
     answers: [{ status: 200, schema: DatabaseSchema }],
     refusals: ["payment_required", "conflict"],
@@ -540,7 +543,7 @@ export const operations = {
     path: "/databases/{id}/query",
     tag: "Databases",
     summary:
-      "Run one statement as the database's owner, which changes nothing; with `write` it may, once it is sent again with the `confirm` that its 409 holds",
+      "Run one statement as the database's owner, read-only by default. With `write`, the first request answers 409 with a `confirm` token; repeat the request with it to execute the statement",
     access: "key",
     body: DatabaseQuery,
     readsUnless: "write",
@@ -564,7 +567,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/logs",
     tag: "Databases",
-    summary: "What the database's server wrote",
+    summary: "The database server's log",
     access: "key",
     query: SiteLogQuery,
     answers: [{ status: 200, schema: SiteLogs }],
@@ -575,7 +578,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/metrics",
     tag: "Databases",
-    summary: "CPU, memory, network and disk of the running database, by the minute",
+    summary: "CPU, memory, network and disk usage of the running database, per minute",
     access: "key",
     answers: [{ status: 200, schema: SiteMetrics }],
     refusals: ["conflict"],
@@ -584,7 +587,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/events",
     tag: "Databases",
-    summary: "Starts, stops, exits and ends for lack of memory of the running database",
+    summary: "Starts, stops, exits and out-of-memory kills of the running database",
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
@@ -602,7 +605,7 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/backups",
     tag: "Databases",
-    summary: "Back up now",
+    summary: "Create a backup now",
     access: "key",
     creates: "backup",
     answers: [{ status: 202, schema: Backup }],
@@ -612,7 +615,7 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/restore",
     tag: "Databases",
-    summary: "Bring back a backup; the present data stays until the restored one is verified",
+    summary: "Restore a backup. The current data is kept until the restored data is verified",
     access: "key",
     body: DatabaseRestore,
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
@@ -623,7 +626,7 @@ export const operations = {
     method: "get",
     path: "/backups",
     tag: "Databases",
-    summary: "All the caller's backups, newest first; those of deleted databases too",
+    summary: "All backups of the account, newest first, including those of deleted databases",
     access: "key",
     query: BackupListQuery,
     answers: [{ status: 200, schema: listOf(Backup) }],
@@ -632,7 +635,7 @@ export const operations = {
     method: "get",
     path: "/backups/failing",
     tag: "Databases",
-    summary: "Databases whose planned backups fail, and why",
+    summary: "Databases whose scheduled backups fail, with the reason",
     access: "operator",
     query: listQuery("database"),
     answers: [{ status: 200, schema: listOf(FailingBackups) }],
@@ -649,7 +652,7 @@ export const operations = {
     method: "delete",
     path: "/backups/{id}",
     tag: "Databases",
-    summary: "Delete a backup, or cancel one that is under way; refused while it is being restored",
+    summary: "Delete a backup, or cancel one in progress. Refused while the backup is being restored",
     access: "key",
     answers: [{ status: 202, schema: BackupDeleted }],
     refusals: ["conflict"],
@@ -658,7 +661,8 @@ export const operations = {
     method: "post",
     path: "/backups/{id}/verify",
     tag: "Databases",
-    summary: "Restore it into a throw-away server once more; also one that was found damaged",
+    summary:
+      "Verify a backup again by restoring it into a temporary server, even if it was found damaged before",
     access: "key",
     answers: [{ status: 202, schema: Backup }],
     refusals: ["conflict"],
@@ -667,7 +671,7 @@ export const operations = {
     method: "post",
     path: "/backups/{id}/link",
     tag: "Databases",
-    summary: "An address to download the backup from, good for ten minutes",
+    summary: "A download URL for the backup, valid for ten minutes",
     access: "key",
     answers: [{ status: 200, schema: BackupLink }],
     refusals: ["conflict"],
@@ -723,7 +727,7 @@ export const operations = {
     method: "get",
     path: "/credits/packages/all",
     tag: "Credits",
-    summary: "All credit packages, inactive ones as well",
+    summary: "All credit packages, including inactive ones",
     access: "operator",
     query: listQuery("creditPackage"),
     answers: [{ status: 200, schema: listOf(CreditPackageForOperator) }],
@@ -732,7 +736,7 @@ export const operations = {
     method: "post",
     path: "/credits/packages",
     tag: "Credits",
-    summary: "A new credit package",
+    summary: "Create a credit package",
     access: "operator",
     body: CreditPackageCreate,
     creates: "creditPackage",
@@ -743,7 +747,7 @@ export const operations = {
     method: "patch",
     path: "/credits/packages/{id}",
     tag: "Credits",
-    summary: "Change a credit package for what is bought from now on",
+    summary: "Change a credit package. The change applies to new purchases only",
     access: "operator",
     body: CreditPackagePatch,
     answers: [{ status: 200, schema: CreditPackageForOperator }],
@@ -753,7 +757,7 @@ export const operations = {
     method: "post",
     path: "/chat",
     tag: "Assistant",
-    summary: "One interaction with the assistant, charged once",
+    summary: "Send one message to the assistant; each interaction is charged once",
     access: "key",
     body: ChatRequest,
     limit: "chat",
@@ -766,7 +770,7 @@ export const operations = {
     method: "post",
     path: "/chat/stream",
     tag: "Assistant",
-    summary: "The same as server-sent events: delta, tool, action, done, error",
+    summary: "The same, streamed as server-sent events: delta, tool, action, done, error",
     access: "key",
     body: ChatRequest,
     limit: "chat",
@@ -780,7 +784,7 @@ export const operations = {
     method: "post",
     path: "/auth/device",
     tag: "Device login",
-    summary: "Begin: a code for the client and one for the person",
+    summary: "Start a device login: a device code for the client and a user code for the person",
     access: "none",
     body: DeviceStart,
     optionalBody: true,
@@ -800,7 +804,7 @@ export const operations = {
     method: "get",
     path: "/auth/device-poll",
     tag: "Device login",
-    summary: "pending, or approved with the API key, once",
+    summary: "The status: pending, or approved with the API key, which is returned once",
     access: "none",
     query: DevicePollQuery,
     answers: [{ status: 200, schema: DevicePolled }],
@@ -820,7 +824,7 @@ export const operations = {
     method: "post",
     path: "/keys",
     tag: "API keys",
-    summary: "A new key, shown this once; an account has 50 at most",
+    summary: "Create a key. It is shown once; an account can have at most 50",
     access: "session",
     body: KeyCreate,
     creates: "key",
@@ -834,7 +838,7 @@ export const operations = {
     method: "delete",
     path: "/keys/{id}",
     tag: "API keys",
-    summary: "Works on no request that comes after the answer",
+    summary: "Revoke a key. It is rejected on every request that follows the answer",
     access: "session",
     answers: [{ status: 200, schema: KeyRevoked }],
   },
@@ -851,7 +855,8 @@ export const operations = {
     method: "patch",
     path: "/accounts/{id}",
     tag: "Accounts",
-    summary: "Change an account's role or plan; its sessions and keys go by it on their very next request",
+    summary:
+      "Change an account's role or plan. The change applies to its sessions and keys from their next request",
     access: "operator",
     body: AccountPatch,
     answers: [{ status: 200, schema: Account }],
@@ -862,7 +867,7 @@ export const operations = {
     method: "get",
     path: "/activity",
     tag: "Account",
-    summary: "Who changed what in the account, newest first; a year of it",
+    summary: "The account's audit log of the past year, newest first",
     access: "key",
     query: ActivityQuery,
     answers: [{ status: 200, schema: listOf(Activity) }],
@@ -871,7 +876,7 @@ export const operations = {
     method: "get",
     path: "/activity/all",
     tag: "Operators",
-    summary: "The same over all accounts",
+    summary: "The audit log of all accounts",
     access: "operator",
     query: AllActivityQuery,
     answers: [{ status: 200, schema: listOf(Activity) }],
@@ -880,7 +885,7 @@ export const operations = {
     method: "get",
     path: "/packs",
     tag: "Billing",
-    summary: "What can be hosted and its price, cheapest first",
+    summary: "All packs on offer and their prices, cheapest first",
     access: "none",
     query: listQuery("pack"),
     answers: [{ status: 200, schema: listOf(Pack) }],
@@ -906,7 +911,7 @@ export const operations = {
     method: "get",
     path: "/packs/all",
     tag: "Billing",
-    summary: "All packs, inactive ones as well",
+    summary: "All packs, including inactive ones",
     access: "operator",
     query: listQuery("pack"),
     answers: [{ status: 200, schema: listOf(PackForOperator) }],
@@ -915,7 +920,7 @@ export const operations = {
     method: "post",
     path: "/packs",
     tag: "Billing",
-    summary: "A new pack",
+    summary: "Create a pack",
     access: "operator",
     body: PackCreate,
     creates: "pack",
@@ -936,8 +941,7 @@ export const operations = {
     method: "patch",
     path: "/packs/{id}",
     tag: "Billing",
-    summary:
-      "Change a pack: prices for what is bought from now on, resources for what is deployed from now on",
+    summary: "Change a pack. New prices apply to future purchases, new resources to future deployments",
     access: "operator",
     body: PackPatch,
     answers: [{ status: 200, schema: PackForOperator }],
@@ -947,7 +951,8 @@ export const operations = {
     method: "post",
     path: "/invoices/{id}/void",
     tag: "Billing",
-    summary: "Nobody shall pay this invoice; what it would have started and was never paid goes with it",
+    summary:
+      "Void an invoice so that it can no longer be paid. A site or database that was never paid for is deleted with it",
     access: "operator",
     answers: [{ status: 200, schema: Invoice }],
     refusals: ["conflict"],
@@ -956,7 +961,7 @@ export const operations = {
     method: "post",
     path: "/invoices/{id}/refund",
     tag: "Billing",
-    summary: "Give the money of a paid invoice back, in full; credits that were bought are taken back",
+    summary: "Refund a paid invoice in full. Purchased credits are taken back",
     access: "operator",
     body: InvoiceRefund,
     answers: [{ status: 200, schema: InvoiceRefunded }],
@@ -967,7 +972,7 @@ export const operations = {
     method: "get",
     path: "/payments/flagged",
     tag: "Billing",
-    summary: "What the payment processor told that fits nothing, newest first",
+    summary: "Payment events that match no invoice or need attention, newest first",
     access: "operator",
     query: FlagQuery,
     answers: [{ status: 200, schema: listOf(PaymentFlag) }],
@@ -976,7 +981,7 @@ export const operations = {
     method: "post",
     path: "/payments/flagged/{id}/resolve",
     tag: "Billing",
-    summary: "Say how it was dealt with",
+    summary: "Mark a flag as resolved, with a note on how",
     access: "operator",
     body: FlagResolve,
     answers: [{ status: 200, schema: PaymentFlag }],
@@ -986,7 +991,7 @@ export const operations = {
     method: "get",
     path: "/ledger/verify",
     tag: "Billing",
-    summary: "Fold the whole ledger and hold it against balances, invoices and payments",
+    summary: "Recompute the whole ledger and compare it with balances, invoices and payments",
     access: "operator",
     answers: [{ status: 200, schema: LedgerVerified }],
   },
@@ -995,7 +1000,8 @@ export const operations = {
     path: "/webhooks/stripe",
     at: "site",
     tag: "Billing",
-    summary: "Events of Stripe, by its signature; each counts once, in whatever order they come",
+    summary:
+      "Receive Stripe events, authenticated by their signature. Each event is applied once, in any order",
     access: "none",
     anyBody: true,
     answers: [{ status: 200, schema: z.object({ received: z.literal(true) }) }],
@@ -1005,7 +1011,7 @@ export const operations = {
     method: "get",
     path: "/hosts",
     tag: "Hosts",
-    summary: "All compute hosts",
+    summary: "All hosts",
     access: "operator",
     query: listQuery("host"),
     answers: [{ status: 200, schema: listOf(Host) }],
@@ -1014,7 +1020,7 @@ export const operations = {
     method: "post",
     path: "/hosts",
     tag: "Hosts",
-    summary: "A new host and the token that enrols its agent",
+    summary: "Create a host and the token that enrols its agent",
     access: "operator",
     body: HostCreate,
     creates: "host",
@@ -1028,7 +1034,7 @@ export const operations = {
     path: "/hosts/{id}",
     tag: "Hosts",
     summary:
-      "Drain a host: it takes no new sites and its sites move to others, one by one; or activate it again",
+      "Drain a host, so that it takes no new sites and its sites move to other hosts one by one, or activate it again",
     access: "operator",
     body: HostPatch,
     answers: [{ status: 200, schema: Host }],
@@ -1038,7 +1044,7 @@ export const operations = {
     method: "delete",
     path: "/hosts/{id}",
     tag: "Hosts",
-    summary: "Remove a host that is drained and empty, or with force a dead one",
+    summary: "Remove a drained, empty host, or a dead host with `force`",
     access: "operator",
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],
@@ -1049,7 +1055,7 @@ export const operations = {
     path: "/hosts/{id}/set-aside",
     tag: "Hosts",
     summary:
-      "What the host has of sites and databases that no record puts there: stopped and kept, until it is removed or a record names it again",
+      "Sites and databases on the host that no record assigns to it. They are stopped and kept until they are removed or a record assigns them to the host again",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideList }],
     refusals: ["conflict"],
@@ -1058,7 +1064,7 @@ export const operations = {
     method: "delete",
     path: "/hosts/{id}/set-aside/{keptId}",
     tag: "Hosts",
-    summary: "Remove one of these for good, with its data",
+    summary: "Permanently remove one of these with its data",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideRemoved }],
     refusals: ["conflict"],
@@ -1068,7 +1074,7 @@ export const operations = {
     path: "/secrets/rotate",
     tag: "Service",
     summary:
-      "Seal one page of what lies under older keys anew, under the current one; repeat with `nextCursor` until it is null",
+      "Re-encrypt one page of secrets that are encrypted with an older key. Repeat with `nextCursor` until it is null",
     access: "operator",
     body: SecretsRotate,
     answers: [{ status: 200, schema: SecretsRotated }],
@@ -1079,7 +1085,7 @@ export const operations = {
     path: "/health",
     at: "site",
     tag: "Service",
-    summary: "Whether the service answers, and its version",
+    summary: "Service health and version",
     access: "none",
     answers: [{ status: 200, schema: z.object({ status: z.literal("ok"), version: z.string() }) }],
   },
@@ -1101,13 +1107,13 @@ type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer
 type Given<Schema> = Schema extends z.ZodType ? z.output<Schema> : unknown;
 type Part<Of, Name extends string> = Of extends { [Key in Name]: infer Value } ? Given<Value> : unknown;
 
-/** What its verb is given: parameters of the path, query and body in one. No two of them have a name in common. */
+/** The input of an operation's verb: path parameters, query and body in one object. Their names never overlap. */
 export type Input<Id extends OperationId> = Params<(typeof operations)[Id]["path"]> &
   Part<(typeof operations)[Id], "query"> &
   Part<(typeof operations)[Id], "body"> &
   ((typeof operations)[Id] extends { streams: true } ? Resumed : unknown);
 
-/** What its verb answers. */
+/** The answer of an operation's verb. */
 export type Answered<Id extends OperationId> =
   | z.input<(typeof operations)[Id]["answers"][number]["schema"]>
   | ((typeof operations)[Id] extends { streams: true } ? ReadableStream<Uint8Array> : never);
