@@ -430,7 +430,7 @@ describe("a database that is larger than its pack", () => {
     measured(diskGb * 1024);
     measured(diskGb * 1024 + 0.5);
     await vi.waitUntil(notice, 10_000);
-    const holds = `The database holds ${diskGb}.0 GB and its pack has ${diskGb} GB`;
+    const holds = `The database uses ${diskGb}.0 GB, and its pack has ${diskGb} GB`;
     expect(await notice()).toMatch(new RegExp(`^${holds}: choose a larger pack, or .*OPTIMIZE TABLE`));
     const other = await readyAgent();
     measured(1, other);

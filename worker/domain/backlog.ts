@@ -1,4 +1,4 @@
-/** Work that is done one after the other, each piece for so long, of which no more may wait than so long. */
+/** Limits the backlog of sequential work in which each task takes the same time. */
 export class Backlog {
   private readonly eachMs: number;
   private readonly maxMs: number;
@@ -9,10 +9,10 @@ export class Backlog {
     this.maxMs = maxMs;
   }
 
-  /** false: too much waits already. By the clock, as a request that is broken off would never be counted out. */
+  /** false: the backlog is full. Measured by the clock, because an aborted request would never decrement a counter. */
   admits(nowMs: number): boolean {
     const waitMs = Math.max(0, this.doneAt - nowMs);
-    // A clock that stepped back must keep nobody out.
+    // A clock that was set back must not block everyone.
     const isKnown = waitMs <= this.maxMs + this.eachMs;
     if (isKnown && waitMs > this.maxMs) return false;
     this.doneAt = nowMs + (isKnown ? waitMs : 0) + this.eachMs;
