@@ -1,4 +1,4 @@
-/** The one catalogue of errors: code → HTTP status and the exact text of `error` (contract: Conventions). */
+/** All errors: code → HTTP status and the exact text of `error` (contract: Conventions). */
 export const errorCatalogue = {
   invalid_request: { status: 400, text: "invalid_request" },
   unauthorized: { status: 401, text: "unauthorized" },

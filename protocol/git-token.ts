@@ -1,7 +1,7 @@
-/** Hosts take a token as the password of any name; where one wants its own, it is given as `name:token`. */
+/** Git hosts accept a token as the password of any user; `name:token` names a specific user. */
 export const gitLogin = (token: string): string => (token.includes(":") ? token : `x-access-token:${token}`);
 
-/** What of it must not be shown: the token is, with its name or alone. */
+/** The parts that must be masked: the token, with and without its user name. */
 export const gitSecrets = (token: string): string[] => [
   ...new Set([token, token.slice(token.indexOf(":") + 1)]),
 ];

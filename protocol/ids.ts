@@ -33,7 +33,7 @@ export type Id<K extends IdKind = IdKind> = `${(typeof idPrefixes)[K]}_${string}
 /** Crockford base 32, lower case (https://github.com/ulid/spec). */
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** One shard today; the character routes an id to its D1 database without a look-up. */
+/** There is one shard today; the character routes an id to its D1 database without a lookup. */
 export const defaultShard = "0";
 
 /**
@@ -62,9 +62,9 @@ export function formatId<K extends IdKind>(
   return `${idPrefixes[kind]}_${shard}${time}${noise}`;
 }
 
-/** Matches exactly what `formatId` mints for this kind. */
+/** Matches exactly the ids that `formatId` creates for this kind. */
 export const idPattern = (kind: IdKind): RegExp =>
   new RegExp(`^${idPrefixes[kind]}_[0-9a-z][${crockford}]{26}$`);
 
-/** The one way from a text that came in to an id. */
+/** The only way to turn an untrusted string into an id. */
 export const isId = <K extends IdKind>(kind: K, text: string): text is Id<K> => idPattern(kind).test(text);

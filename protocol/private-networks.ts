@@ -1,4 +1,4 @@
-/** IPv4 networks in which no tenant's Git host may be: this machine, private networks, link-local, metadata, CGNAT, reserved. */
+/** IPv4 networks that a tenant's Git host must not be in: local, private, link-local, metadata, CGNAT, reserved. */
 export const privateIpv4 = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],

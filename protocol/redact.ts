@@ -1,22 +1,22 @@
 /** Shorter values would mask ordinary words. */
 const minLength = 4;
-/** Of a few bytes, base64 could be part of any digest. */
+/** The base64 form of fewer bytes could occur in any digest. */
 const minInsideLength = 6;
-/** Stands for a secret, whatever its length. */
+/** Replaces a secret of any length. */
 const mask = "•••";
 
-/** A line of a secret that has many is rarely printed alone; the longest of them tell most. */
+/** A multi-line secret is rarely printed one line at a time; the longest lines reveal most. */
 const maxLinesOfOne = 200;
 const maxLines = 1000;
-/** By so many characters, or fewer where there are thousands of forms, a form is known, and masked in its whole length. */
+/** Forms are identified by a prefix of this length, or a shorter one if there are thousands, and masked in full. */
 const maxHeadLength = 64;
 const minHeadLength = 16;
 const headsLength = 200_000;
 
 /**
- * Masks known secret values, in the forms in which they come up in logs: as they are, in base64 (also inside a longer
- * text, as in an `Authorization` header), URL-encoded and JSON-escaped. Where values overlap, all they cover goes. What
- * it takes is bounded by the text's length, whatever values a tenant chose.
+ * Masks known secret values in the forms in which they occur in logs: verbatim, base64-encoded (also inside a longer
+ * text, as in an `Authorization` header), URL-encoded and JSON-escaped. Overlapping matches are masked in full. The
+ * cost is bounded by the text's length, whatever values a tenant chooses.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(valuesOf(secrets).flatMap(formsOf))];
@@ -35,7 +35,7 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
   };
 }
 
-/** Each secret, and the longest lines of those that have several. */
+/** Each secret, and the longest lines of multi-line secrets. */
 function valuesOf(secrets: readonly string[]): string[] {
   const lines = secrets.flatMap((secret) => {
     const parts = secret.split(/\r?\n/);
@@ -47,7 +47,7 @@ function valuesOf(secrets: readonly string[]): string[] {
 const longest = (lines: readonly string[], count: number): string[] =>
   lines.length <= count ? [...lines] : lines.toSorted((a, b) => b.length - a.length).slice(0, count);
 
-/** Answers the length of the longest form that begins at a place of a text, from a tree of their first characters. */
+/** Finds the length of the longest form at a position of a text, with a trie over the forms' prefixes. */
 function lookup(forms: readonly string[]): (text: string, at: number) => number {
   const headLength = Math.max(minHeadLength, Math.min(maxHeadLength, Math.floor(headsLength / forms.length)));
   const next = new Map<number, number>();
@@ -78,7 +78,7 @@ function lookup(forms: readonly string[]): (text: string, at: number) => number 
 }
 
 function formsOf(value: string): string[] {
-  // Half a character pair has no encoding.
+  // An unpaired surrogate cannot be encoded.
   const encoded = encodeURIComponent(value.toWellFormed());
   return [
     value,
@@ -89,7 +89,7 @@ function formsOf(value: string): string[] {
   ];
 }
 
-/** In base64 and base64url: alone, and what is the same of it wherever it stands in a longer text. */
+/** Base64 and base64url forms: of the value alone, and the part that is constant inside a longer text. */
 function base64Forms(value: Buffer): string[] {
   const alone = value.toString("base64");
   const inside = [0, 1, 2].map((before) => {
@@ -100,14 +100,14 @@ function base64Forms(value: Buffer): string[] {
   return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
 }
 
-// Colours stay; cursor movements, titles and other control characters could rewrite what a reader sees.
+// Colours are kept; cursor movements, titles and other control characters could change what a reader sees.
 /* oxlint-disable no-control-regex -- control characters are what this is about */
 const escapes =
   /\u001b\[[0-9;]*m|\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|.)?|[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
 
-/** The text without anything that moves a terminal's cursor. */
+/** The text without escape sequences that move the terminal's cursor. */
 export const printable = (text: string): string =>
   text.replace(escapes, (found) => (/^\u001b\[[0-9;]*m$/.test(found) ? found : ""));
 
-/** Without colours as well: for what is read outside a log. */
+/** Also removes colours, for use outside of logs. */
 export const plain = (text: string): string => text.replace(escapes, "");

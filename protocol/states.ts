@@ -1,4 +1,4 @@
-/** Status words. The first three site words are the spec's; the rest are ours. */
+/** Status values. The first three site statuses are defined by the spec, the rest by Berth. */
 export const siteStatuses = [
   "PENDING",
   "DEPLOYING",
@@ -58,11 +58,11 @@ export const databaseStatuses = [
 ] as const;
 export type DatabaseStatus = (typeof databaseStatuses)[number];
 
-/** STORED: complete, not yet proven by a restore. */
+/** STORED: complete, but not yet verified by a restore. */
 export const backupStatuses = ["RUNNING", "STORED", "VERIFIED", "FAILED"] as const;
 export type BackupStatus = (typeof backupStatuses)[number];
 
-/** final: before the database is deleted. */
+/** final: taken before the database is deleted. */
 export const backupTriggers = ["api", "chat", "schedule", "before-restore", "final"] as const;
 export type BackupTrigger = (typeof backupTriggers)[number];
 
@@ -75,7 +75,10 @@ export type InvoiceStatus = (typeof invoiceStatuses)[number];
 export const hostStatuses = ["ACTIVE", "DRAINING", "REMOVED"] as const;
 export type HostStatus = (typeof hostStatuses)[number];
 
-/** Who changes something. `link`: the bearer of an invoice's address; `webhook`: of a deploy webhook's. */
+/**
+ * The kinds of actors that make changes. `link`: the bearer of an invoice URL; `webhook`: the bearer of a deploy
+ * webhook URL.
+ */
 export const activityActors = [
   "session",
   "key",
@@ -100,14 +103,17 @@ export type BillingTermMonths = (typeof billingTermsMonths)[number];
 export const transactionTypes = ["purchase", "chat", "refund", "grant"] as const;
 export type TransactionType = (typeof transactionTypes)[number];
 
-/** One try to pay an invoice. processing: the customer is done, the money is still on its way. */
+/** One attempt to pay an invoice. processing: the customer has finished, the money has not arrived yet. */
 export const checkoutStatuses = ["opening", "open", "processing", "paid", "expired", "failed"] as const;
 export type CheckoutStatus = (typeof checkoutStatuses)[number];
 
 export const refundStatuses = ["pending", "done", "failed"] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
 
-/** Why money, or news of it, waits for an operator. `owner_not_warned`: nothing is deleted while no mail service takes the warning. */
+/**
+ * Payment problems that need an operator. `owner_not_warned`: a deletion is on hold because the warning could not be
+ * mailed.
+ */
 export const flagReasons = [
   "unknown_invoice",
   "invoice_void",

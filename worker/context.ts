@@ -129,7 +129,7 @@ export type HostHints = {
   /** The site or database is not there any more: who follows its log there is let go, and may go on where it is. */
   letGo(hostId: Id<"host">, id: Id<"site" | "database">): void;
   /** The host is removed: its agent is told, and not let in again. */
-  dismiss(hostId: Id<"host">): void;
+  disconnect(hostId: Id<"host">): void;
 };
 
 export type LogQuestion = Extract<Question, { kind: "logs" }>;
@@ -235,7 +235,7 @@ export function contextOf(
       remind: (hostId) => defer(link(hostId).remind()),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
       letGo: (hostId, id) => defer(link(hostId).letGo(id)),
-      dismiss: (hostId) => defer(link(hostId).dismiss()),
+      disconnect: (hostId) => defer(link(hostId).disconnect()),
     },
     questions: {
       ask: (hostId, question) => link(hostId).ask(question),

@@ -1,31 +1,31 @@
 import * as z from "zod";
 import { idOf } from "../api/common.ts";
 
-/** How a backup travels between a host and the store: in parts of one size, but for the last. */
+/** A backup is transferred between a host and the store in parts of equal size, except the last. */
 export const partBytes = 8 * 1024 * 1024;
 export const maxParts = 10_000;
 
-/** Which lease speaks: the host's token says who, these two for what. */
+/** Identifies the lease; the host itself is identified by its token. */
 export const leaseHeaders = { job: "Berth-Job", attempt: "Berth-Attempt" } as const;
 /** SHA-256 of a part's bytes, hex. */
 export const partHashHeader = "Berth-Part-Sha256";
 
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** A whole number that may be larger than JavaScript counts. */
+/** An integer that may exceed JavaScript's safe range. */
 const Count = z.string().regex(/^-?\d{1,60}$/);
 
 /**
- * What a database held at the moment of its backup, and what a restored copy must hold. Checksums do not depend on the
- * order of rows.
+ * The contents of a database at the time of its backup, which a restored copy must match. Checksums are independent of
+ * row order.
  */
 export const Fingerprint = z.object({
   tables: z.array(z.object({ name: z.string(), rows: Count, checksum: Count })),
-  /** How many there are of what is no table: views, indexes, functions, … */
+  /** Counts of objects other than tables: views, indexes, functions, … */
   objects: z.record(z.string(), Count),
-  /** Counters that go on while a backup is made: first and last value. */
+  /** Counters that advance during a backup: the first and last value. */
   counters: z.array(z.object({ name: z.string(), from: Count, to: Count })),
-  /** What is set for whoever connects, and PostgreSQL's extensions. Backups of before do not say. */
+  /** Session defaults and PostgreSQL extensions. Older backups have none. */
   settings: z.array(z.object({ name: z.string(), value: z.string() })).optional(),
   extensions: z.array(z.string()).optional(),
 });
@@ -43,7 +43,7 @@ export const UploadComplete = z.strictObject({
 });
 export type UploadComplete = z.infer<typeof UploadComplete>;
 
-/** Written last, beside the data: without it there is no backup. */
+/** Uploaded last: a backup without a manifest does not exist. */
 export const Manifest = z.object({
   backupId: idOf("backup"),
   accountId: idOf("account"),
@@ -54,11 +54,11 @@ export const Manifest = z.object({
 });
 export type Manifest = z.infer<typeof Manifest>;
 
-/** What the control plane's own record says a stored backup is: the store's word alone is not trusted. */
+/** The control plane's record of a stored backup. The store alone is not trusted. */
 export const StoredBackup = z.object({
   backupId: idOf("backup"),
   attempt: z.number().int().positive(),
-  /** Of the database it was made of. */
+  /** Of the database that was backed up. */
   databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
   sizeBytes: z.number().int().nonnegative(),
   sha256: Sha256,
@@ -67,7 +67,7 @@ export const StoredBackup = z.object({
 });
 export type StoredBackup = z.infer<typeof StoredBackup>;
 
-/** The one text of a fingerprint, for hashing. */
+/** The canonical text of a fingerprint, for hashing. */
 export const fingerprintText = ({ tables, objects, counters, settings, extensions }: Fingerprint): string =>
   JSON.stringify([
     tables.map(({ name, rows, checksum }) => [name, rows, checksum]),

@@ -17,12 +17,12 @@ const MadeSource = z.discriminatedUnion("type", [
     /** null: the repository's default branch. */
     branch: GitBranch.nullable(),
     token: z.string().nullable(),
-    /** Left out: the newest of the branch. */
+    /** If omitted, the head of the branch. */
     commit: z
       .string()
       .regex(/^[0-9a-f]{40}$/)
       .optional(),
-    /** Fetch these as well. */
+    /** Fetch Git LFS files or submodules as well. */
     submodules: z.boolean().optional(),
     lfs: z.boolean().optional(),
   }),
@@ -30,12 +30,12 @@ const MadeSource = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("image"),
     reference: ImageReference,
-    /** Left out: what the registry has by this name now. */
+    /** If omitted, the digest that the registry currently has for this name. */
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
       .optional(),
-    /** What the registry asks for, or null. */
+    /** The registry's credentials, or null. */
     login: z.object({ username: z.string(), password: z.string() }).nullable(),
   }),
 ]);
@@ -43,7 +43,10 @@ export type MadeSource = z.infer<typeof MadeSource>;
 
 export const Source = z.discriminatedUnion("type", [
   ...MadeSource.options,
-  /** Rollback: the image of one of the job's `kept` deployments as it is; `otherwise` is what that was made of, for a host without it. */
+  /**
+   * Rollback: reuses the image of one of the job's `kept` deployments; a host without that image builds from
+   * `otherwise`.
+   */
   z.object({ type: z.literal("kept"), deploymentId: DeploymentId, otherwise: MadeSource.optional() }),
 ]);
 export type Source = z.infer<typeof Source>;
@@ -56,19 +59,19 @@ export const EnvEntry = z.object({
 });
 export type EnvEntry = z.infer<typeof EnvEntry>;
 
-/** How a site's container runs: all a release needs once there is an image. */
+/** How a site's container runs: everything a rollout needs besides the image. */
 export const RunSpec = z.object({
   siteId: SiteId,
   accountId: idOf("account"),
-  /** Names the ingress answers for this site. The first is the site's own address. */
+  /** The host names that the ingress routes to this site, its own address first. */
   hostnames: z.array(z.string()).min(1),
-  /** Its own address, and what it was built from, where that is known already. */
+  /** Its own address and its source, as far as known. */
   siteUrl: z.url().optional(),
   commit: z.string().nullish(),
   port: Port,
   startCommand: z.string().nullable(),
   healthCheckPath: z.string().nullable(),
-  /** Seconds a new container may take until it answers. */
+  /** How many seconds a new container may take to respond. */
   startTimeoutSeconds: z.number().int().positive(),
   env: z.array(EnvEntry),
   limits: z.object({
@@ -76,75 +79,77 @@ export const RunSpec = z.object({
     /** Thousandths of a core. */
     cpuMilli: z.number().int().positive(),
     pids: z.number().int().positive(),
-    /** What the volumes may hold when a deployment begins; left out: any amount. */
+    /** How much the volumes may hold when a deployment starts; unlimited if omitted. */
     diskGb: z.number().int().positive().optional(),
   }),
   /** Containers that share the limits. */
   replicas: Replicas.default(1),
   volumes: Volumes.default([]),
-  /** Of those, by name, what this host has had for the site: none of them is made anew in silence. */
+  /**
+   * The names of volumes that this host is known to have. A missing one is an error and must not be created silently.
+   */
   heldVolumes: z.array(z.string()).optional(),
 });
 export type RunSpec = z.infer<typeof RunSpec>;
 
 const DatabaseId = idOf("database");
-/** A database's volume, by the restore that made it. */
+/** A database's volume, named by the restore that created it. */
 export const RestoredVolume = z.string().regex(/^job_[0-9a-z]+$/);
 
-/** How a database's container runs, and who may sign in to it. */
+/** How a database's container runs, and which logins it has. */
 export const DatabaseSpec = z.object({
   databaseId: DatabaseId,
   accountId: idOf("account"),
   type: z.enum(databaseTypes),
   image: ImageReference,
-  /** Its address inside the account's network. */
+  /** Its host name in the account's network. */
   hostname: z.string(),
-  /** Set once a restore has given it another volume than its first. */
+  /** Set once a restore has replaced the original volume. */
   volume: RestoredVolume.optional(),
-  /** Lower-case letters, digits and `_`. Also the role that owns it, where the engine knows roles. */
+  /** Lower-case letters, digits and `_`. Also the owning role, if the engine has roles. */
   databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
-  /** Of the user that Berth keeps to itself. */
+  /** Password of the administrator, which only Berth uses. */
   adminPassword: z.string(),
-  /** These may sign in, and no others. */
+  /** The complete list of logins. */
   logins: z.array(z.object({ username: z.string(), password: z.string() })).min(1),
   limits: z.object({
     memoryMb: z.number().int().positive(),
     /** Thousandths of a core. */
     cpuMilli: z.number().int().positive(),
     pids: z.number().int().positive(),
-    /** Over it, the host says so; left out: any amount. */
+    /** The host reports usage above this; unlimited if omitted. */
     diskGb: z.number().int().positive().optional(),
   }),
-  /** The port of the host by which these sources reach it, and nobody else; left out: nobody. */
+  /** The public port of the host and the networks that may use it; if omitted, there is no public access. */
   publicAccess: z.object({ port: Port, allow: z.array(Network).min(1) }).optional(),
 });
 export type DatabaseSpec = z.infer<typeof DatabaseSpec>;
 
 const ImageId = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
-/** What a deployment was made of and which image came of it. */
+/** The inputs of a deployment and the resulting image. */
 const Made = z.object({
   commit: z.string().nullable(),
   commitMessage: z.string().nullable(),
-  /** `sha256:…`: of an image from a registry the digest there, of a built one the engine's id. */
+  /** `sha256:…`: the digest in the registry for a pulled image, the engine's id for a built one. */
   imageDigest: z.string(),
-  /** As the host's engine names it. */
+  /** The engine's id on the host. */
   imageId: ImageId,
-  /** Equal where nothing that goes into the build differs; null where no build made it. */
+  /** Equal for equal build inputs; null if nothing was built. */
   buildKey: z.string().nullable(),
 });
 
-/** An earlier deployment that was live, and whose image the host must not lose. */
+/** An earlier deployment that was live, whose image the host must keep. */
 export const KeptDeployment = Made.extend({
   deploymentId: DeploymentId,
   number: z.number().int().positive(),
 });
 export type KeptDeployment = z.infer<typeof KeptDeployment>;
 
-/** What the page of a site says that its owner did not stop. */
+/** Why the site is stopped, for its placeholder page, if its owner did not stop it. */
 export const StopNotice = z.object({
   reason: z.literal("suspended"),
-  /** Where whoever wants it back pays; null: nothing can be paid now. */
+  /** Where to pay to resume the site; null: nothing is payable now. */
   payUrl: z.url({ protocol: /^https?$/ }).nullable(),
 });
 export type StopNotice = z.infer<typeof StopNotice>;
@@ -159,28 +164,28 @@ export const jobArgs = {
     dockerfilePath: RepositoryPath.nullable(),
     buildCommand: z.string().nullable(),
     buildTimeoutSeconds: z.number().int().positive(),
-    /** What is to run once before it serves, null: as its Procfile says. Left out: nothing, as for a rollback or a move. */
+    /** Runs once before the version serves; null: as its Procfile says; omitted: none, as for a rollback or a move. */
     release: z
       .object({ command: z.string().nullable(), timeoutSeconds: z.number().int().positive() })
       .optional(),
-    /** Build even where nothing that goes into the build has changed. */
+    /** Build even if no build input has changed. */
     rebuild: z.boolean(),
-    /** Newest first. The images of these and of this deployment stay once it is live; the site's others go. */
+    /** Newest first. Once this deployment is live, the site's other images are removed. */
     kept: z.array(KeptDeployment),
-    /** The site is stopped, and stays so: its image is made, nothing is started. */
+    /** The site is and stays stopped: the image is built, no container is started. */
     parked: z.boolean().optional(),
   }),
-  /** Start the stopped container, or a new one of the same image where it is gone. */
+  /** Starts the stopped container, or a new one of the same image if it is gone. */
   "site.start": z.object({ run: RunSpec, deploymentId: DeploymentId }),
   "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()), notice: StopNotice.optional() }),
   /** Same image, new container, zero-downtime swap. */
   "site.restart": z.object({ run: RunSpec, deploymentId: DeploymentId }),
-  /** Other names for what is served now. */
+  /** Changes the host names of the version in service. */
   "site.route": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
-  /** The site is another host's now: what is left of it here goes. */
+  /** The site belongs to another host now: removes everything that is left of it here. */
   "site.evict": z.object({ siteId: SiteId, accountId: idOf("account") }),
-  /** Run once, in a container of its own, whatever happens to the agent meanwhile. */
+  /** Runs once in its own container and is never repeated, even if the agent restarts. */
   "site.command": z.object({
     run: RunSpec,
     deploymentId: DeploymentId,
@@ -188,45 +193,45 @@ export const jobArgs = {
     command: z.string(),
     timeoutSeconds: z.number().int().positive(),
   }),
-  /** The first start: what a failure leaves goes, as nobody has used it. */
+  /** The first start: after a failure everything is removed, since it holds no data yet. */
   "database.provision": z.object({ database: DatabaseSpec }),
-  /** `replacedVolumes` (null: the first): the record knows that restores replaced them. These go, and no others. */
+  /** Volumes that the record knows to be replaced by restores (null: the original). Only these are removed. */
   "database.start": z.object({
     database: DatabaseSpec,
     replacedVolumes: z.array(RestoredVolume.nullable()).max(100).optional(),
   }),
   "database.restart": z.object({ database: DatabaseSpec }),
   "database.stop": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
-  /** Its logins become those named; connections stay, but for those of logins that are gone. */
+  /** Sets the logins to exactly those listed. Connections stay open unless their login is removed. */
   "database.rotate": z.object({ database: DatabaseSpec }),
-  /** Who reaches it from outside becomes what the spec says; it runs on. */
+  /** Applies the spec's public access without a restart. */
   "database.expose": z.object({ database: DatabaseSpec, generation: z.number().int().positive() }),
-  /** With all its data. */
+  /** Removes the database with all its data. */
   "database.delete": z.object({ databaseId: DatabaseId, accountId: idOf("account") }),
-  /** Dump, fingerprint and upload, of one moment. */
+  /** Dumps, fingerprints and uploads a consistent snapshot. */
   "database.backup": z.object({
     database: DatabaseSpec,
     backupId: idOf("backup"),
     attempt: z.number().int().positive(),
-    /** It is to run afterwards as well. */
+    /** Whether the database is to run afterwards. */
     serving: z.boolean().default(true),
   }),
-  /** Restores it into a throw-away server like `like`, and compares. */
+  /** Restores into a temporary server like `like` and compares the fingerprint. */
   "database.verify": z.object({ like: DatabaseSpec, backup: StoredBackup }),
-  /** A volume of the backup's data beside the present one; the switch comes when it is proven. */
+  /** Restores into a second volume, and switches to it after verification. */
   "database.restore": z.object({
     database: DatabaseSpec,
     backup: StoredBackup,
-    /** It is to serve until then. */
+    /** Whether the database is to serve in the meantime. */
     serving: z.boolean(),
   }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
 export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
-/** What takes as long as there is data: one at a time on a host, beside its other work. */
+/** Jobs whose duration depends on the amount of data: one at a time per host, in parallel with its other work. */
 export const isLongJob = (kind: JobKind): boolean =>
   kind === "database.backup" || kind === "database.verify" || kind === "database.restore";
-/** What builds nothing: a stop does not wait until others' builds have ended. */
+/** Jobs without a build: a stop must not wait for other builds to finish. */
 export const isShortJob = (kind: JobKind): boolean =>
   !isLongJob(kind) && kind !== "site.deploy" && kind !== "site.command" && kind !== "database.provision";
 /** Which of an agent's slots a job takes: those of builds and deployments, of short jobs, of commands, or none of them. */
@@ -246,26 +251,26 @@ export const Durations = z.object({
   start: z.number().int().nonnegative().nullable(),
   swap: z.number().int().nonnegative().nullable(),
 });
-/** Milliseconds per phase; null for a phase that did not end. */
+/** Milliseconds per phase; null for an unfinished phase. */
 export type Durations = z.infer<typeof Durations>;
 
 const nothing = z.object({});
-/** `damage`: what is wrong with the backup itself; a host that could not find out fails the job instead. */
+/** `damage`: a defect of the backup itself. If a host cannot tell, the job fails instead. */
 const Judged = z.object({ damage: z.string().max(2000).nullable() });
-/** As the server itself says it. */
+/** As the server reports it. */
 const DatabaseUp = z.object({ version: z.string().min(1).max(50) });
 const Exposed = z.object({
-  /** Of the job. */
+  /** The generation in the job. */
   generation: z.number().int().positive(),
-  /** By which the internet reaches the host. */
+  /** The host's public address. */
   address: z.string().min(1).max(253),
-  /** PEM. */
+  /** The CA certificate in PEM format. */
   certificateAuthority: z.string().min(1).max(10_000),
-  /** When the server's certificate does; null: it does not run. */
+  /** When the server's certificate expires; null: the server does not run. */
   endsAt: z.iso.datetime().nullable(),
 });
 export const jobResults = {
-  /** `parked`: it was not started, as was asked. Earlier agents start it. */
+  /** `parked`: it was not started, as requested. Agents without this field start it. */
   "site.deploy": Made.extend({ durations: Durations, parked: z.boolean().optional() }),
   "site.start": nothing,
   "site.stop": nothing,
@@ -273,7 +278,7 @@ export const jobResults = {
   "site.route": nothing,
   "site.delete": nothing,
   "site.evict": nothing,
-  /** `error` null: it ended well. `exitCode` null: it was stopped. */
+  /** `error` null: success. `exitCode` null: it was stopped. */
   "site.command": z.object({ exitCode: z.number().int().nullable(), error: z.string().max(2000).nullable() }),
   "database.provision": DatabaseUp,
   "database.start": DatabaseUp,
@@ -291,5 +296,5 @@ export const jobResults = {
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
 
-/** A job as it travels: arguments by kind. */
+/** A job on the wire, with arguments by kind. */
 export type Job<K extends JobKind = JobKind> = { [P in K]: { id: Id<"job">; kind: P; args: JobArgs<P> } }[K];

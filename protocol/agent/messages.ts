@@ -5,22 +5,21 @@ import { jobArgs, jobKinds, Durations, type Job, type JobKind } from "./jobs.ts"
 import { Answer, Question } from "./running.ts";
 
 /**
- * The link between a host's agent and its `host-link` object: JSON text frames, plus the bare texts `ping` (agent)
- * and `pong` (answered by the platform without waking the object).
- *
- * A lease is the pair (jobId, attempt): every offer raises `attempt`, and only the current pair may report.
+ * The link between a host's agent and its `host-link` object: JSON text messages, plus the bare texts `ping` (agent)
+ * and `pong` (answered by the platform without waking the object). A lease is the pair (jobId, attempt): every offer
+ * increments `attempt`, and only the current pair may report.
  */
 export const protocolVersion = 1;
 
-/** The agent pings this often, and treats the link as dead after `linkDeadSeconds` without an answer. */
+/** The agent pings at this interval and considers the link dead after `linkDeadSeconds` without an answer. */
 export const pingSeconds = 10;
 export const linkDeadSeconds = 30;
-/** The control plane takes a host for dead that was silent for so long: two pings and some time for the third. */
+/** The control plane considers a host dead after this silence: two pings and a margin for the third. */
 export const hostDeadSeconds = 25;
-/** Bytes in one frame, either way. */
+/** The maximum size of one message in either direction. */
 export const maxFrameBytes = 1024 * 1024;
 
-/** Close codes of our own (RFC 6455 §7.4.2). */
+/** Application-specific close codes (RFC 6455 §7.4.2). */
 export const closeCodes = {
   superseded: 4001,
   protocolError: 4002,
@@ -28,16 +27,16 @@ export const closeCodes = {
   linkDead: 4004,
 } as const;
 
-/** So many of them are told at once; the others at the next hello. */
+/** The maximum number per hello; the others follow in the next one. */
 export const maxLostSites = 1000;
 
 const Lease = { jobId: idOf("job"), attempt: z.number().int().positive() };
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const RequestId = z.string().min(1).max(64);
-/** A deployment's log, or a command's. */
+/** The log of a deployment or of a command. */
 const LogId = z.union([idOf("deployment"), idOf("command")]);
-/** What a site runs. */
+/** The deployment that a site runs. */
 const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
 const DatabaseCrash = { databaseId: idOf("database"), at: Timestamp };
 
@@ -52,7 +51,10 @@ export const AgentLogLine = z.object({
 export type AgentLogLine = z.infer<typeof AgentLogLine>;
 
 export const FromAgent = z.discriminatedUnion("type", [
-  /** First frame after connecting. `running` are the leases still worked on; all others of this host are offered anew. */
+  /**
+   * The first message after connecting. `running` are the leases still in progress; all other leases of this host are
+   * offered again.
+   */
   z.object({
     type: z.literal("hello"),
     protocol: z.literal(protocolVersion),
@@ -63,25 +65,31 @@ export const FromAgent = z.discriminatedUnion("type", [
       diskFreeMb: z.number().int().nonnegative(),
     }),
     running: z.array(z.object(Lease)).max(1000),
-    /** Results not yet acknowledged: they follow as `done`/`failed` frames, so they are not offered anew either. */
+    /**
+     * Results not yet acknowledged. They follow as `done`/`failed` messages, so these leases are not offered again
+     * either.
+     */
     finished: z.array(z.object(Lease)).max(1000),
-    /** How many jobs it works on at once, commands not counted; left out by an agent that is only given what it asks for. */
+    /** How many jobs it runs at once, not counting commands. If omitted, it is only offered what it asks for. */
     slots: z.number().int().min(0).max(100).optional(),
-    /** The host has containers of these sites, and lost which of them serve: each is to be told anew. */
+    /**
+     * The host has containers of these sites but no longer knows which deployment serves, and needs their routes
+     * again.
+     */
     lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
-    /** It says what it has, and can be asked what it keeps aside. */
+    /** It sends inventories and can list what it set aside. */
     inventories: z.boolean().optional(),
   }),
   /**
-   * The agent has room for `free` more jobs, and beside them for `freeCommands` commands and `freeShort` of `isShortJob`; left out
-   * by an agent that knows no such, whose short jobs count as jobs. Sent after `welcome` and whenever a number changes.
+   * The agent has `free` job slots, plus `freeCommands` for commands and `freeShort` for jobs that are `isShortJob`.
+   * If `freeShort` is omitted, short jobs use normal slots. Sent after `welcome` and whenever a number changes.
    */
   z.object({
     type: z.literal("ready"),
     free: z.number().int().min(0).max(100),
     freeCommands: z.number().int().min(0).max(100).optional(),
     freeShort: z.number().int().min(0).max(100).optional(),
-    /** When a part of its ingress that hung, or had no memory left, was last replaced; left out: not since this agent runs. */
+    /** When a hung or out-of-memory part of its ingress was last replaced; omitted: not since the agent started. */
     ingressReplacedAt: Timestamp.optional(),
   }),
   z.object({
@@ -91,11 +99,11 @@ export const FromAgent = z.discriminatedUnion("type", [
     commit: z.string().max(64).nullable(),
     commitMessage: z.string().max(500).nullable(),
   }),
-  /** Lines `firstSeq`… of this attempt, counted from 1; sent again until `logAck`. */
+  /** Lines from `firstSeq` of this attempt, counted from 1; sent again until `logAck`. */
   z.object({
     type: z.literal("log"),
     ...Lease,
-    /** Whose log it is: a deployment's, or a command's. */
+    /** The deployment or command that the log belongs to. */
     deploymentId: LogId,
     firstSeq: z.number().int().positive(),
     lines: z.array(AgentLogLine).min(1).max(1000),
@@ -110,20 +118,26 @@ export const FromAgent = z.discriminatedUnion("type", [
     cancelled: z.boolean(),
     durations: Durations.nullable(),
   }),
-  /** To one question: one answer, or batches of them until `last`. */
+  /** Each question gets one answer, or batches of answers until `last`. */
   z.object({ type: z.literal("answer"), requestId: RequestId, answer: Answer, last: z.boolean() }),
-  /** The version in service kept exiting and was stopped, or cannot be started again. Sent again after every reconnect until `crashAck`. */
+  /**
+   * The version in service kept exiting and was stopped, or cannot be restarted. Sent again after every reconnect
+   * until `crashAck`.
+   */
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
   /** A database's server kept exiting and was stopped at this time. Sent again until `databaseCrashAck`. */
   z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),
-  /** What databases hold, as last measured. Sent after every connecting and every measuring, so one that is lost is made up for. */
+  /**
+   * The last measured disk usage of databases. Sent after every connection and measurement, so a lost message does no
+   * harm.
+   */
   z.object({
     type: z.literal("diskUse"),
     databases: z
       .array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() }))
       .max(5000),
   }),
-  /** Only to a control plane whose welcome says its time. */
+  /** Sent only to a control plane whose welcome includes its time. */
   Inventory,
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
@@ -139,9 +153,11 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
     epoch: z.number().int().positive(),
-    /** By the control plane's clock, which compares what hosts have; left out by one that does not. */
+    /** The control plane's clock. Present if it compares inventories. */
     now: Timestamp.optional(),
-    /** The programs that hosts are to run, served at /install/agent.mjs and responder.mjs; left out where none are. */
+    /**
+     * The programs that hosts should run, served at /install/agent.mjs and responder.mjs; omitted if there are none.
+     */
     agent: z
       .object({ version: z.string().max(50), sha256: Sha256, responderSha256: Sha256.optional() })
       .optional(),
@@ -154,18 +170,18 @@ export const ToAgent = z.discriminatedUnion("type", [
     lane: z.string().min(1).max(64),
     /** The log that it writes; null: none. */
     logId: LogId.nullable(),
-    /** Time the agent has for this attempt; a duration, so that clocks need not agree. */
+    /** The time limit of this attempt, as a duration because clocks may differ. */
     timeoutMs: z.number().int().positive(),
   }),
-  /** The result is recorded: forget it. */
+  /** The result is recorded and can be discarded. */
   z.object({ type: z.literal("ack"), ...Lease }),
-  /** The lease is over (superseded, deleted, reaped): stop, clean up, report nothing. */
+  /** The lease has ended (superseded, deleted, timed out): stop, clean up, report nothing. */
   z.object({ type: z.literal("drop"), ...Lease }),
-  /** Stop if the swap has not happened yet, then report `failed` with `cancelled`. */
+  /** Stop unless the swap has already happened, then report `failed` with `cancelled`. */
   z.object({ type: z.literal("cancel"), ...Lease }),
   z.object({ type: z.literal("logAck"), ...Lease, lastSeq: z.number().int().positive() }),
   z.object({ type: z.literal("ask"), requestId: RequestId, question: Question }),
-  /** Nobody waits for further answers. */
+  /** Further answers are no longer needed. */
   z.object({ type: z.literal("endAsk"), requestId: RequestId }),
   z.object({ type: z.literal("crashAck"), ...Version }),
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),

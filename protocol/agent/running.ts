@@ -12,10 +12,10 @@ import { databaseTypes } from "../states.ts";
 import { DatabaseVolumes, Kept, maxHeld } from "./inventory.ts";
 
 const SiteId = idOf("site");
-/** What has a log, metrics and events: a site, or a database by its own id. */
+/** The owner of a log, metrics and events: a site, or a database by its own id. */
 const Watched = z.union([SiteId, idOf("database")]);
 
-/** Where a question to a database's server goes, and as whom: its owner, never its administrator. */
+/** The target of a question to a database's server, with the owner's login, never the administrator's. */
 const Server = {
   databaseId: idOf("database"),
   type: z.enum(databaseTypes),
@@ -23,14 +23,14 @@ const Server = {
   login: z.object({ username: z.string().min(1), password: z.string().min(1) }),
 };
 
-/** What the container wrote, cut here. */
+/** Longer output lines are truncated here. */
 export const maxSiteLineCharacters = 16 * 1024;
-/** Samples kept per site: a day of minutes. */
+/** Samples per site: one day, by the minute. */
 export const keepSamples = 1440;
 /** Events kept per site. */
 export const keepEvents = 200;
 
-/** A time, and for containers whose lines a reader has up to an earlier one, how many nanoseconds before it: `at;id-n;…`. */
+/** A time and, for containers whose log was read only up to an earlier one, the nanoseconds before it: `at;id-n;…`. */
 export const LogPlace = z
   .string()
   .max(4096)
@@ -39,19 +39,19 @@ export const LogPlace = z
     return Timestamp.safeParse(at).success && behind.every((one) => /^[0-9a-f]{12}-\d{1,19}$/.test(one));
   });
 
-/** `at` has nanoseconds and is unique within a container, in the order of its log. */
+/** `at` has nanosecond precision, is unique within a container and follows its log's order. */
 export const SiteLogLine = z.object({
   at: Timestamp,
-  /** Where a reader goes on after this line, when that is not `at`. */
+  /** The cursor after this line, if it differs from `at`. */
   place: LogPlace.optional(),
   stream: z.enum(["stdout", "stderr"]),
-  /** Which of the site's containers wrote it, from 1. */
+  /** The replica that wrote it, from 1. */
   replica: z.number().int().positive().optional(),
   text: z.string().max(maxSiteLineCharacters + 20),
 });
 export type SiteLogLine = z.infer<typeof SiteLogLine>;
 
-/** What the control plane asks of a site or a database on this host, while somebody waits for the answer. */
+/** Questions that the control plane asks about a site or database on this host, while a user waits for the answer. */
 export const Question = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("logs"),
@@ -59,22 +59,25 @@ export const Question = z.discriminatedUnion("kind", [
     /** Lines from the end; when following after a time, all lines after it. */
     tail: z.number().int().min(0).max(1000),
     after: LogPlace.nullable(),
-    /** Answers go on until `endAsk`. */
+    /** Answers are sent until `endAsk`. */
     follow: z.boolean(),
-    /** Secrets to mask beside those the containers were given. */
+    /** Secrets to mask in addition to those given to the containers. */
     masks: z.array(z.string()).default([]),
   }),
   z.object({ kind: z.literal("metrics"), siteId: Watched }),
   z.object({ kind: z.literal("events"), siteId: Watched }),
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
-  /** Its data goes, unless a container uses it. */
+  /** Deletes its data, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
-  /** Which sites and databases it has anything of. Asked, as the next two, only of an agent whose hello says `inventories`. */
+  /**
+   * Lists the sites and databases it has anything of. Like the next two, asked only of an agent whose hello includes
+   * `inventories`.
+   */
   z.object({ kind: z.literal("held") }),
   z.object({ kind: z.literal("kept"), ids: z.array(Watched).max(maxHeld) }),
-  /** For good, unless something of it runs. */
+  /** Deletes permanently, unless some of it runs. */
   z.object({ kind: z.literal("removeKept"), id: Watched }),
-  /** The same of volumes of databases that run on another one. Asked only where `held` names them. */
+  /** Deletes unused volumes of databases that run on another volume. Asked only about those named by `held`. */
   z.object({ kind: z.literal("keptVolumes"), databases: z.array(DatabaseVolumes).max(maxHeld) }),
   z.object({ kind: z.literal("removeKeptVolumes"), database: DatabaseVolumes }),
   z.object({ kind: z.literal("insight"), ...Server }),
@@ -82,7 +85,7 @@ export const Question = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("query"),
     statement: z.string().min(1).max(maxStatementCharacters),
-    /** null: it can change nothing. Otherwise it is run once per `nonce`, which is known until then. */
+    /** null: read-only. Otherwise the statement runs at most once per `nonce`, which is remembered until it expires. */
     write: z.object({ nonce: z.string().min(1).max(64), expiresAt: Timestamp }).nullable(),
     limit: z.number().int().min(1).max(1000),
     timeoutMs: z.number().int().min(1).max(30_000),
@@ -95,7 +98,7 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("logs"), lines: z.array(SiteLogLine).max(1000) }),
   z.object({ kind: z.literal("metrics"), samples: z.array(SiteSample).max(keepSamples) }),
   z.object({ kind: z.literal("events"), events: z.array(SiteEvent).max(keepEvents) }),
-  /** `sizeMb` null: the host cannot tell. */
+  /** `sizeMb` null: the host cannot measure it. */
   z.object({
     kind: z.literal("volumes"),
     volumes: z.array(z.object({ name: z.string(), sizeMb: z.number().nonnegative().nullable() })).max(1000),
@@ -111,12 +114,12 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("insight"), insight: DatabaseInsight }),
   z.object({ kind: z.literal("schema"), schema: DatabaseSchema }),
   z.object({ kind: z.literal("query"), result: DatabaseQueryResult }),
-  /** The server refused the statement, or it went beyond its limits: what the person who wrote it is told. */
+  /** The server refused the statement, or it exceeded its limits; shown to the author of the statement. */
   z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),
-  /** One plain sentence for the person who asked. */
+  /** One plain sentence for the user. */
   z.object({ kind: z.literal("refused"), error: z.string().min(1).max(500) }),
 ]);
 export type Answer = z.infer<typeof Answer>;
 
-/** Questions to a database's own server. */
+/** Questions to the database's server itself. */
 export type ServerQuestion = Extract<Question, { kind: "insight" | "schema" | "query" }>;

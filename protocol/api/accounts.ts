@@ -15,12 +15,12 @@ export const Account = z
 export type Account = z.infer<typeof Account>;
 
 export const AccountListQuery = listQuery("account").extend({
-  email: z.string().max(254).optional().describe("Only the account with this address."),
+  email: z.string().max(254).optional().describe("Only the account with this email address."),
 });
 export type AccountListQuery = z.infer<typeof AccountListQuery>;
 
 export const AccountPatch = z
   .strictObject({ role: z.enum(accountRoles).optional(), plan: z.enum(accountPlans).optional() })
-  .refine((patch) => Object.keys(patch).length > 0, "nothing to change")
+  .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change")
   .meta({ id: "AccountPatch" });
 export type AccountPatch = z.infer<typeof AccountPatch>;

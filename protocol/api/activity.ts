@@ -8,7 +8,7 @@ const ResourceId = z
   .regex(new RegExp(`^(?:${Object.values(idPrefixes).join("|")})_[0-9a-z]{1,40}$`), "an id");
 
 const filters = {
-  resource: ResourceId.optional().describe("Only changes of this resource, by its id."),
+  resource: ResourceId.optional().describe("Only changes to this resource, by its id."),
   actor: z.enum(activityActors).optional().describe("Only changes by actors of this kind."),
 };
 export const ActivityQuery = listQuery("activity").extend(filters);
@@ -16,7 +16,7 @@ export type ActivityQuery = z.infer<typeof ActivityQuery>;
 
 export const AllActivityQuery = listQuery("activity").extend({
   ...filters,
-  accountId: z.string().max(40).optional().describe("Only changes to what this account owns."),
+  accountId: z.string().max(40).optional().describe("Only changes to resources of this account."),
 });
 export type AllActivityQuery = z.infer<typeof AllActivityQuery>;
 
@@ -24,7 +24,7 @@ export const Activity = z
   .object({
     id: z.string(),
     at: Timestamp,
-    accountId: z.string().nullable().describe("Whose resource it is."),
+    accountId: z.string().nullable().describe("The account that owns the resource."),
     actor: z.enum(activityActors),
     actorId: z
       .string()
@@ -32,12 +32,14 @@ export const Activity = z
       .describe(
         "The key, session, conversation or host that acted; null for the service itself and for links.",
       ),
-    operation: z.string().describe("As this description names it, or what the service did by itself."),
+    operation: z
+      .string()
+      .describe("The operation's id in this document, or the name of an automatic action of the service."),
     resourceId: z.string().nullable(),
     arguments: z
       .record(z.string(), z.unknown())
-      .describe("As they were given, without secrets; long texts are cut."),
-    outcome: z.string().describe("`done`, or the code of the refusal."),
+      .describe("The arguments as given, without secrets. Long texts are truncated."),
+    outcome: z.string().describe("`done`, or the error code if it was refused."),
     requestId: z.string().nullable(),
   })
   .meta({ id: "Activity" });

@@ -9,25 +9,25 @@ export const Backup = z
     databaseId: z.string(),
     databaseName: z.string(),
     type: z.enum(databaseTypes),
-    version: z.string().nullable().describe("Of the server it was made of."),
+    version: z.string().nullable().describe("The version of the backed-up server."),
     status: z
       .enum(backupStatuses)
-      .describe("VERIFIED: restored into a throw-away server, and everything was there."),
+      .describe("VERIFIED: the backup was restored into a temporary server and found complete."),
     trigger: z.enum(backupTriggers),
     sizeBytes: z.number().int().nullable(),
     sha256: z.string().nullable(),
     tables: z.number().int().nullable(),
-    rows: z.number().int().nullable().describe("Of redis: keys."),
+    rows: z.number().int().nullable().describe("For Redis: the number of keys."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
-    verifiedAt: Timestamp.nullable().describe("When it was last found to be whole."),
-    expiresAt: Timestamp.nullable().describe("When it goes, once its database is deleted."),
+    verifiedAt: Timestamp.nullable().describe("When the backup was last verified."),
+    expiresAt: Timestamp.nullable().describe("When the backup is deleted; set once its database is deleted."),
   })
   .meta({ id: "Backup" });
 export type Backup = z.infer<typeof Backup>;
 
-/** A database whose planned backups failed, were damaged or could not be verified, and none was proven since. */
+/** A database whose scheduled backups failed, were damaged or could not be verified, with no verified backup since. */
 export const FailingBackups = z
   .object({
     id: z.string().describe("The database's."),
@@ -36,12 +36,12 @@ export const FailingBackups = z
     type: z.enum(databaseTypes),
     since: Timestamp,
     times: z.number().int(),
-    reason: z.string().describe("Why the last one failed, without values of rows."),
+    reason: z.string().describe("Why the last backup failed, without row values."),
   })
   .meta({ id: "FailingBackups" });
 export type FailingBackups = z.infer<typeof FailingBackups>;
 
-/** It is not shown any more; its file goes within minutes, once no host works on it. */
+/** Hidden at once; the file is deleted within minutes, as soon as no host uses it. */
 export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELETING") });
 export type BackupDeleted = z.infer<typeof BackupDeleted>;
 
@@ -50,11 +50,11 @@ export const BackupListQuery = listQuery("backup").extend({
 });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 
-/** Whoever has the address may download until then, or until the key or session that asked for it ends; ranges are supported. */
+/** The URL is the credential until it expires or the key or session that requested it ends; ranges are supported. */
 export const BackupLink = z.object({ url: z.url(), expiresAt: Timestamp }).meta({ id: "BackupLink" });
 export type BackupLink = z.infer<typeof BackupLink>;
 
-/** `schedule` null: only on request. `keep`: so many verified ones stay. */
+/** `schedule` null: on request only. `keep`: how many verified backups to keep. */
 export const BackupSettings = z
   .object({
     schedule: z.enum(["daily", "weekly"]).nullable(),
@@ -69,12 +69,12 @@ export const BackupSettingsPatch = z.strictObject({
     .literal(true)
     .optional()
     .describe(
-      "Backups that hold far less than one before are meant so: that one is not kept for them any more.",
+      "Accept that backups hold far less data than before. The larger backup is no longer kept as a safeguard.",
     ),
 });
 export type BackupSettingsPatch = z.infer<typeof BackupSettingsPatch>;
 
-/** As a link was given them; `by`: the key or session that asked for it. */
+/** The parameters of a download URL; `by`: the key or session that requested it. */
 export const BackupDownloadQuery = z.strictObject({
   expires: z.string().regex(/^\d{1,15}$/),
   by: z.string().regex(/^(key|ses)_[0-9a-z]{1,40}$/),

@@ -4,7 +4,12 @@ import { commandStatuses, commandTriggers } from "../states.ts";
 import { listQuery, Timestamp } from "./common.ts";
 import { command } from "./sites.ts";
 
-export const TimeoutSeconds = z.number().int().min(1).max(3600).describe("How long the command may run.");
+export const TimeoutSeconds = z
+  .number()
+  .int()
+  .min(1)
+  .max(3600)
+  .describe("How long the command may run before it is stopped.");
 export const defaultTimeoutSeconds = 600;
 
 export const CommandCreate = z.strictObject({
@@ -31,14 +36,17 @@ export const Command = z
     timeoutSeconds: z.number().int(),
     status: z.enum(commandStatuses),
     trigger: z.enum(commandTriggers),
-    scheduleId: z.string().nullable().describe("The schedule that asked for it."),
+    scheduleId: z.string().nullable().describe("The schedule that started it."),
     deploymentId: z
       .string()
       .nullable()
       .describe("The deployment whose image it runs in; null until a host takes it."),
-    exitCode: z.number().int().nullable().describe("null until it ended by itself."),
+    exitCode: z.number().int().nullable().describe("null until the command exits."),
     error: z.string().nullable(),
-    waitsFor: z.string().nullable().describe("Why it has not begun, or does not go on: its host is silent."),
+    waitsFor: z
+      .string()
+      .nullable()
+      .describe("Why the command has not started or made progress, such as an unreachable host."),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),
     finishedAt: Timestamp.nullable(),

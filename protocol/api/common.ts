@@ -5,21 +5,21 @@ export const idOf = <K extends IdKind>(kind: K) =>
   z.custom<Id<K>>((value) => typeof value === "string" && idPattern(kind).test(value), `not a ${kind} id`);
 
 /**
- * Text that a database, a file system or a program may be given: a NUL ends it in many of them, and half a surrogate pair
- * has no UTF-8.
+ * Text that databases, file systems and programs accept: no NUL, which terminates strings in many of them, and no lone
+ * surrogate, which has no UTF-8 encoding.
  */
 export const text = z.string().refine((value) => !value.includes("\0") && value.isWellFormed(), {
-  error: "no NUL character and no half of a surrogate pair",
+  error: "must not contain NUL or an unpaired surrogate",
   abort: true,
 });
 
 /** ISO 8601, UTC, with `Z`. */
 export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00:00Z");
 
-/** A price. Processors charge no less than 50 cents, and a mistyped price shall not be a fortune. */
+/** Payment processors require at least 50 cents; the maximum limits the damage of a typing error. */
 export const AmountCents = z.number().int().min(50).max(99_999_999);
 
-/** A whole number as a parameter: in plain decimal, which `0x10`, `1e1` and ` 1` are not. */
+/** A whole number as a query parameter, in plain decimal: rejects `0x10`, `1e1` and ` 1`. */
 export const wholeNumber = (minimum: number, maximum: number) =>
   z
     .string()
@@ -28,7 +28,7 @@ export const wholeNumber = (minimum: number, maximum: number) =>
     .pipe(z.number().int().min(minimum).max(maximum))
     .meta({ override: () => ({ type: "integer", minimum, maximum }) });
 
-/** Of a list of this kind: its cursors are ids, also shorter ones that came with the service. */
+/** A list's cursors are ids. Seeded rows have shorter ids than generated ones. */
 export const listQuery = (kind: IdKind) =>
   z.strictObject({
     limit: wholeNumber(1, 100).default(50),
@@ -39,9 +39,9 @@ export const listQuery = (kind: IdKind) =>
   });
 export type ListQuery = z.infer<ReturnType<typeof listQuery>>;
 
-/** What an endpoint about one resource is given: the text from its path, checked by the verb. */
+/** The input of an endpoint for one resource: the raw path parameter, which the verb validates. */
 export type ById = { id: string };
-/** The last server-sent event that the reader of a stream has seen. */
+/** The id of the last server-sent event that the client of a stream received. */
 export type Resumed = { lastEventId?: string | undefined };
 
 /** Newest first; `nextCursor` is null on the last page. */

@@ -45,10 +45,10 @@ export const CreditPackagePatch = z
     amountCents: AmountCents.optional(),
     active: z.boolean().optional(),
   })
-  .refine((patch) => Object.keys(patch).length > 0, "nothing to change");
+  .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change");
 export type CreditPackagePatch = z.infer<typeof CreditPackagePatch>;
 
-/** To an account by its id or its e-mail. */
+/** The recipient is an account, by id or email address. */
 export const CreditGrant = z
   .strictObject({
     accountId: text.min(1).max(100).optional(),

@@ -6,7 +6,7 @@ import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
 import { EnvKey, regionOfNew } from "./sites.ts";
 
-/** Sites reach it as `<name>.internal`, so nothing that a resolver does not look up. */
+/** Sites reach the database as `<name>.internal`, so the name must be resolvable. */
 export const DatabaseName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9, - and _, the last two not at the ends");
@@ -46,43 +46,43 @@ export const Database = z
     id: z.string(),
     name: z.string(),
     type: z.enum(databaseTypes),
-    version: z.string().nullable().describe("As the server says it; null before it first ran."),
+    version: z.string().nullable().describe("The version the server reports; null until it first runs."),
     status: z.enum(databaseStatuses),
-    error: z.string().nullable().describe("Why it does not run, or was not changed as asked."),
+    error: z.string().nullable().describe("Why the database does not run, or why the last change failed."),
     waitsFor: z
       .string()
       .nullable()
-      .describe("Why what it was asked for is not done yet: no host has taken it, or its host is silent."),
+      .describe("Why the requested change is still pending, such as an unreachable host."),
     notice: z
       .string()
       .nullable()
-      .describe("What its owner should do something about, such as data that its pack has no room for."),
+      .describe("Something the owner should act on, such as data that exceeds the pack's disk space."),
     packId: z.string(),
     nextPackId: z
       .string()
       .nullable()
-      .describe("What it is to have: when the change is paid, or from the next renewal on."),
+      .describe("The pack it changes to, once the change is paid or at the next renewal."),
     billingTerm: z.number(),
-    host: z.string().describe("Its address for the account's sites on the same host."),
+    host: z.string().describe("The host name for the account's sites on the same host."),
     port: z.number(),
-    databaseName: z.string().nullable().describe("null: the engine only numbers them."),
+    databaseName: z.string().nullable().describe("null: the engine identifies databases by number only."),
     username: z.string(),
     restoring: z
       .object({ backupId: z.string(), since: Timestamp })
       .nullable()
       .describe(
-        "The restore that is under way, or waits; how it ended is an event, and a failure the error.",
+        "The pending or active restore. Its result is reported as an event, and a failure as `error`.",
       ),
     rotating: z
       .boolean()
-      .describe("A new password takes the place of another, which some site may still run with."),
+      .describe("A password rotation is in progress; some sites may still use the old password."),
     links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
     backups: BackupSettings.extend({
       nextAt: Timestamp.nullable(),
       failing: z
         .object({ since: Timestamp, times: z.number().int(), reason: z.string() })
         .nullable()
-        .describe("Planned ones that failed or could not be verified, since the last one that was proven."),
+        .describe("Scheduled backups that failed or could not be verified since the last verified one."),
     }),
     publicAccess: PublicAccess,
     paidUntil: Timestamp.nullable(),
@@ -95,7 +95,7 @@ export const Database = z
   .meta({ id: "Database" });
 export type Database = z.infer<typeof Database>;
 
-/** Shown to the owner, on request only. */
+/** Returned only by the credentials endpoint, to the owner. */
 export const DatabaseCredentials = z.object({
   username: z.string(),
   password: z.string(),
@@ -104,17 +104,17 @@ export const DatabaseCredentials = z.object({
     .object({
       connectionString: z
         .string()
-        .describe("With TLS; names the certificate authority's file ca.pem where the scheme can."),
-      certificateAuthority: z.string().describe("PEM: whom the server's certificate is to be verified with."),
+        .describe("The connection string with TLS; it names the CA file ca.pem if the scheme supports it."),
+      certificateAuthority: z.string().describe("The CA certificate in PEM format that verifies the server."),
     })
     .nullable()
-    .describe("The way in from outside; null while it is off, or its host has not made it yet."),
+    .describe("The public connection; null while public access is off or not applied yet."),
 });
 export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>;
 
 export const DatabaseLinkCreate = z.strictObject({
   siteId: text.min(1).max(100),
-  variable: EnvKey.optional().describe("Left out: DATABASE_URL, of a redis database REDIS_URL."),
+  variable: EnvKey.optional().describe("Default: DATABASE_URL, or REDIS_URL for a Redis database."),
 });
 export type DatabaseLinkCreate = z.infer<typeof DatabaseLinkCreate>;
 
@@ -125,12 +125,12 @@ export const DatabaseLink = z
     variable: z.string(),
     restartRequired: z
       .boolean()
-      .describe("The site runs, and is given the variable when it is restarted or deployed."),
+      .describe("The site is running and receives the variable at its next restart or deployment."),
   })
   .meta({ id: "DatabaseLink" });
 export type DatabaseLink = z.infer<typeof DatabaseLink>;
 
-/** Left out: every site. */
+/** If omitted, every site. */
 export const DatabaseUnlinkQuery = z.strictObject({ siteId: text.min(1).max(100).optional() });
 export type DatabaseUnlinkQuery = z.infer<typeof DatabaseUnlinkQuery>;
 

@@ -14,16 +14,22 @@ export const Deployment = z
     commit: z.string().nullable(),
     commitMessage: z.string().nullable(),
     imageDigest: z.string().nullable(),
-    imageKept: z.boolean().describe("The site's host still has its image."),
+    imageKept: z.boolean().describe("The image is still on the site's host."),
     canRollBack: z
       .boolean()
       .describe(
-        "A rollback may name it. Where its image is not kept, it is built again from the same source.",
+        "The deployment can be rolled back to. If its image is gone, it is rebuilt from the same source.",
       ),
-    rollbackOf: z.string().nullable().describe("The deployment that this one brought back."),
-    envVersion: z.number().int().describe("Version of the site's environment that it runs or last ran with."),
+    rollbackOf: z.string().nullable().describe("The deployment that this rollback restored."),
+    envVersion: z
+      .number()
+      .int()
+      .describe("The version of the site's environment that it runs or last ran with."),
     error: z.string().nullable(),
-    waitsFor: z.string().nullable().describe("Why it has not begun, or does not go on: its host is silent."),
+    waitsFor: z
+      .string()
+      .nullable()
+      .describe("Why the deployment has not started or made progress, such as an unreachable host."),
     createdAt: Timestamp,
     startedAt: Timestamp.nullable(),
     finishedAt: Timestamp.nullable(),
@@ -40,15 +46,15 @@ export const LogLine = z
       .number()
       .int()
       .describe(
-        "Of a deployment or a command: from 1, without gaps. Of a running site or database: its time in microseconds.",
+        "For a deployment or command: a number from 1, without gaps. For a running site or database: the time in microseconds.",
       ),
     at: Timestamp,
-    stream: z.enum(["system", "stdout", "stderr"]).describe("`system`: said by Berth itself."),
+    stream: z.enum(["system", "stdout", "stderr"]).describe("`system`: written by Berth itself."),
     replica: z
       .number()
       .int()
       .optional()
-      .describe("Of a running site: which of its containers wrote it, from 1."),
+      .describe("For a running site: the replica that wrote the line, from 1."),
     text: z.string(),
   })
   .meta({ id: "LogLine" });
@@ -59,7 +65,7 @@ export const LogQuery = z.strictObject({
     .enum(["0", "1"])
     .default("0")
     .describe(
-      "1: server-sent events, one `line` each, then `end` when no more will come. Cut off without it where your key or session ends.",
+      "1: stream server-sent events, one `line` each, then `end` when the log is complete. The stream closes without `end` when your key or session ends.",
     ),
   limit: wholeNumber(1, 1000).default(1000),
   cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0).describe("Only lines after this `seq`."),

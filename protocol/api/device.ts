@@ -9,11 +9,11 @@ export const DeviceStart = z.strictObject({
     .max(100)
     .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, "one line")
     .optional()
-    .describe("What asks, as the person who approves will read it."),
+    .describe("The client's name, shown to the person who approves."),
 });
 export type DeviceStart = z.infer<typeof DeviceStart>;
 
-/** Snake case, as the spec writes these (after RFC 8628, section 3.2). */
+/** Snake case per RFC 8628, section 3.2. */
 export const DeviceStarted = z
   .object({
     device_code: z.string(),

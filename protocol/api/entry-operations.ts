@@ -18,14 +18,15 @@ import {
 const email = "ada@example.com";
 const password = "correct horse battery staple";
 
-/** What clients call beside the API proper, each with a credential of its own: to come in, to pay, to fetch a file. */
+/** Endpoints beside the API proper, each with its own credential: to sign in, to pay, to download a file. */
 export const entryOperations = {
   setUp: {
     method: "post",
     path: "/setup",
     at: "site",
     tag: "Sign-in",
-    summary: "Create the first operator and its first API key, once, as the bearer of SETUP_TOKEN",
+    summary:
+      "Create the first operator and its first API key. Works once, with SETUP_TOKEN as the bearer token",
     access: "own",
     bearer: "setupToken",
     body: Setup,
@@ -39,7 +40,7 @@ export const entryOperations = {
     at: "site",
     tag: "Sign-in",
     summary:
-      "Open an account. Where the service sends mail, the mailed link confirms the address first; elsewhere the answer sets the session's cookie. Needs the service's own Origin",
+      "Sign up. If the service sends email, the address is confirmed by a link first; otherwise the answer sets the session cookie. Requires the service's own Origin",
     access: "own",
     body: SignUp,
     answers: [{ status: 200, schema: SignedUp }],
@@ -51,7 +52,7 @@ export const entryOperations = {
     path: "/api/auth/sign-in/email",
     at: "site",
     tag: "Sign-in",
-    summary: "Open a session; its cookie is the credential. Needs the service's own Origin",
+    summary: "Sign in. The answer sets the session cookie. Requires the service's own Origin",
     access: "own",
     body: SignIn,
     answers: [{ status: 200, schema: SignedIn }],
@@ -63,7 +64,7 @@ export const entryOperations = {
     path: "/api/auth/get-session",
     at: "site",
     tag: "Sign-in",
-    summary: "The session of the cookie and whose it is; null where there is none",
+    summary: "The current session and its account; null if there is none",
     access: "own",
     bearer: "session",
     query: CurrentSessionQuery,
@@ -74,7 +75,7 @@ export const entryOperations = {
     path: "/api/auth/sign-out",
     at: "site",
     tag: "Sign-in",
-    summary: "End the session of the cookie; needs the service's own Origin",
+    summary: "Sign out. Requires the service's own Origin",
     access: "own",
     bearer: "session",
     body: z.object({}),
@@ -86,7 +87,8 @@ export const entryOperations = {
     path: "/api/auth/request-password-reset",
     at: "site",
     tag: "Sign-in",
-    summary: "Mail a link to choose a new password; answered alike whether or not there is an account",
+    summary:
+      "Send an email with a link to reset the password. The answer is the same whether or not the account exists",
     access: "own",
     body: PasswordResetRequest,
     answers: [{ status: 200, schema: z.looseObject({ status: z.literal(true) }) }],
@@ -98,7 +100,7 @@ export const entryOperations = {
     path: "/api/auth/reset-password",
     at: "site",
     tag: "Sign-in",
-    summary: "Choose a new password by the token of a mailed link; ends every session of the account",
+    summary: "Set a new password with the token from the email. Ends every session of the account",
     access: "own",
     query: PasswordResetQuery,
     body: PasswordReset,
@@ -111,7 +113,7 @@ export const entryOperations = {
     path: "/invoice/{token}",
     at: "site",
     tag: "Billing",
-    summary: "An invoice by its token, which is the credential; a page for browsers",
+    summary: "An invoice by its token, which is the credential. Browsers get a page",
     access: "own",
     query: InvoicePageQuery,
     answers: [{ status: 200, schema: Invoice }],
@@ -122,7 +124,7 @@ export const entryOperations = {
     path: "/invoice/{token}/pdf",
     at: "site",
     tag: "Billing",
-    summary: "The same as a PDF",
+    summary: "The invoice as a PDF",
     access: "own",
     answers: [{ status: 200, schema: z.string().meta({ format: "binary" }) }],
     refusals: ["not_found"],
@@ -134,7 +136,7 @@ export const entryOperations = {
     at: "site",
     tag: "Billing",
     summary:
-      "Pay an invoice by its token: the test processor takes the payment at once; of another one, the address to pay at is answered",
+      "Pay an invoice by its token. The test processor settles it at once; any other processor answers with the URL to pay at",
     access: "own",
     answers: [{ status: 200, schema: z.union([Invoice, z.object({ url: z.url() })]) }],
     refusals: ["not_found", "conflict"],
@@ -144,12 +146,12 @@ export const entryOperations = {
     path: "/backups/{id}/download",
     at: "site",
     tag: "Databases",
-    summary: "A backup's file by the address that POST /backups/{id}/link answers; takes one Range",
+    summary: "Download a backup by the URL from POST /backups/{id}/link. Supports a single Range",
     access: "own",
     query: BackupDownloadQuery,
     answers: [
       { status: 200, schema: z.string().meta({ format: "binary" }) },
-      { status: 206, schema: z.string().meta({ format: "binary" }), when: "The part that was asked for" },
+      { status: 206, schema: z.string().meta({ format: "binary" }), when: "The requested range" },
     ],
     file: "application/octet-stream",
     ranges: true,

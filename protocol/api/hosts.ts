@@ -17,12 +17,12 @@ export const HostRemoveQuery = z.strictObject({
     .enum(["0", "1"])
     .optional()
     .describe(
-      "1: also with sites on it, where the control plane does not hear it. They are deployed on other hosts.",
+      "1: remove the host even if it has sites, provided the control plane cannot reach it. The sites are redeployed on other hosts.",
     ),
   loseVolumes: z
     .enum(["0", "1"])
     .optional()
-    .describe("1: with `force`, also where sites have volumes there, whose data is lost."),
+    .describe("1: with `force`, also if sites have volumes on the host. Their data is lost."),
 });
 
 export type HostRemoveQuery = z.infer<typeof HostRemoveQuery>;
@@ -30,14 +30,14 @@ export type HostRemoveQuery = z.infer<typeof HostRemoveQuery>;
 export const HostRemoved = z.object({ id: z.string(), removed: z.literal(true) }).meta({ id: "HostRemoved" });
 export type HostRemoved = z.infer<typeof HostRemoved>;
 
-/** `token` enrols one agent. `installCommand`, run as root on a machine, makes it this host. */
+/** `token` enrols one agent. Running `installCommand` as root turns a machine into this host. */
 export const HostCreated = z
   .object({
     id: z.string(),
     token: z
       .string()
       .optional()
-      .describe("Shown once: the answer that is replayed under an Idempotency-Key has neither."),
+      .describe("Shown once: a replay under the same Idempotency-Key omits both the token and the command."),
     installCommand: z.string().optional(),
   })
   .meta({ id: "HostCreated" });
@@ -49,7 +49,7 @@ export const Host = z
     name: z.string(),
     status: z.enum(hostStatuses),
     region: z.string().nullable(),
-    connected: z.boolean().describe("Its agent answers; a dead one is found within 30 seconds."),
+    connected: z.boolean().describe("The agent responds; a lost connection is detected within 30 seconds."),
     offlineSince: Timestamp.nullable(),
     agentVersion: z.string().nullable(),
     cpuCount: z.number().nullable(),
@@ -57,19 +57,21 @@ export const Host = z
     freeMemoryMb: z
       .number()
       .nullable()
-      .describe("For further sites: less what is kept for the system and what the sites here may use."),
-    diskFreeMb: z.number().nullable().describe("When its agent connected."),
+      .describe(
+        "Memory available for further sites, after the system reserve and the limits of the current sites.",
+      ),
+    diskFreeMb: z.number().nullable().describe("Measured when the agent connected."),
     siteCount: z.number().int(),
     volumeSiteCount: z
       .number()
       .int()
       .describe(
-        "Of these, those that have volumes: their data is here, so a drain leaves them where they are.",
+        "Sites with volumes, included in siteCount. Their data is on this host, so draining does not move them.",
       ),
     databaseCount: z.number().int(),
-    notice: z.string().nullable().describe("What keeps a drained host from getting empty."),
+    notice: z.string().nullable().describe("Why a draining host cannot become empty."),
     ingressReplacedAt: Timestamp.nullable().describe(
-      "When its agent last replaced what serves sites there, as it did not answer or had no memory left.",
+      "When the agent last replaced the ingress because it did not respond or was out of memory.",
     ),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
@@ -82,17 +84,17 @@ export const SetAside = z
     id: z
       .string()
       .describe(
-        "Of a site or a database that no record puts on this host; or of a database that runs here on another volume than these.",
+        "The id of a site or database that no record assigns to this host, or of a database that runs here on a different volume.",
       ),
     accountId: z.string().nullable(),
-    setAsideAt: Timestamp.nullable().describe("null: nothing of it has a container."),
-    running: z.boolean().describe("It is stopped within ten minutes."),
+    setAsideAt: Timestamp.nullable().describe("null: it has no containers."),
+    running: z.boolean().describe("Stopped within ten minutes."),
     containerCount: z.number().int(),
     imageCount: z.number().int(),
     volumes: z.array(
       z.object({
         name: z.string(),
-        sizeMb: z.number().nonnegative().nullable().describe("null: its host could not tell in time."),
+        sizeMb: z.number().nonnegative().nullable().describe("null: the host could not measure it in time."),
       }),
     ),
   })

@@ -1,17 +1,17 @@
 import * as z from "zod";
 import { text, Timestamp } from "./common.ts";
 
-/** A page of one frame over the host's link, with room for what is around it. */
+/** A result fits into one message on the host's link, with room for its envelope. */
 export const maxResultBytes = 960 * 1024;
 export const maxShownStatement = 2000;
 
 const Milliseconds = z.number().nonnegative();
 const Statement = z.string().max(maxShownStatement);
 
-/** What the server says of itself now. */
+/** Live statistics reported by the server. */
 export const DatabaseInsight = z
   .object({
-    sizeMb: z.number().nonnegative().describe("On disk; of a redis database in memory."),
+    sizeMb: z.number().nonnegative().describe("Size on disk. For Redis: size in memory."),
     connections: z.object({ used: z.number().int().nonnegative(), max: z.number().int().nonnegative() }),
     cacheHitRatio: z
       .number()
@@ -19,7 +19,7 @@ export const DatabaseInsight = z
       .max(1)
       .nullable()
       .describe(
-        "Reads answered from memory, from 0 to 1, since the server started; of a redis database look-ups that found a key.",
+        "The share of reads served from memory since the server started, from 0 to 1. For Redis: the share of lookups that found a key.",
       ),
     uptimeSeconds: z.number().nonnegative(),
     activeQueries: z
@@ -32,7 +32,7 @@ export const DatabaseInsight = z
         }),
       )
       .max(50)
-      .describe("Longest first, this question's own left out."),
+      .describe("Longest first, without the query of this request."),
     slowQueries: z
       .array(
         z.object({
@@ -45,7 +45,7 @@ export const DatabaseInsight = z
       )
       .max(20)
       .describe(
-        "Those that took the most time in all; of a redis database the newest of its SLOWLOG, one call each.",
+        "The statements with the highest total time. For Redis: the latest entries of SLOWLOG, one call each.",
       ),
   })
   .meta({ id: "DatabaseInsight" });
@@ -56,12 +56,8 @@ export const DatabaseTable = z
     schema: z.string(),
     name: z.string(),
     kind: z.enum(["table", "view", "materialized view", "foreign table"]),
-    rowsEstimate: z
-      .number()
-      .nonnegative()
-      .nullable()
-      .describe("The server's own estimate; null where it has none."),
-    sizeMb: z.number().nonnegative().nullable().describe("With its indexes."),
+    rowsEstimate: z.number().nonnegative().nullable().describe("The server's estimate; null if it has none."),
+    sizeMb: z.number().nonnegative().nullable().describe("Including indexes."),
     columns: z.array(
       z.object({
         name: z.string(),
@@ -79,7 +75,7 @@ export const DatabaseTable = z
   .meta({ id: "DatabaseTable" });
 export type DatabaseTable = z.infer<typeof DatabaseTable>;
 
-/** `tables` of a postgresql or mysql database, `keyspaces` of a redis one. */
+/** PostgreSQL and MySQL databases fill `tables`, Redis databases `keyspaces`. */
 export const DatabaseSchema = z
   .object({
     tables: z.array(DatabaseTable),
@@ -87,20 +83,20 @@ export const DatabaseSchema = z
       z.object({
         database: z.number().int().nonnegative(),
         keys: z.number().int().nonnegative(),
-        byType: z
-          .record(z.string(), z.number().int().nonnegative())
-          .describe("Of the keys that were looked at."),
+        byType: z.record(z.string(), z.number().int().nonnegative()).describe("Among the sampled keys."),
         sampledKeys: z.number().int().nonnegative(),
       }),
     ),
-    truncated: z.boolean().describe("There is more than is shown."),
+    truncated: z.boolean().describe("Not everything is included."),
   })
   .meta({ id: "DatabaseSchema" });
 export type DatabaseSchema = z.infer<typeof DatabaseSchema>;
 
 export const maxStatementCharacters = 100_000;
 
-/** One statement. Without `write` it can change nothing; with it, it is run only when it comes again with its `confirm`. */
+/**
+ * One statement. Without `write` it runs read-only; with `write` it runs only when repeated with the `confirm` token.
+ */
 export const DatabaseQuery = z.strictObject({
   statement: text.trim().min(1).max(maxStatementCharacters),
   write: z.boolean().default(false),
@@ -109,27 +105,27 @@ export const DatabaseQuery = z.strictObject({
     .min(1)
     .max(200)
     .optional()
-    .describe("From the 409 that the same statement was answered with."),
+    .describe("The token from the 409 answer to the same statement."),
   limit: z.number().int().min(1).max(1000).default(100).describe("Rows."),
   timeoutSeconds: z.number().int().min(1).max(30).default(10),
 });
 export type DatabaseQuery = z.infer<typeof DatabaseQuery>;
 
 /**
- * Values are null, true, false, numbers where JSON holds them exactly, `{"base64": …}` of bytes that are no text, and
- * otherwise text as the server writes it; a redis reply may be a list of them.
+ * Values are null, booleans, numbers that JSON represents exactly, `{"base64": …}` for binary data, and otherwise text
+ * as the server formats it. A Redis reply may be a nested list.
  */
 export const DatabaseQueryResult = z
   .object({
     columns: z.array(z.object({ name: z.string(), type: z.string() })),
     rows: z.array(z.array(z.unknown())),
     truncated: z.boolean().describe("There are more rows than the limit, or than fit into 960 KiB."),
-    affectedRows: z.number().int().nonnegative().nullable().describe("Of a statement that writes."),
+    affectedRows: z.number().int().nonnegative().nullable().describe("For statements that write."),
     durationMs: Milliseconds,
   })
   .meta({ id: "DatabaseQueryResult" });
 export type DatabaseQueryResult = z.infer<typeof DatabaseQueryResult>;
 
-/** What a statement that writes is first answered with, beside `error`. */
+/** The first answer to a statement that writes, in addition to `error`. */
 export const WriteConfirmation = z.object({ reason: z.string(), confirm: z.string(), expiresAt: Timestamp });
 export type WriteConfirmation = z.infer<typeof WriteConfirmation>;

@@ -14,7 +14,7 @@ export const Invoice = z
     resource: z
       .object({ id: z.string() })
       .nullable()
-      .describe("The site, the database or, of credits, the package that it pays for."),
+      .describe("The site, database or credit package that the invoice pays for."),
     createdAt: Timestamp,
     dueAt: Timestamp,
     paidAt: Timestamp.nullable(),
@@ -26,19 +26,24 @@ export const InvoicePageQuery = z.object({
   returned: z
     .string()
     .optional()
-    .describe("The customer comes back from the payment processor, which is asked about it at once."),
+    .describe(
+      "Set when the customer returns from the payment processor; the payment's status is then queried at once.",
+    ),
 });
 
-/** `force`: also where credits that were bought are spent already. */
+/** `force`: refund even if the purchased credits have been spent. */
 export const InvoiceRefund = z.strictObject({ force: z.boolean().default(false) });
 export type InvoiceRefund = z.infer<typeof InvoiceRefund>;
 
-/** pending: the processor has not answered yet, or its bank has not; it is asked again. */
+/** pending: waiting for the payment processor or its bank; the status is polled. */
 export const InvoiceRefunded = z.object({
   id: z.string(),
   invoiceId: z.string(),
   status: z.enum(refundStatuses),
   amountCents: z.number().int(),
-  missingCredits: z.number().int().describe("Bought credits that were spent and could not be taken back."),
+  missingCredits: z
+    .number()
+    .int()
+    .describe("Purchased credits that were already spent and could not be taken back."),
 });
 export type InvoiceRefunded = z.infer<typeof InvoiceRefunded>;

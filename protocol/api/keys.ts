@@ -8,7 +8,7 @@ export const Key = z
   .object({
     id: z.string(),
     name: z.string(),
-    start: z.string().describe("The first characters, to tell it by."),
+    start: z.string().describe("The first characters, to identify the key."),
     origin: z.enum(["dashboard", "device", "setup"]),
     createdAt: Timestamp,
     lastUsedAt: Timestamp.nullable(),
@@ -17,10 +17,7 @@ export const Key = z
 export type Key = z.infer<typeof Key>;
 
 export const KeyCreated = Key.extend({
-  key: z
-    .string()
-    .optional()
-    .describe("Shown once: the answer that is replayed under an Idempotency-Key has none."),
+  key: z.string().optional().describe("Shown once: a replay under the same Idempotency-Key omits it."),
 }).meta({ id: "KeyCreated" });
 export type KeyCreated = z.infer<typeof KeyCreated>;
 

@@ -71,45 +71,45 @@ import {
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
-/** One endpoint: what the routes validate with, the document says and the clients call. */
+/** One endpoint. Request validation, the OpenAPI document and the clients are all derived from it. */
 export type Operation = {
   method: "get" | "post" | "patch" | "delete";
-  /** Below {base_url} unless `at` says otherwise; parameters as `{id}`. */
+  /** Below {base_url} unless `at` says otherwise; path parameters are written `{id}`. */
   path: string;
   at?: "site" | "webhook";
   tag: string;
   summary: string;
   /** key: a key or a session; session: a session only; operator: an operator's key or session; own: see `entryOperations`. */
   access: "none" | "key" | "session" | "operator" | "own";
-  /** The credential of its own, where it is neither in the address nor in the body. */
+  /** A credential specific to this operation, unless it is part of the URL or the body. */
   bearer?: "setupToken" | "session";
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The body may be left out. */
+  /** The body is optional. */
   optionalBody?: true;
-  /** Any body is taken and none of it is trusted. */
+  /** Accepts any body and trusts none of it. */
   anyBody?: true;
-  /** The first whose `with` names a field of the body, or the first without. */
+  /** The first entry whose `with` names a field of the body applies, otherwise the first without `with`. */
   answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string; with?: string }[];
-  /** Answers bytes of this kind in place of JSON. */
+  /** Answers a file of this media type instead of JSON. */
   file?: "application/octet-stream" | "application/pdf";
-  /** Of a file: or a range of them. */
+  /** The file supports range requests. */
   ranges?: true;
   /** Also answers server-sent events. */
   streams?: true;
-  /** The kind of resource that it creates; its id is the answer's `siteId`, `databaseId` or `id`. */
+  /** The kind of resource it creates; the id is the answer's `siteId`, `databaseId` or `id`. */
   creates?: IdKind;
-  /** Where the new resource is found, with a field of the answer as `{field}`: the Location header. */
+  /** The Location header: where to find the new resource, with a field of the answer as `{field}`. */
   location?: string;
-  /** Fields of the answer that are shown once: an Idempotency-Key's replay has none of them. */
+  /** Fields that are shown once: a replay under the same Idempotency-Key omits them. */
   shownOnce?: readonly string[];
-  /** A POST that only reads unless this field of the body is true. */
+  /** A POST that is read-only unless this field of the body is true. */
   readsUnless?: string;
-  /** Of one that needs a session: the account's assistant may do it as well, whatever the person came with. */
+  /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
-  /** Counted by account beside the credential's own limit. */
+  /** An additional rate limit per account, besides the credential's own. */
   limit?: "keyMade" | "chat";
-  /** Beyond those that follow from access, parameters and body. */
+  /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
 };
@@ -132,7 +132,7 @@ export const operations = {
     method: "post",
     path: "/sites",
     tag: "Sites",
-    summary: "Create a site and an unpaid invoice; it is deployed once the invoice is paid",
+    summary: "Create a site and its first invoice. The site is deployed once the invoice is paid",
     access: "key",
     body: SiteCreate,
     creates: "site",
@@ -170,7 +170,7 @@ export const operations = {
     path: "/sites/{id}",
     tag: "Sites",
     summary:
-      "Run an action, or change domains, environment variables, settings or the pack: exactly one of them",
+      "Run an action, or change a domain, environment variables, settings or the pack: exactly one of them per request",
     access: "key",
     body: SitePatch,
     answers: [
@@ -184,7 +184,7 @@ export const operations = {
     method: "delete",
     path: "/sites/{id}",
     tag: "Sites",
-    summary: "Delete the site for good: containers, images, routes, secrets and logs go",
+    summary: "Permanently delete the site with its containers, images, routes, secrets and logs",
     access: "key",
     answers: [{ status: 202, schema: SiteActionAccepted }],
     examples: { answer: { id: exampleSiteId, status: "DELETING" } },
@@ -202,7 +202,7 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/rollback",
     tag: "Deployments",
-    summary: "Bring back an earlier deployment: its image and its environment",
+    summary: "Roll back to an earlier deployment, with its image and its environment",
     access: "key",
     body: SiteRollback,
     optionalBody: true,
@@ -224,7 +224,7 @@ export const operations = {
     method: "post",
     path: "/deployments/{id}/cancel",
     tag: "Deployments",
-    summary: "End a deployment that waits or runs; the version in service stays",
+    summary: "Cancel a queued or running deployment. The version in service keeps running",
     access: "key",
     answers: [{ status: 202, schema: DeploymentCancelled }],
     refusals: ["conflict"],
@@ -233,7 +233,7 @@ export const operations = {
     method: "get",
     path: "/deployments/{id}/logs",
     tag: "Deployments",
-    summary: "The log of a deployment, oldest line first",
+    summary: "A deployment's log, oldest line first",
     access: "key",
     query: LogQuery,
     answers: [{ status: 200, schema: listOf(LogLine) }],
@@ -244,7 +244,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/logs",
     tag: "Sites",
-    summary: "What the running site wrote",
+    summary: "The running site's log",
     access: "key",
     query: SiteLogQuery,
     answers: [{ status: 200, schema: SiteLogs }],
@@ -255,7 +255,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/metrics",
     tag: "Sites",
-    summary: "CPU, memory, network and disk of the running site, by the minute",
+    summary: "CPU, memory, network and disk usage of the running site, per minute",
     access: "key",
     answers: [{ status: 200, schema: SiteMetrics }],
     refusals: ["conflict"],
@@ -264,7 +264,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/events",
     tag: "Sites",
-    summary: "Starts, stops, exits and ends for lack of memory of the running site",
+    summary: "Starts, stops, exits and out-of-memory kills of the running site",
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
@@ -273,7 +273,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/volumes",
     tag: "Sites",
-    summary: "The site's volumes, mounted or only kept, and what they hold",
+    summary: "The site's volumes, mounted or detached, and their sizes",
     access: "key",
     answers: [{ status: 200, schema: SiteVolumes }],
     examples: { answer: { data: [{ name: "uploads", mountPath: "/data", mounted: true, sizeMb: 12.5 }] } },
@@ -282,7 +282,7 @@ export const operations = {
     method: "delete",
     path: "/sites/{id}/volumes/{name}",
     tag: "Sites",
-    summary: "Remove a volume that nothing mounts any more, with all its data",
+    summary: "Delete a detached volume with all its data",
     access: "key",
     answers: [{ status: 200, schema: VolumeRemoved }],
     refusals: ["conflict"],
@@ -292,7 +292,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/commands",
     tag: "Commands",
-    summary: "A site's commands, newest first; those of 30 days, and the last 50 of each schedule",
+    summary: "A site's commands, newest first: those of the last 30 days, and at most 50 per schedule",
     access: "key",
     query: CommandListQuery,
     answers: [{ status: 200, schema: listOf(Command) }],
@@ -301,7 +301,8 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/commands",
     tag: "Commands",
-    summary: "Run a command once, in a new container of the site's image with its newest environment",
+    summary:
+      "Run a one-off command in a new container of the site's image, with the latest environment variables",
     access: "key",
     body: CommandCreate,
     creates: "command",
@@ -314,7 +315,7 @@ export const operations = {
     method: "get",
     path: "/commands/{id}",
     tag: "Commands",
-    summary: "One command and how it ended",
+    summary: "One command and its result",
     access: "key",
     answers: [{ status: 200, schema: Command }],
   },
@@ -322,7 +323,7 @@ export const operations = {
     method: "post",
     path: "/commands/{id}/cancel",
     tag: "Commands",
-    summary: "End a command that waits or runs: SIGTERM, and SIGKILL ten seconds later",
+    summary: "Cancel a queued or running command: SIGTERM, then SIGKILL after ten seconds",
     access: "key",
     answers: [{ status: 202, schema: Command }],
     refusals: ["conflict"],
@@ -331,7 +332,7 @@ export const operations = {
     method: "get",
     path: "/commands/{id}/logs",
     tag: "Commands",
-    summary: "What a command wrote, oldest line first",
+    summary: "A command's output, oldest line first",
     access: "key",
     query: LogQuery,
     answers: [{ status: 200, schema: listOf(LogLine) }],
@@ -351,7 +352,7 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/schedules",
     tag: "Commands",
-    summary: "Run a command at the times of a cron expression, in UTC, while the site is not stopped",
+    summary: "Run a command on a cron schedule, in UTC. Schedules pause while the site is stopped",
     access: "key",
     body: ScheduleCreate,
     creates: "schedule",
@@ -363,7 +364,7 @@ export const operations = {
     method: "patch",
     path: "/schedules/{id}",
     tag: "Commands",
-    summary: "Change a schedule, or switch it off and on",
+    summary: "Change a schedule, or enable or disable it",
     access: "key",
     body: SchedulePatch,
     answers: [{ status: 200, schema: Schedule }],
@@ -374,7 +375,7 @@ export const operations = {
     method: "delete",
     path: "/schedules/{id}",
     tag: "Commands",
-    summary: "Delete a schedule; what it ran stays in the site's commands",
+    summary: "Delete a schedule. Its past runs stay in the site's commands",
     access: "key",
     answers: [{ status: 200, schema: z.object({ id: z.string(), removed: z.literal(true) }) }],
   },
@@ -382,7 +383,7 @@ export const operations = {
     method: "get",
     path: "/sites/{id}/webhook",
     tag: "Deploy webhook",
-    summary: "The site's deploy webhook: a secret address",
+    summary: "The URL of the site's deploy webhook. Anyone who knows it can deploy",
     access: "key",
     answers: [{ status: 200, schema: WebhookAddress }],
     refusals: ["conflict"],
@@ -391,7 +392,7 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/webhook/rotate",
     tag: "Deploy webhook",
-    summary: "Another address; the old one stops at once",
+    summary: "Replace the deploy webhook's URL. The old URL stops working immediately",
     access: "key",
     answers: [{ status: 200, schema: WebhookAddress }],
   },
@@ -401,7 +402,7 @@ export const operations = {
     at: "webhook",
     tag: "Deploy webhook",
     summary:
-      "Deploy the current source; the address is the credential. Of a Git host's events, pushes to other branches, deletions and what is no push (pull requests, comments) are skipped",
+      "Deploy the latest source. The URL is the credential. Git host events other than a push to the site's branch (other branches, branch deletions, pull requests, comments) are skipped",
     access: "none",
     anyBody: true,
     answers: [
@@ -409,7 +410,7 @@ export const operations = {
       {
         status: 200,
         schema: z.object({ status: Site.shape.status, skipped: z.literal(true) }),
-        when: "A ping, a push to another branch or that deletes, or an event about no source",
+        when: "A skipped event: a ping, a push to another branch, a branch deletion, or an event without a source change",
       },
     ],
     refusals: ["payment_required", "conflict"],
@@ -427,7 +428,7 @@ export const operations = {
     method: "post",
     path: "/databases",
     tag: "Databases",
-    summary: "Create a database and an unpaid invoice; it is provisioned once the invoice is paid",
+    summary: "Create a database and its first invoice. The database is provisioned once the invoice is paid",
     access: "key",
     body: DatabaseCreate,
     creates: "database",
@@ -456,11 +457,11 @@ export const operations = {
     path: "/databases/{id}",
     tag: "Databases",
     summary:
-      "Start, stop or restart, or change the pack, when it is backed up, or who reaches it from outside: `publicAccess` takes addresses and networks, which connect with TLS to `publicAccess.host` and `.port` of the record",
+      "Start, stop or restart a database, or change its pack, its backup settings or its public access. `publicAccess` takes a list of addresses and networks that may connect with TLS to `publicAccess.host` and `publicAccess.port`",
     access: "key",
     body: DatabasePatch,
     answers: [
-      { status: 200, schema: z.union([Database, PackChanged]), when: "A change; of the pack" },
+      { status: 200, schema: z.union([Database, PackChanged]), when: "A change of the pack" },
       { status: 202, schema: DatabaseActionAccepted, when: "An action", with: "action" },
     ],
     refusals: ["payment_required", "conflict"],
@@ -470,7 +471,7 @@ export const operations = {
     method: "delete",
     path: "/databases/{id}",
     tag: "Databases",
-    summary: "Back it up once more, then delete it for good; its backups stay for 30 days",
+    summary: "Take a final backup, then permanently delete the database. Its backups are kept for 30 days",
     access: "key",
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     examples: { answer: { id: exampleDatabaseId, status: "DELETING" } },
@@ -480,7 +481,7 @@ export const operations = {
     path: "/databases/{id}/credentials",
     tag: "Databases",
     summary:
-      "User, password and connection string; from outside as well, with the PEM of whom to verify, where it is open",
+      "User, password and connection string. With public access enabled, also the public connection string and the CA certificate (PEM) that verifies the server",
     access: "key",
     answers: [{ status: 200, schema: DatabaseCredentials }],
     refusals: ["payment_required"],
@@ -489,7 +490,8 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/links",
     tag: "Databases",
-    summary: "Give a site the connection string as a secret variable, which follows the password",
+    summary:
+      "Add the connection string to a site as a secret variable that is updated when the password is rotated",
     access: "key",
     body: DatabaseLinkCreate,
     answers: [{ status: 201, schema: DatabaseLink }],
@@ -508,7 +510,7 @@ export const operations = {
     method: "delete",
     path: "/databases/{id}/links",
     tag: "Databases",
-    summary: "Take the variable from a site, or from all: from its next container on",
+    summary: "Remove the variable from one site or from all sites, effective from their next container",
     access: "key",
     query: DatabaseUnlinkQuery,
     answers: [{ status: 200, schema: DatabaseUnlinked }],
@@ -518,7 +520,8 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/rotate",
     tag: "Databases",
-    summary: "A new user and password; the old ones are valid until the linked sites run with the new",
+    summary:
+      "Create a new user and password. The old ones stay valid until all linked sites run with the new ones",
     access: "key",
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     refusals: ["payment_required", "conflict"],
@@ -528,7 +531,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/insight",
     tag: "Databases",
-    summary: "Size, connections, cache hits, active and slow queries, as the server tells them now",
+    summary: "Size, connections, cache hit ratio, active and slow queries, as reported by the server",
     access: "key",
     answers: [{ status: 200, schema: DatabaseInsight }],
     refusals: ["payment_required", "conflict"],
@@ -537,7 +540,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/schema",
     tag: "Databases",
-    summary: "Tables with columns, keys, indexes and sizes; of a redis database how many keys of which type",
+    summary: "Tables with columns, keys, indexes and sizes. For Redis: the number of keys by type",
     access: "key",
     answers: [{ status: 200, schema: DatabaseSchema }],
     refusals: ["payment_required", "conflict"],
@@ -547,7 +550,7 @@ export const operations = {
     path: "/databases/{id}/query",
     tag: "Databases",
     summary:
-      "Run one statement as the database's owner, which changes nothing; with `write` it may, once it is sent again with the `confirm` that its 409 holds",
+      "Run one statement as the database's owner, read-only by default. With `write`, the first request answers 409 with a `confirm` token; repeat the request with it to execute the statement",
     access: "key",
     body: DatabaseQuery,
     readsUnless: "write",
@@ -571,7 +574,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/logs",
     tag: "Databases",
-    summary: "What the database's server wrote",
+    summary: "The database server's log",
     access: "key",
     query: SiteLogQuery,
     answers: [{ status: 200, schema: SiteLogs }],
@@ -582,7 +585,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/metrics",
     tag: "Databases",
-    summary: "CPU, memory, network and disk of the running database, by the minute",
+    summary: "CPU, memory, network and disk usage of the running database, per minute",
     access: "key",
     answers: [{ status: 200, schema: SiteMetrics }],
     refusals: ["conflict"],
@@ -591,7 +594,7 @@ export const operations = {
     method: "get",
     path: "/databases/{id}/events",
     tag: "Databases",
-    summary: "Starts, stops, exits and ends for lack of memory of the running database",
+    summary: "Starts, stops, exits and out-of-memory kills of the running database",
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
@@ -609,7 +612,7 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/backups",
     tag: "Databases",
-    summary: "Back up now",
+    summary: "Create a backup now",
     access: "key",
     creates: "backup",
     answers: [{ status: 202, schema: Backup }],
@@ -619,7 +622,7 @@ export const operations = {
     method: "post",
     path: "/databases/{id}/restore",
     tag: "Databases",
-    summary: "Bring back a backup; the present data stays until the restored one is verified",
+    summary: "Restore a backup. The current data is kept until the restored data is verified",
     access: "key",
     body: DatabaseRestore,
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
@@ -630,7 +633,7 @@ export const operations = {
     method: "get",
     path: "/backups",
     tag: "Databases",
-    summary: "All the caller's backups, newest first; those of deleted databases too",
+    summary: "All backups of the account, newest first, including those of deleted databases",
     access: "key",
     query: BackupListQuery,
     answers: [{ status: 200, schema: listOf(Backup) }],
@@ -639,7 +642,7 @@ export const operations = {
     method: "get",
     path: "/backups/failing",
     tag: "Databases",
-    summary: "Databases whose planned backups fail, and why",
+    summary: "Databases whose scheduled backups fail, with the reason",
     access: "operator",
     query: listQuery("database"),
     answers: [{ status: 200, schema: listOf(FailingBackups) }],
@@ -656,7 +659,7 @@ export const operations = {
     method: "delete",
     path: "/backups/{id}",
     tag: "Databases",
-    summary: "Delete a backup, or cancel one that is under way; refused while it is being restored",
+    summary: "Delete a backup, or cancel one in progress. Refused while the backup is being restored",
     access: "key",
     answers: [{ status: 202, schema: BackupDeleted }],
     refusals: ["conflict"],
@@ -665,7 +668,8 @@ export const operations = {
     method: "post",
     path: "/backups/{id}/verify",
     tag: "Databases",
-    summary: "Restore it into a throw-away server once more; also one that was found damaged",
+    summary:
+      "Verify a backup again by restoring it into a temporary server, even if it was found damaged before",
     access: "key",
     answers: [{ status: 202, schema: Backup }],
     refusals: ["conflict"],
@@ -674,7 +678,7 @@ export const operations = {
     method: "post",
     path: "/backups/{id}/link",
     tag: "Databases",
-    summary: "An address to download the backup from, good for ten minutes",
+    summary: "A download URL for the backup, valid for ten minutes",
     access: "key",
     answers: [{ status: 200, schema: BackupLink }],
     refusals: ["conflict"],
@@ -730,7 +734,7 @@ export const operations = {
     method: "get",
     path: "/credits/packages/all",
     tag: "Credits",
-    summary: "All credit packages, inactive ones as well",
+    summary: "All credit packages, including inactive ones",
     access: "operator",
     query: listQuery("creditPackage"),
     answers: [{ status: 200, schema: listOf(CreditPackageForOperator) }],
@@ -739,7 +743,7 @@ export const operations = {
     method: "post",
     path: "/credits/packages",
     tag: "Credits",
-    summary: "A new credit package",
+    summary: "Create a credit package",
     access: "operator",
     body: CreditPackageCreate,
     creates: "creditPackage",
@@ -750,7 +754,7 @@ export const operations = {
     method: "patch",
     path: "/credits/packages/{id}",
     tag: "Credits",
-    summary: "Change a credit package for what is bought from now on",
+    summary: "Change a credit package. The change applies to new purchases only",
     access: "operator",
     body: CreditPackagePatch,
     answers: [{ status: 200, schema: CreditPackageForOperator }],
@@ -760,7 +764,7 @@ export const operations = {
     method: "post",
     path: "/chat",
     tag: "Assistant",
-    summary: "One interaction with the assistant, charged once",
+    summary: "Send one message to the assistant; each interaction is charged once",
     access: "key",
     body: ChatRequest,
     limit: "chat",
@@ -772,7 +776,7 @@ export const operations = {
     method: "post",
     path: "/chat/stream",
     tag: "Assistant",
-    summary: "The same as server-sent events: delta, tool, action, done, error",
+    summary: "The same, streamed as server-sent events: delta, tool, action, done, error",
     access: "key",
     body: ChatRequest,
     limit: "chat",
@@ -829,7 +833,7 @@ export const operations = {
     method: "post",
     path: "/auth/device",
     tag: "Device login",
-    summary: "Begin: a code for the client and one for the person",
+    summary: "Start a device login: a device code for the client and a user code for the person",
     access: "none",
     body: DeviceStart,
     optionalBody: true,
@@ -849,7 +853,7 @@ export const operations = {
     method: "get",
     path: "/auth/device-poll",
     tag: "Device login",
-    summary: "pending, or approved with the API key, once",
+    summary: "The status: pending, or approved with the API key, which is returned once",
     access: "none",
     query: DevicePollQuery,
     answers: [{ status: 200, schema: DevicePolled }],
@@ -870,7 +874,7 @@ export const operations = {
     method: "post",
     path: "/keys",
     tag: "API keys",
-    summary: "A new key, shown this once; an account has 50 at most",
+    summary: "Create a key. It is shown once; an account can have at most 50",
     access: "session",
     body: KeyCreate,
     creates: "key",
@@ -884,7 +888,7 @@ export const operations = {
     method: "delete",
     path: "/keys/{id}",
     tag: "API keys",
-    summary: "Works on no request that comes after the answer",
+    summary: "Revoke a key. It is rejected on every request that follows the answer",
     access: "session",
     assistant: true,
     answers: [{ status: 200, schema: KeyRevoked }],
@@ -902,7 +906,8 @@ export const operations = {
     method: "patch",
     path: "/accounts/{id}",
     tag: "Accounts",
-    summary: "Change an account's role or plan; its sessions and keys go by it on their very next request",
+    summary:
+      "Change an account's role or plan. The change applies to its sessions and keys from their next request",
     access: "operator",
     body: AccountPatch,
     answers: [{ status: 200, schema: Account }],
@@ -913,7 +918,7 @@ export const operations = {
     method: "get",
     path: "/activity",
     tag: "Account",
-    summary: "Who changed what in the account, newest first; a year of it",
+    summary: "The account's audit log of the past year, newest first",
     access: "key",
     query: ActivityQuery,
     answers: [{ status: 200, schema: listOf(Activity) }],
@@ -922,7 +927,7 @@ export const operations = {
     method: "get",
     path: "/activity/all",
     tag: "Operators",
-    summary: "The same over all accounts",
+    summary: "The audit log of all accounts",
     access: "operator",
     query: AllActivityQuery,
     answers: [{ status: 200, schema: listOf(Activity) }],
@@ -931,7 +936,7 @@ export const operations = {
     method: "get",
     path: "/packs",
     tag: "Billing",
-    summary: "What can be hosted and its price, cheapest first",
+    summary: "All packs on offer and their prices, cheapest first",
     access: "none",
     query: listQuery("pack"),
     answers: [{ status: 200, schema: listOf(Pack) }],
@@ -957,7 +962,7 @@ export const operations = {
     method: "get",
     path: "/packs/all",
     tag: "Billing",
-    summary: "All packs, inactive ones as well",
+    summary: "All packs, including inactive ones",
     access: "operator",
     query: listQuery("pack"),
     answers: [{ status: 200, schema: listOf(PackForOperator) }],
@@ -966,7 +971,7 @@ export const operations = {
     method: "post",
     path: "/packs",
     tag: "Billing",
-    summary: "A new pack",
+    summary: "Create a pack",
     access: "operator",
     body: PackCreate,
     creates: "pack",
@@ -987,8 +992,7 @@ export const operations = {
     method: "patch",
     path: "/packs/{id}",
     tag: "Billing",
-    summary:
-      "Change a pack: prices for what is bought from now on, resources for what is deployed from now on",
+    summary: "Change a pack. New prices apply to future purchases, new resources to future deployments",
     access: "operator",
     body: PackPatch,
     answers: [{ status: 200, schema: PackForOperator }],
@@ -998,7 +1002,8 @@ export const operations = {
     method: "post",
     path: "/invoices/{id}/void",
     tag: "Billing",
-    summary: "Nobody shall pay this invoice; what it would have started and was never paid goes with it",
+    summary:
+      "Void an invoice so that it can no longer be paid. A site or database that was never paid for is deleted with it",
     access: "operator",
     answers: [{ status: 200, schema: Invoice }],
     refusals: ["conflict"],
@@ -1007,7 +1012,7 @@ export const operations = {
     method: "post",
     path: "/invoices/{id}/refund",
     tag: "Billing",
-    summary: "Give the money of a paid invoice back, in full; credits that were bought are taken back",
+    summary: "Refund a paid invoice in full. Purchased credits are taken back",
     access: "operator",
     body: InvoiceRefund,
     answers: [{ status: 200, schema: InvoiceRefunded }],
@@ -1018,7 +1023,7 @@ export const operations = {
     method: "get",
     path: "/payments/flagged",
     tag: "Billing",
-    summary: "What the payment processor told that fits nothing, newest first",
+    summary: "Payment events that match no invoice or need attention, newest first",
     access: "operator",
     query: FlagQuery,
     answers: [{ status: 200, schema: listOf(PaymentFlag) }],
@@ -1027,7 +1032,7 @@ export const operations = {
     method: "post",
     path: "/payments/flagged/{id}/resolve",
     tag: "Billing",
-    summary: "Say how it was dealt with",
+    summary: "Mark a flag as resolved, with a note on how",
     access: "operator",
     body: FlagResolve,
     answers: [{ status: 200, schema: PaymentFlag }],
@@ -1037,7 +1042,7 @@ export const operations = {
     method: "get",
     path: "/ledger/verify",
     tag: "Billing",
-    summary: "Fold the whole ledger and hold it against balances, invoices and payments",
+    summary: "Recompute the whole ledger and compare it with balances, invoices and payments",
     access: "operator",
     answers: [{ status: 200, schema: LedgerVerified }],
   },
@@ -1046,7 +1051,8 @@ export const operations = {
     path: "/webhooks/stripe",
     at: "site",
     tag: "Billing",
-    summary: "Events of Stripe, by its signature; each counts once, in whatever order they come",
+    summary:
+      "Receive Stripe events, authenticated by their signature. Each event is applied once, in any order",
     access: "none",
     anyBody: true,
     answers: [{ status: 200, schema: z.object({ received: z.literal(true) }) }],
@@ -1056,7 +1062,7 @@ export const operations = {
     method: "get",
     path: "/hosts",
     tag: "Hosts",
-    summary: "All compute hosts",
+    summary: "All hosts",
     access: "operator",
     query: listQuery("host"),
     answers: [{ status: 200, schema: listOf(Host) }],
@@ -1065,7 +1071,7 @@ export const operations = {
     method: "post",
     path: "/hosts",
     tag: "Hosts",
-    summary: "A new host and the token that enrols its agent",
+    summary: "Create a host and the token that enrols its agent",
     access: "operator",
     body: HostCreate,
     creates: "host",
@@ -1079,7 +1085,7 @@ export const operations = {
     path: "/hosts/{id}",
     tag: "Hosts",
     summary:
-      "Drain a host: it takes no new sites and its sites move to others, one by one; or activate it again",
+      "Drain a host, so that it takes no new sites and its sites move to other hosts one by one, or activate it again",
     access: "operator",
     body: HostPatch,
     answers: [{ status: 200, schema: Host }],
@@ -1089,7 +1095,7 @@ export const operations = {
     method: "delete",
     path: "/hosts/{id}",
     tag: "Hosts",
-    summary: "Remove a host that is drained and empty, or with force a dead one",
+    summary: "Remove a drained, empty host, or a dead host with `force`",
     access: "operator",
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],
@@ -1100,7 +1106,7 @@ export const operations = {
     path: "/hosts/{id}/set-aside",
     tag: "Hosts",
     summary:
-      "What the host has of sites and databases that no record puts there: stopped and kept, until it is removed or a record names it again",
+      "Sites and databases on the host that no record assigns to it. They are stopped and kept until they are removed or a record assigns them to the host again",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideList }],
     refusals: ["conflict"],
@@ -1109,7 +1115,7 @@ export const operations = {
     method: "delete",
     path: "/hosts/{id}/set-aside/{keptId}",
     tag: "Hosts",
-    summary: "Remove one of these for good, with its data",
+    summary: "Permanently remove one of these with its data",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideRemoved }],
     refusals: ["conflict"],
@@ -1119,7 +1125,7 @@ export const operations = {
     path: "/secrets/rotate",
     tag: "Service",
     summary:
-      "Seal one page of what lies under older keys anew, under the current one; repeat with `nextCursor` until it is null",
+      "Re-encrypt one page of secrets that are encrypted with an older key. Repeat with `nextCursor` until it is null",
     access: "operator",
     body: SecretsRotate,
     answers: [{ status: 200, schema: SecretsRotated }],
@@ -1130,7 +1136,7 @@ export const operations = {
     path: "/health",
     at: "site",
     tag: "Service",
-    summary: "Whether the service answers, and its version",
+    summary: "Service health and version",
     access: "none",
     answers: [{ status: 200, schema: z.object({ status: z.literal("ok"), version: z.string() }) }],
   },
@@ -1152,13 +1158,13 @@ type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer
 type Given<Schema> = Schema extends z.ZodType ? z.output<Schema> : unknown;
 type Part<Of, Name extends string> = Of extends { [Key in Name]: infer Value } ? Given<Value> : unknown;
 
-/** What its verb is given: parameters of the path, query and body in one. No two of them have a name in common. */
+/** The input of an operation's verb: path parameters, query and body in one object. Their names never overlap. */
 export type Input<Id extends OperationId> = Params<(typeof operations)[Id]["path"]> &
   Part<(typeof operations)[Id], "query"> &
   Part<(typeof operations)[Id], "body"> &
   ((typeof operations)[Id] extends { streams: true } ? Resumed : unknown);
 
-/** What its verb answers. */
+/** The answer of an operation's verb. */
 export type Answered<Id extends OperationId> =
   | z.input<(typeof operations)[Id]["answers"][number]["schema"]>
   | ((typeof operations)[Id] extends { streams: true } ? ReadableStream<Uint8Array> : never);

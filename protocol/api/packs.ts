@@ -5,7 +5,7 @@ import { AmountCents, text } from "./common.ts";
 const term = z.object({
   months: z.number().int(),
   discountPercent: z.number().int(),
-  amountCents: z.number().int().describe("Of the whole term."),
+  amountCents: z.number().int().describe("For the whole term."),
 });
 
 export const Pack = z
@@ -15,7 +15,7 @@ export const Pack = z
     name: z.string(),
     amountCents: z.number().int().describe("Per month."),
     currency: z.string(),
-    terms: z.array(term).describe("What each billing term costs."),
+    terms: z.array(term).describe("The price of each billing term."),
     memoryMb: z.number().int(),
     cpuMilli: z.number().int(),
     diskGb: z.number().int(),
@@ -30,25 +30,28 @@ export type PackForOperator = z.infer<typeof PackForOperator>;
 
 const packId = text.min(1).max(100);
 
-/** Of a site or database. A dearer pack is paid for the rest of the term and comes then; any other comes with the next renewal. */
+/**
+ * Changes the pack of a site or database. An upgrade takes effect once the rest of the term is paid; any other change
+ * at the next renewal.
+ */
 export const PackChange = z.strictObject({
   packId,
   billingTerm: z
     .literal([...billingTermsMonths])
     .optional()
-    .describe("From the next renewal on."),
+    .describe("Takes effect at the next renewal."),
 });
 export type PackChange = z.infer<typeof PackChange>;
 
 export const PackChanged = z
   .object({
     id: z.string(),
-    packId: z.string().describe("The pack it has now."),
-    nextPackId: z.string().nullable().describe("The one that follows; null: none."),
+    packId: z.string().describe("The current pack."),
+    nextPackId: z.string().nullable().describe("The pack that replaces it later; null if none."),
     takesEffect: z
       .enum(["now", "on_payment", "at_renewal", "never"])
-      .describe("`never`: it has this pack, and no other follows any more."),
-    invoiceToken: z.string().nullable().describe("Of what is to be paid first: the change, or the renewal."),
+      .describe("`never`: the pack is unchanged, and any scheduled change is cancelled."),
+    invoiceToken: z.string().nullable().describe("The invoice to pay first, for the change or the renewal."),
     invoiceId: z.string().nullable(),
     amountCents: z.number().int().nullable(),
   })
@@ -66,7 +69,7 @@ const fields = {
         typeof percent
       >,
     )
-    .describe("Months of a term → per cent off it."),
+    .describe("Discount in percent by billing term in months."),
   memoryMb: z.number().int().min(64).max(1_048_576),
   cpuMilli: z.number().int().min(50).max(256_000),
   pids: z.number().int().min(16).max(65_536),
@@ -85,5 +88,5 @@ export type PackCreate = z.infer<typeof PackCreate>;
 export const PackPatch = z
   .strictObject({ ...fields, active: z.boolean() })
   .partial()
-  .refine((patch) => Object.keys(patch).length > 0, "nothing to change");
+  .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change");
 export type PackPatch = z.infer<typeof PackPatch>;

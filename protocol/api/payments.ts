@@ -2,12 +2,12 @@ import * as z from "zod";
 import { flagReasons } from "../states.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 
-/** Something about money that an operator has to look at. */
+/** A payment problem that an operator must review. */
 export const PaymentFlag = z
   .object({
     id: z.string(),
     reason: z.enum(flagReasons),
-    reference: z.string().describe("The processor's name for the payment, refund or dispute."),
+    reference: z.string().describe("The processor's id of the payment, refund or dispute."),
     invoiceId: z.string().nullable(),
     amountCents: z.number().int().nullable(),
     currency: z.string().nullable(),
@@ -18,7 +18,7 @@ export const PaymentFlag = z
   .meta({ id: "PaymentFlag" });
 export type PaymentFlag = z.infer<typeof PaymentFlag>;
 
-/** Open ones, unless `resolved` asks for all. */
+/** Lists open flags, or all flags with `resolved`. */
 export const FlagQuery = listQuery("flag").extend({ resolved: z.enum(["0", "1"]).default("0") });
 export type FlagQuery = z.infer<typeof FlagQuery>;
 
@@ -29,6 +29,6 @@ export const LedgerVerified = z.object({
   ok: z.boolean(),
   transfers: z.number().int(),
   accounts: z.number().int(),
-  problems: z.array(z.string()).describe("What does not add up, as sentences; the first hundred."),
+  problems: z.array(z.string()).describe("Discrepancies, one sentence each; at most 100."),
 });
 export type LedgerVerified = z.infer<typeof LedgerVerified>;

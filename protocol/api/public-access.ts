@@ -4,12 +4,12 @@ const ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
 
-/** The bytes of an address in its one canonical form; null for any other text. */
+/** The bytes of an address in canonical form; null for any other text. */
 function bytesOf(address: string): number[] | null {
   if (ipv4.test(address)) return address.split(".").map(Number);
   if (!/^[0-9a-f:]+$/.test(address) || !address.includes(":")) return null;
   try {
-    // RFC 5952, as every URL parser writes it.
+    // The canonical form is RFC 5952, which URL parsers produce.
     if (new URL(`http://[${address}]/`).hostname !== `[${address}]`) return null;
   } catch {
     return null;
@@ -22,7 +22,7 @@ function bytesOf(address: string): number[] | null {
     .flatMap((group) => [group >> 8, group & 255]);
 }
 
-/** `203.0.113.0/24`, `198.51.100.7`, `2001:db8::/32`: an address or a network, no bit set behind its prefix. */
+/** An address or a network such as `203.0.113.0/24`, `198.51.100.7` or `2001:db8::/32`, with all host bits zero. */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const bytes = bytesOf(address);
@@ -54,17 +54,23 @@ export const AllowList = z
 
 export const PublicAccessPatch = z.strictObject({
   enabled: z.boolean(),
-  allow: AllowList.optional().describe("Left out: as it was."),
+  allow: AllowList.optional().describe("If omitted, the list is unchanged."),
 });
 export type PublicAccessPatch = z.infer<typeof PublicAccessPatch>;
 
-/** The way in from outside, with TLS, for these sources only. */
+/** Access from the internet, with TLS, for the listed sources only. */
 export const PublicAccess = z.object({
   enabled: z.boolean(),
-  allow: z.array(z.string()).describe("Who may connect."),
-  applied: z.boolean().describe("The host has made it so; until then what was asked for before holds."),
-  host: z.string().nullable().describe("Where clients connect to; null: the host has not said it yet."),
-  port: z.number().nullable().describe("Its own for as long as it lives; null before it was first opened."),
-  error: z.string().nullable().describe("Why the host could not; it is tried again."),
+  allow: z.array(z.string()).describe("Addresses and networks that may connect."),
+  applied: z.boolean().describe("The host has applied these settings; until then the previous ones apply."),
+  host: z.string().nullable().describe("The address to connect to; null until the host reports it."),
+  port: z
+    .number()
+    .nullable()
+    .describe("The port, which never changes once assigned; null until public access is first enabled."),
+  error: z
+    .string()
+    .nullable()
+    .describe("Why the host could not apply the settings. It retries automatically."),
 });
 export type PublicAccess = z.infer<typeof PublicAccess>;

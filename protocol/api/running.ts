@@ -7,40 +7,44 @@ export const SiteLogQuery = z.strictObject({
     .enum(["0", "1"])
     .default("0")
     .describe(
-      "1: server-sent events of type `line`, for as long as both ends are there and your key or session works.",
+      "1: stream server-sent events of type `line` for as long as the log is available and your key or session is valid.",
     ),
-  tail: wholeNumber(0, 1000).default(100).describe("Lines from the end."),
+  tail: wholeNumber(0, 1000).default(100).describe("Number of lines from the end of the log."),
   since: Timestamp.optional().describe(
-    "Only lines after this time, such as the `at` of the last line seen; with `follow=1` all of them, whatever `tail` says.",
+    "Only lines after this time, such as the `at` of the last line received. With `follow=1`, all of them, regardless of `tail`.",
   ),
 });
 export type SiteLogQuery = z.infer<typeof SiteLogQuery>;
 
-/** `at` has nanoseconds and is a place to go on from; `seq` is the same in microseconds. */
+/** `at` has nanosecond precision and can be used to resume; `seq` is the same time in microseconds. */
 export const SiteLogs = z.object({ data: z.array(LogLine) });
 export type SiteLogs = z.infer<typeof SiteLogs>;
 
 export const SiteSample = z.object({
   at: Timestamp.describe("The end of the minute."),
-  cpuMilli: z.number().nonnegative().describe("Thousandths of a core, on average over the minute."),
+  cpuMilli: z.number().nonnegative().describe("Average over the minute, in thousandths of a core."),
   memoryMb: z.number().nonnegative(),
-  networkInBytes: z.number().nonnegative().describe("In this minute."),
-  networkOutBytes: z.number().nonnegative().describe("In this minute."),
+  networkInBytes: z.number().nonnegative().describe("Received in this minute."),
+  networkOutBytes: z.number().nonnegative().describe("Sent in this minute."),
   diskMb: z
     .number()
     .nonnegative()
     .nullable()
     .describe(
-      "What the containers wrote and the volumes hold, looked at every ten minutes; null: the host cannot tell.",
+      "Data written by the containers and stored in the volumes, measured every ten minutes; null if the host cannot measure it.",
     ),
 });
 export type SiteSample = z.infer<typeof SiteSample>;
 
-/** One minute each, a day of them, newest last. */
+/** One sample per minute for the last 24 hours, newest last. */
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
-/** `restart` is Docker's own, after an exit; `disk_full`: what was written is more than the pack has; `unhealthy`: healthCheckPath fails; `moved`: what was before is gone; `restored`, `restore_failed`: of databases; `slowed`: it writes too much to its log. */
+/**
+ * `restart`: Docker restarted the container after an exit; `disk_full`: more data than the pack allows; `unhealthy`:
+ * healthCheckPath fails; `moved`: earlier logs, metrics and events are gone; `restored`, `restore_failed`: databases only; `slowed`: it
+ * writes too much to its log.
+ */
 export const siteEventKinds = [
   "start",
   "restart",

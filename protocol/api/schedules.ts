@@ -5,7 +5,10 @@ import { command, LabelName } from "./sites.ts";
 
 const field = "(?:[0-9*,/-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+";
 
-/** Five fields (crontab(5)) or a name for them, in UTC. What the fields mean is judged where the next run is computed. */
+/**
+ * Five cron fields (crontab(5)) or a predefined schedule, in UTC. The field values are validated when the next run is
+ * computed.
+ */
 export const CronExpression = z
   .string()
   .max(200)
@@ -14,12 +17,14 @@ export const CronExpression = z
       `^(?:@(?:hourly|daily|midnight|weekly|monthly|yearly|annually)|${field}(?: ${field}){4})$`,
       "i",
     ),
-    "five fields of cron, such as `*/15 * * * *`, or @hourly, @daily, @weekly, @monthly, @yearly",
+    "five cron fields such as `*/15 * * * *`, or @hourly, @daily, @weekly, @monthly, @yearly",
   );
 
 const settings = {
   name: LabelName,
-  cron: CronExpression.describe("Five fields of cron, or `@hourly`, `@daily` and so on; in UTC."),
+  cron: CronExpression.describe(
+    "Five cron fields, or a predefined schedule such as `@hourly` or `@daily`, in UTC.",
+  ),
   command,
   timeoutSeconds: TimeoutSeconds,
   enabled: z.boolean(),
@@ -35,7 +40,10 @@ export type ScheduleCreate = z.infer<typeof ScheduleCreate>;
 export const SchedulePatch = z
   .strictObject(settings)
   .partial()
-  .refine((change) => Object.values(change).some((value) => value !== undefined), "nothing to change");
+  .refine(
+    (change) => Object.values(change).some((value) => value !== undefined),
+    "name at least one field to change",
+  );
 export type SchedulePatch = z.infer<typeof SchedulePatch>;
 
 export const Schedule = z
@@ -47,12 +55,14 @@ export const Schedule = z
     cron: z.string(),
     command: z.string(),
     nextRunAt: Timestamp.nullable().describe(
-      "null while it is not enabled, or its site is stopped, suspended, or was never live.",
+      "null while the schedule is disabled, or its site is stopped, suspended or was never live.",
     ),
     skippedRuns: z
       .number()
       .int()
-      .describe("Runs left out because the one before still ran, or too many commands of the site waited."),
+      .describe(
+        "Runs skipped because the previous run was still active or too many commands of the site were queued.",
+      ),
     lastSkippedAt: Timestamp.nullable(),
     createdAt: Timestamp,
     updatedAt: Timestamp,

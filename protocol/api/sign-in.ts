@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { Timestamp } from "./common.ts";
 
-/** Of better-auth's requests and answers below {site_url}/api/auth, what clients need. It validates, and may answer more. */
+/**
+ * The parts of better-auth's requests and answers below {site_url}/api/auth that clients need. better-auth validates
+ * them itself and may answer more.
+ */
 const email = z.email().max(254);
 const password = z.string().min(12).max(200);
 
@@ -13,7 +16,7 @@ export const SignIn = z.object({
   rememberMe: z
     .boolean()
     .optional()
-    .describe("false: a browser forgets the session when it is closed. Left out: true."),
+    .describe("false: the session ends when the browser is closed. Default: true."),
 });
 
 export const SignedInAccount = z
@@ -31,7 +34,7 @@ export const SignedIn = z.looseObject({ user: SignedInAccount });
 export const SignedUp = z.union([
   z
     .object({ status: z.literal(true) })
-    .describe("A mail tells the rest, whether or not there is an account."),
+    .describe("The next step is sent by email, whether or not the account already exists."),
   SignedIn,
 ]);
 
@@ -42,15 +45,15 @@ export const CurrentSession = z.looseObject({
 
 export const PasswordResetRequest = z.object({ email });
 export const PasswordReset = z.object({
-  token: z.string().max(200).describe("As the mailed link has it."),
+  token: z.string().max(200).describe("The token from the link in the email."),
   newPassword: password,
 });
-/** As clients made for better-auth send them; sessions are read from the record each time. */
+/** Accepted because better-auth's clients send them; sessions are always read from the database. */
 export const CurrentSessionQuery = z.object({
   disableCookieCache: z.string().optional(),
   disableRefresh: z.string().optional(),
 });
 
 export const PasswordResetQuery = z.object({
-  keepKeys: z.literal("1").optional().describe("The account's API keys stay; otherwise they are revoked."),
+  keepKeys: z.literal("1").optional().describe("Keep the account's API keys; otherwise they are revoked."),
 });

@@ -5,7 +5,7 @@ import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } 
 import { text, Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
-/** Unique in an account. A site's host name is made from it. */
+/** Unique per account. The site's host name is derived from it. */
 export const SiteName = z.string().regex(/^[a-z0-9-]{1,63}$/, "1–63 of a–z, 0–9 and -");
 
 /** A DNS label. */
@@ -14,8 +14,8 @@ export const LabelName = z
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
 
 /**
- * `host/owner/repo`, no scheme, no credentials, optional `.git`. The host is a DNS name with an optional port;
- * path segments never start with `-` or `.`, so nothing can be read as an option or climb a directory.
+ * `host/owner/repo`, no scheme, no credentials, optional `.git`. The host is a DNS name with an optional port; path
+ * segments never start with `-` or `.`, so none can be read as an option or traverse directories.
  */
 export const GitAddress = z
   .string()
@@ -25,7 +25,7 @@ export const GitAddress = z
     "host/owner/repo without scheme or credentials",
   );
 
-/** A Git branch name by the rules of git-check-ref-format(1); it is handed over as an argument of its own. */
+/** A Git branch name by the rules of git-check-ref-format(1); it is always passed as a separate argument. */
 export const GitBranch = text
   .max(200)
   .regex(
@@ -33,7 +33,7 @@ export const GitBranch = text
     "a Git branch name",
   );
 
-/** One line, no control characters: it becomes an argument of a build or start step. */
+/** One line without control characters, since it becomes an argument of a build or start step. */
 export const command = text
   .min(1)
   .max(2000)
@@ -65,11 +65,11 @@ const HealthCheckPath = z
   .regex(/^\/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/, "a path that starts with /");
 
 const runSettings = {
-  port: Port.describe("Where the app listens; it is told as the variable PORT."),
-  buildCommand: command.describe("Left out: as the repository's files say."),
-  startCommand: command.describe("Left out: as the image or the repository's files say."),
+  port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
+  buildCommand: command.describe("Default: detected from the repository's files."),
+  startCommand: command.describe("Default: taken from the image or detected from the repository's files."),
   releaseCommand: command.describe(
-    "Run once in each new version before it serves, such as a migration: where it fails, the version before serves on. Left out: as the repository's Procfile says, if it has no Dockerfile.",
+    "Runs once in each new version before it serves, such as a migration. If it fails, the previous version stays in service. Default: the release process of the repository's Procfile, unless there is a Dockerfile.",
   ),
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
@@ -78,15 +78,15 @@ const runSettings = {
     .int()
     .min(1)
     .max(600)
-    .describe("How long a new container may take until it answers. Left out: as the operator says."),
+    .describe("How long a new container may take to respond. Default: set by the operator."),
   healthCheckPath: HealthCheckPath.describe(
-    "Asked by HTTP under the site's own name until it answers below 400, and every half minute while it serves: that it fails is an event then, no more. Left out: that the port takes connections is enough.",
+    "Requested over HTTP with the site's host name until it answers below 400, then every 30 seconds. Later failures are reported as events only. Default: the port accepts connections.",
   ),
-  replicas: Replicas.describe("Containers that share the pack's memory and CPU, and the requests."),
+  replicas: Replicas.describe("Containers that share the pack's memory and CPU and balance the requests."),
   volumes: Volumes,
 };
 
-/** Of a private registry. The password is stored encrypted; neither is shown. */
+/** Credentials of a private registry. The password is stored encrypted; neither is ever returned. */
 const registryLogin = {
   registryUsername: text
     .min(1)
@@ -119,7 +119,7 @@ export const Region = z
   .regex(/^[a-z0-9-]*$/, "a–z, 0–9 and -");
 export const regionOfNew = Region.optional().meta({
   description:
-    "Where it is to run: the region of a host; left out: anywhere. Another one is refused with a list of those there are.",
+    "The region to run in; any region if omitted. An unknown region is refused with a list of the known ones.",
 });
 
 const createBase = {
@@ -182,16 +182,16 @@ export const EnvVariable = z
     encrypted: z
       .boolean()
       .optional()
-      .describe("A secret: stored encrypted, never shown again. Left out: as it was; of a new one false."),
+      .describe("Stored encrypted and never returned. Default: unchanged, or false for a new variable."),
     scope: z
       .enum(["build", "runtime", "both"])
       .optional()
-      .describe("Left out: as it was; of a new one both."),
+      .describe("Default: unchanged, or both for a new variable."),
   })
   .meta({ id: "EnvVariable" });
 export type EnvVariable = z.infer<typeof EnvVariable>;
 
-/** As it is shown: a secret's value is null. */
+/** As returned: a secret's value is null. */
 export const EnvVariableShown = z
   .object({
     key: z.string(),
@@ -202,7 +202,7 @@ export const EnvVariableShown = z
   .meta({ id: "EnvVariableShown" });
 export type EnvVariableShown = z.infer<typeof EnvVariableShown>;
 
-/** Any of the create fields but the name, the kind of source and what is paid for; used from the next deployment. */
+/** All fields of creation except the name, the kind of source and the billing; they apply from the next deployment. */
 export const SiteSettings = z
   .strictObject({
     ...z.object({ ...runSettings, ...sourceSettings }).partial().shape,
@@ -219,14 +219,14 @@ export const SiteSettings = z
     registryPassword: registryLogin.registryPassword.nullable().optional(),
     region: Region.nullable().optional().meta({
       description:
-        "Where the site is to run; null: anywhere. A site that has a host stays on it: this is asked when it is placed the next time, as when its host is drained.",
+        "The region to run in; null: any. Applies at the next placement, such as when the current host is drained; it does not move a placed site.",
     }),
   })
   .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
   .meta({ id: "SiteSettings" });
 export type SiteSettings = z.infer<typeof SiteSettings>;
 
-/** A lower-case DNS name of at least two labels; other alphabets in their `xn--` form. */
+/** A lower-case DNS name of at least two labels; internationalized names in their `xn--` form. */
 export const DomainName = z
   .string()
   .trim()
@@ -250,26 +250,24 @@ export const Domain = z
     status: z.enum(domainStatuses),
     record: z
       .object({ type: z.literal("TXT"), name: z.string(), value: z.string() })
-      .describe("Proves ownership: set it, then verify."),
+      .describe("Proves ownership: create this TXT record, then verify the domain."),
     target: z
       .string()
-      .describe(
-        "What the name itself must point at: a CNAME record, or ALIAS/A where it is the root of a zone.",
-      ),
+      .describe("The target of the domain: a CNAME record, or ALIAS/A at the root of a zone."),
     verifiedAt: Timestamp.nullable(),
     createdAt: Timestamp,
   })
   .meta({ id: "Domain" });
 export type Domain = z.infer<typeof Domain>;
 
-/** The domain that was changed; `removed` when it is gone. */
+/** The changed domain; `removed` if it was deleted. */
 export const DomainChanged = z.union([Domain, z.object({ domain: z.string(), removed: z.literal(true) })]);
 export type DomainChanged = z.infer<typeof DomainChanged>;
 
 export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), restartRequired: z.boolean() });
 export type EnvChanged = z.infer<typeof EnvChanged>;
 
-/** A secret address: whoever has it can deploy. */
+/** The URL is a credential: anyone who knows it can deploy. */
 export const WebhookAddress = z.object({ url: z.string() }).meta({ id: "WebhookAddress" });
 
 export const SiteRollback = z.strictObject({
@@ -277,7 +275,9 @@ export const SiteRollback = z.strictObject({
     .string()
     .max(100)
     .optional()
-    .describe("A deployment that was live; default: the one before the current, moves between hosts apart."),
+    .describe(
+      "A deployment that was live. Default: the previous live deployment, not counting moves between hosts.",
+    ),
 });
 export type SiteRollback = z.infer<typeof SiteRollback>;
 
@@ -291,9 +291,7 @@ export const SitePatch = z
         rebuild: z
           .boolean()
           .optional()
-          .describe(
-            "Build even where nothing that goes into the build has changed since an image that is kept.",
-          ),
+          .describe("Build even if the build inputs are unchanged and an image exists."),
       }),
       z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
       z.strictObject({
@@ -326,7 +324,7 @@ export const Site = z
     deployType: z.enum(["github", "dockerfile", "image"]),
     githubUrl: z.string().nullable(),
     branch: z.string().nullable(),
-    submodules: z.boolean().describe("Git submodules, and files that Git LFS keeps, are fetched as well."),
+    submodules: z.boolean().describe("Fetch Git submodules and Git LFS files as well."),
     lfs: z.boolean(),
     port: z.number(),
     buildCommand: z.string().nullable(),
@@ -344,7 +342,7 @@ export const Site = z
     nextPackId: z
       .string()
       .nullable()
-      .describe("What it is to have: when the change is paid, or from the next renewal on."),
+      .describe("The pack it changes to, once the change is paid or at the next renewal."),
     billingTerm: z.number(),
     url: z.string(),
     domains: z.array(Domain),
@@ -358,7 +356,7 @@ export const Site = z
       })
       .nullable()
       .describe(
-        "The version in service, or the last one that was; `error`: why it is so no more, or was not changed as asked.",
+        "The deployment in service, or the last one; `error`: why it is no longer in service, or why the last action failed.",
       ),
     latestDeployment: z
       .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
@@ -367,9 +365,7 @@ export const Site = z
     hostId: z.string().nullable(),
     hostOffline: z
       .boolean()
-      .describe(
-        "The control plane does not hear the site's host: changes wait, and nobody knows whether the site answers.",
-      ),
+      .describe("The site's host is unreachable: changes wait, and the site's actual state is unknown."),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })

@@ -2,19 +2,19 @@ import * as z from "zod";
 
 export const maxReplicas = 10;
 export const maxVolumes = 5;
-/** What a replica needs at least of its pack's memory. */
+/** The minimum share of the pack's memory per replica. */
 export const minReplicaMb = 64;
 
 export const VolumeName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
 
-/** What a container cannot do without, or must not change: these and all below them. */
+/** Folders that a container depends on or must not change, including everything below them. */
 const systemFolders = (
   "/bin /boot /dev /etc /lib /lib32 /lib64 /libx32 /proc /run /sbin /sys " +
   "/usr/bin /usr/lib /usr/sbin /var/run"
 ).split(" ");
-/** These, but not what is below them. */
+/** Only these folders themselves, not their subfolders. */
 const roots = ["/", "/usr", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"];
 
 const isSystemFolder = (path: string): boolean =>
@@ -28,7 +28,7 @@ export const MountPath = z
     /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9_.@+-]+)+$/,
     "an absolute path such as /data, without . or .. and without / at the end",
   )
-  .refine((path) => !isSystemFolder(path), "a folder that is not the system's, such as /data");
+  .refine((path) => !isSystemFolder(path), "must not be a system folder; use one such as /data");
 
 export const Volume = z.strictObject({ name: VolumeName, mountPath: MountPath }).meta({ id: "Volume" });
 export type Volume = z.infer<typeof Volume>;
@@ -45,7 +45,7 @@ export const Volumes = z
 
 export const Replicas = z.number().int().min(1).max(maxReplicas);
 
-/** A folder kept for a site, mounted or not. */
+/** A folder stored for a site, mounted or detached. */
 export const SiteVolume = z
   .object({
     name: z.string(),
@@ -53,10 +53,14 @@ export const SiteVolume = z
       .string()
       .nullable()
       .describe(
-        "Where the version in service has it, or the next deployment will; null: nowhere, its data is only kept.",
+        "The mount path in the version in service or the next deployment; null: detached, the data is only kept.",
       ),
     mounted: z.boolean().describe("The version in service uses it."),
-    sizeMb: z.number().nonnegative().nullable().describe("null: not there yet, or its host cannot tell now."),
+    sizeMb: z
+      .number()
+      .nonnegative()
+      .nullable()
+      .describe("null: not created yet, or the host cannot measure it now."),
   })
   .meta({ id: "SiteVolume" });
 export type SiteVolume = z.infer<typeof SiteVolume>;

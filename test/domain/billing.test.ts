@@ -134,8 +134,8 @@ describe("the ledger", () => {
     expect(problemsOf([row(1), row(2, { reference: "1" })], 10)).toContain("second grant");
     expect(problemsOf([row(1, { debitId: "acc_a", creditId: "system:sold" })], -5)).toContain("below zero");
     expect(problemsOf([row(1)], 5, 2, 0)).toContain("held");
-    expect(problemsOf([row(1)], 5, 6)).toContain("more than it has");
-    expect(problemsOf([row(1, { amount: 0.5 })], 0.5)).toContain("no amount");
+    expect(problemsOf([row(1)], 5, 6)).toContain("more than its balance");
+    expect(problemsOf([row(1, { amount: 0.5 })], 0.5)).toContain("not a valid amount");
   });
 });
 

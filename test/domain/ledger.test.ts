@@ -71,7 +71,7 @@ describe("an audit", () => {
   it("finds a transfer of nothing", () => {
     const audit = new LedgerAudit();
     audit.add({ ...bought, amount: 0 });
-    expect(audit.problems).toEqual(["tx_1 moves 0, which is no amount"]);
+    expect(audit.problems).toEqual(["tx_1 moves 0, which is not a valid amount"]);
   });
 
   it("sums up to nothing over all accounts", () => {
@@ -93,6 +93,6 @@ describe("an audit", () => {
     // Not a number is lost between the two ends.
     audit.add({ ...bought, amount: Number.NaN });
     audit.close([], new Map());
-    expect(audit.problems).toContain("All accounts together hold NaN, which must be 0");
+    expect(audit.problems).toContain("All accounts together have a balance of NaN, which must be 0");
   });
 });

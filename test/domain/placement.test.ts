@@ -21,6 +21,6 @@ describe("the reason of a site that no host took", () => {
     );
     expect(
       noRoomReason({ memoryMb: 512, region: "eu" }, [host("us", 9000), host("eu", 300), host("eu", -5)], 60),
-    ).toMatch(/^No host in region eu had the 512 MB .* the most free has 300 MB\./);
+    ).toMatch(/^No host in region eu had the 512 MB .* the most free memory was 300 MB\./);
   });
 });

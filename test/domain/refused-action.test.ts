@@ -10,18 +10,18 @@ const told = (
 
 describe("an action that a site's state does not allow is refused", () => {
   it("with what is under way", () => {
-    expect(told("stop", "RUNNING", "STOPPED")).toMatch(/is being stopped already/);
+    expect(told("stop", "RUNNING", "STOPPED")).toMatch(/is already being stopped/);
     expect(told("restart", "RUNNING", "STOPPED")).toMatch(/is being stopped: start it again/);
     expect(told("restart", "DEPLOYING")).toMatch(/is being deployed/);
-    expect(told("start", "STOPPED")).toMatch(/is being started already/);
+    expect(told("start", "STOPPED")).toMatch(/is already being started/);
   });
 
   it("with what to do instead", () => {
     expect(told("restart", "STOPPED", "STOPPED")).toMatch(/is STOPPED: start it instead/);
     expect(told("restart", "FAILED")).toMatch(/start it instead/);
-    expect(told("start", "RUNNING")).toMatch(/runs already/);
-    expect(told("stop", "STOPPED", "STOPPED")).toMatch(/stopped already/);
-    expect(told("stop", "FAILED")).toMatch(/nothing of it runs/);
+    expect(told("start", "RUNNING")).toMatch(/is already running/);
+    expect(told("stop", "STOPPED", "STOPPED")).toMatch(/is already stopped/);
+    expect(told("stop", "FAILED")).toMatch(/there is nothing to stop/);
   });
 
   it("in a whole sentence, whatever state it is in", () => {

@@ -33,10 +33,10 @@ describe("sites with volumes", () => {
     expect(drainNotice("ACTIVE", { volumeSiteCount: 2, databaseCount: 0 })).toBeNull();
     expect(drainNotice("DRAINING", { volumeSiteCount: 0, databaseCount: 0 })).toBeNull();
     expect(drainNotice("DRAINING", { volumeSiteCount: 1, databaseCount: 0 })).toMatch(
-      /^1 site with volumes will not move/,
+      /^1 site with volumes cannot move/,
     );
     expect(drainNotice("DRAINING", { volumeSiteCount: 2, databaseCount: 0 })).toMatch(
-      /^2 sites with volumes will not move/,
+      /^2 sites with volumes cannot move/,
     );
   });
 

@@ -533,7 +533,10 @@ describe("planned backups that fail", () => {
     await failOnce(`${reason} DETAIL: Failing row contains (1, secret).`);
     await failOnce();
     expect(await mailsOf(databaseId)).toEqual([
-      { subject: expect.stringMatching(/^Backups of .* fail$/), text: expect.stringContaining(reason) },
+      {
+        subject: expect.stringMatching(/^Backups of .* are failing$/),
+        text: expect.stringContaining(reason),
+      },
     ]);
     expect((await mailsOf(databaseId))[0]?.text).not.toContain("secret");
     await run(

@@ -189,7 +189,7 @@ describe("the balance", () => {
     await bindings.DB.prepare("UPDATE ledger_accounts SET balance = 4 WHERE id = ?").bind(accountId).run();
     expect(await verified()).toMatchObject({
       ok: false,
-      problems: [`${accountId} holds 4, its transfers sum up to 3`],
+      problems: [`${accountId} has a balance of 4, but its transfers sum up to 3`],
     });
     await bindings.DB.prepare("UPDATE ledger_accounts SET balance = 3 WHERE id = ?").bind(accountId).run();
     const key = await account();

@@ -256,7 +256,7 @@ describe("a command", () => {
     const back = await greetedAgent({ running: [{ jobId: kept.job.id, attempt: kept.attempt }] }, host.token);
     back.send({ type: "ready", free: 10, freeCommands: 10 });
     const { status, error } = await command(key, lost.args.commandId);
-    expect([status, error]).toEqual(["FAILED", expect.stringMatching(/interrupted .* not run again/)]);
+    expect([status, error]).toEqual(["FAILED", expect.stringMatching(/interrupted .* not repeated/)]);
     expect((await command(key, kept.args.commandId)).status).toBe("RUNNING");
     // Its log goes on as well.
     back.send({

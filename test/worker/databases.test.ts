@@ -245,7 +245,7 @@ describe("a host", () => {
     );
     expect(await read(key, databaseId)).toMatchObject({
       status: "FAILED",
-      error: expect.stringContaining("with it the data"),
+      error: expect.stringContaining("together with the data"),
       version: null,
       hostId: null,
       rotating: false,
@@ -302,10 +302,7 @@ describe("a link", () => {
     const setToo = await api(key, "PATCH", `/sites/${siteId}`, {
       envVariables: [{ key: "DATABASE_URL", value: "postgres://elsewhere" }],
     });
-    expect([setToo.status, setToo.body["reason"]]).toEqual([
-      409,
-      expect.stringContaining("take the link away"),
-    ]);
+    expect([setToo.status, setToo.body["reason"]]).toEqual([409, expect.stringContaining("Remove the link")]);
     const removed = await api(key, "DELETE", `/databases/${databaseId}/links?siteId=${siteId}`);
     expect(removed.body).toEqual({ id: databaseId, unlinked: [siteId] });
     await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
@@ -430,7 +427,7 @@ describe("a database that is larger than its pack", () => {
     measured(diskGb * 1024);
     measured(diskGb * 1024 + 0.5);
     await vi.waitUntil(notice, 10_000);
-    const holds = `The database holds ${diskGb}.0 GB and its pack has ${diskGb} GB`;
+    const holds = `The database uses ${diskGb}.0 GB, and its pack has ${diskGb} GB`;
     expect(await notice()).toMatch(new RegExp(`^${holds}: choose a larger pack, or .*OPTIMIZE TABLE`));
     const other = await readyAgent();
     measured(1, other);

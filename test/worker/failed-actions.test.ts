@@ -49,6 +49,6 @@ describe("an action that fails on the host", () => {
       expect((await act(action)).body).toMatchObject({
         reason: "No version of this site has run yet: deploy it first.",
       });
-    expect((await act("stop")).body).toMatchObject({ reason: "This site is stopped already." });
+    expect((await act("stop")).body).toMatchObject({ reason: "This site is already stopped." });
   });
 });

@@ -89,7 +89,7 @@ describe("a new site", () => {
       status: "FAILED",
       latestDeployment: { error: expect.stringContaining("region mars") },
     });
-    expect(full?.latestDeployment?.error).toMatch(/256 MB .* the most free has 0 MB/);
+    expect(full?.latestDeployment?.error).toMatch(/256 MB .* the most free memory was 0 MB/);
     only.close();
   });
 

@@ -98,7 +98,11 @@ describe("the OpenAPI document", () => {
         },
       ]);
     }
-    for (const said of ["go on after this event", "Lines from the end.", "null removes the variable."])
+    for (const said of [
+      "go on after this event",
+      "Number of lines from the end of the log.",
+      "null removes the variable.",
+    ])
       expect(page).toContain(said);
   });
 

@@ -322,7 +322,7 @@ it("a pack too small for what a database is known to hold is refused with what g
   const refused = await change(path, { packId: small });
   expect([refused.status, refused.body.reason]).toEqual([
     409,
-    expect.stringMatching(/holds 1\.0 GB, and Pack of 128 MB has 1 GB: .*VACUUM FULL/),
+    expect.stringMatching(/uses 1\.0 GB, and Pack of 128 MB has 1 GB: .*VACUUM FULL/),
   ]);
   // A dearer pack, or one as large, is nobody's concern.
   expect((await change(path, { packId: await pack("database", 6000, 128, 20) })).status).toBe(200);

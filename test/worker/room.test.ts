@@ -57,7 +57,7 @@ describe("a deployment that waits says for what", () => {
     host.close();
     await foundOffline(host.hostId);
     await act(key, siteId, "deploy");
-    expect(await waitsFor(key, siteId)).toMatch(/cannot be heard/);
+    expect(await waitsFor(key, siteId)).toMatch(/host is not connected/);
   });
 });
 
@@ -93,11 +93,11 @@ describe("what its host works on while it is silent", () => {
     await foundOffline(host.hostId);
     expect([await shown(begun.id), await shown(waiting.id)]).toEqual([
       expect.stringMatching(silent),
-      expect.stringMatching(/cannot be heard/),
+      expect.stringMatching(/host is not connected/),
     ]);
     const { body } = await api<Page<Command>>(key, "GET", path);
     expect(body.data.map(({ waitsFor: why }) => why)).toEqual([
-      expect.stringMatching(/cannot be heard/),
+      expect.stringMatching(/host is not connected/),
       expect.stringMatching(silent),
     ]);
     const back = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, host.token);
@@ -214,7 +214,7 @@ describe("a site that failed", () => {
     await tick();
     expect([old.waiting(), other.waiting()]).toEqual([[], []]);
     expect((await site(key, failed)).hostId).toBe(old.hostId);
-    expect(await waitsFor(key, failed)).toMatch(/host has no room for it .* cancel it/i);
+    expect(await waitsFor(key, failed)).toMatch(/no longer has enough free memory.* cancel it/i);
     await api(key, "DELETE", `/sites/${successor}`);
     const gone = await old.next("job");
     await finish(old, gone.job, gone.attempt);

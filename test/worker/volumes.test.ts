@@ -244,7 +244,7 @@ describe("a host that is drained", () => {
     await finish(other, job, attempt, deployResult);
     await tick();
     expect([other.waiting(), (await site(key, kept.siteId)).hostId]).toEqual([[], host.hostId]);
-    expect((await remove()).body["reason"]).toMatch(/will not move: the data is on this host/);
+    expect((await remove()).body["reason"]).toMatch(/cannot move because the data is on this host/);
     // It can be deployed there all the same.
     expect(runOf(await deploy(kept.siteId)).siteId).toBe(kept.siteId);
     other.close();

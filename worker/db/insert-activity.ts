@@ -14,7 +14,10 @@ type Row = {
   outcome: string;
 };
 
-/** A statement for a batch. @param from where the row's columns come from, and whether there is one; default: always one */
+/**
+ * A statement for a batch. @param from supplies the row's columns and decides whether there is a row; default: always
+ * one
+ */
 export const insertActivity = (ctx: Ctx, row: Row, from: SQL = sql``) =>
   ctx.statement(sql`
     INSERT INTO activity (id, account_id, actor, actor_id, operation, resource_id, arguments, outcome, request_id, created_at)

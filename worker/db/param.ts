@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 
 /**
- * A parameter of a statement that is written once (`ctx.hot`). With a plus, which changes nothing else: SQLite plans a statement
- * that compares a bare parameter in a join anew in each run.
+ * A parameter of a statement that is prepared once (`ctx.hot`). The plus has no other effect: SQLite re-plans a
+ * statement on each run if a join compares a bare parameter.
  */
 export const param = (name: string): SQL => sql`+${sql.placeholder(name)}`;

@@ -30,7 +30,7 @@ import type { Discounts } from "../domain/pricing.ts";
 
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
 
-/** People. The columns up to updatedAt, and the three tables below, are better-auth's core schema under our names. */
+/** Accounts. The columns up to updatedAt, and the next three tables, are better-auth's core schema under our names. */
 export const accounts = sqliteTable("accounts", {
   id: text().$type<Id<"account">>().primaryKey(),
   name: text().notNull(),
@@ -43,7 +43,7 @@ export const accounts = sqliteTable("accounts", {
   plan: text({ enum: accountPlans }).notNull().default("free"),
 });
 
-/** Signed-in browsers. The cookie holds the token, this table only its SHA-256. */
+/** Browser sessions. The cookie contains the token, this table only its SHA-256. */
 export const sessions = sqliteTable(
   "sessions",
   {
@@ -59,16 +59,19 @@ export const sessions = sqliteTable(
   (t) => [index("sessions_account").on(t.accountId)], // sign out everywhere
 );
 
-/** How an account may sign in: `credential` with a password (`scrypt$N$r$p$salt$hash`), or a provider such as `github`. */
+/**
+ * Sign-in methods of an account: `credential` with a password (`scrypt$N$r$p$salt$hash`), or a provider such as
+ * `github`.
+ */
 export const identities = sqliteTable(
   "identities",
   {
     id: text().primaryKey(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     providerId: text("provider_id").notNull(),
-    /** The provider's name for the person; the account's own id for `credential`. */
+    /** The provider's id of the person; the account's own id for `credential`. */
     providerAccountId: text("provider_account_id").notNull(),
-    /** Tokens are encrypted by better-auth. */
+    /** Encrypted by better-auth. */
     accessToken: text("access_token"),
     refreshToken: text("refresh_token"),
     idToken: text("id_token"),
@@ -85,7 +88,7 @@ export const identities = sqliteTable(
   ],
 );
 
-/** Pending proofs: password resets, e-mail verifications, OAuth states. Identifiers are stored hashed. */
+/** Pending verifications: password resets, email verifications, OAuth states. Identifiers are stored hashed. */
 export const verifications = sqliteTable(
   "verifications",
   {
@@ -105,7 +108,7 @@ export const apiKeys = sqliteTable(
     id: text().$type<Id<"key">>().primaryKey(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     name: text().notNull(),
-    /** SHA-256 of the key, hex. The key itself is shown once and kept nowhere. */
+    /** SHA-256 of the key, hex. The key itself is shown once and never stored. */
     hash: text().notNull().unique(),
     /** The first characters, for display. */
     start: text().notNull(),
@@ -113,25 +116,25 @@ export const apiKeys = sqliteTable(
     createdAt: time("created_at").notNull(),
     lastUsedAt: time("last_used_at"),
     revokedAt: time("revoked_at"),
-    /** Since when the key's guard, which keeps a copy of this row, knows of the revocation. */
+    /** When the key's guard, which caches this row, was notified of the revocation. */
     guardToldAt: time("guard_told_at"),
-    /** The mark of a change of the account's role or plan that the guard has not heard of yet. */
+    /** The mark of a change of the account's role or plan that the guard has not been notified of yet. */
     untoldChange: text("untold_change"),
   },
   (t) => [
     index("api_keys_account").on(t.accountId, t.createdAt), // GET /keys
-    // The timer finishes what was cut short.
+    // The timer completes interrupted changes.
     index("api_keys_untold_change")
       .on(t.untoldChange)
       .where(sql`untold_change IS NOT NULL`),
-    // The timer finishes revocations that were cut short.
+    // The timer completes interrupted revocations.
     index("api_keys_untold")
       .on(t.revokedAt)
       .where(sql`revoked_at IS NOT NULL AND guard_told_at IS NULL`),
   ],
 );
 
-/** What can be hosted, at which price. `priceCents` is per month. */
+/** Packs on offer. `priceCents` is per month. */
 export const packs = sqliteTable("packs", {
   id: text().$type<Id<"pack">>().primaryKey(),
   kind: text({ enum: ["site", "database"] }).notNull(),
@@ -143,7 +146,7 @@ export const packs = sqliteTable("packs", {
   pids: integer().notNull(),
   diskGb: integer("disk_gb").notNull(),
   active: integer({ mode: "boolean" }).notNull().default(true),
-  /** Months of a term → per cent off it. */
+  /** Months of a term → discount in percent. */
   discounts: text({ mode: "json" }).$type<Discounts>().notNull().default({}),
 });
 
@@ -156,41 +159,44 @@ export const hosts = sqliteTable(
     region: text(),
     /** SHA-256 of the enrolment token, hex. */
     tokenHash: text("token_hash").notNull().unique(),
-    /** As the agent last reported; null before its first connection. */
+    /** As reported by the agent; null before its first connection. */
     cpuCount: real("cpu_count"),
     memoryMb: integer("memory_mb"),
-    /** How many jobs it takes without having asked for them; null: none. */
+    /** How many jobs it takes without asking for them; null: none. */
     slots: integer(),
     agentVersion: text("agent_version"),
     createdAt: time("created_at").notNull(),
-    /** The last connection, not the last heartbeat: heartbeats never touch D1. */
+    /** The last connection, not the last heartbeat: heartbeats are never written to D1. */
     connectedAt: time("connected_at"),
-    /** Since when its agent has not been heard; null while it is, or was never. */
+    /** Since when the agent is unreachable; null while it is connected, or if it never was. */
     offlineSince: time("offline_since"),
     diskFreeMb: integer("disk_free_mb"),
-    /** When what it has was last compared with the record, and the memory of what runs there of which that knows nothing. */
+    /**
+     * When its inventory was last compared with the record, and the memory of running containers unknown to the
+     * record.
+     */
     comparedAt: time("compared_at"),
     unknownMb: integer("unknown_mb").notNull().default(0),
     /** When its agent last replaced a part of the ingress. */
     ingressReplacedAt: time("ingress_replaced_at"),
   },
   (t) => [
-    // A removed host's name is free again.
+    // The name of a removed host can be reused.
     uniqueIndex("hosts_name")
       .on(t.name)
       .where(sql`status <> 'REMOVED'`),
   ],
 );
 
-/** Of sites and databases: how their term ends, and the pack that follows. */
+/** Columns of sites and databases: the end of the term, and the pack that follows. */
 const term = () => ({
   suspendedAt: time("suspended_at"),
-  /** Counts for placement while it is being paid, and once it is. */
+  /** Reserved in placement from the time its payment is pending. */
   nextPackId: text("next_pack_id").$type<Id<"pack">>(),
-  /** When the pack changes; null: when the change is paid, or with the next renewal. */
+  /** When the pack changes; null: on payment, or at the next renewal. */
   nextPackAt: time("next_pack_at"),
   nextBillingTerm: integer("next_billing_term"),
-  /** Since when the containers are to have the limits of another pack than they were made with. */
+  /** When a pack change took effect that running containers have not been recreated for yet. */
   packChangedAt: time("pack_changed_at"),
 });
 
@@ -201,11 +207,11 @@ export const sites = sqliteTable(
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     name: text().notNull(),
     status: text({ enum: siteStatuses }).notNull(),
-    /** The state the last accepted command asked for; `status` follows when it is true. */
+    /** The state requested by the last accepted command; `status` follows when it is reached. */
     wanted: text({ enum: ["RUNNING", "STOPPED"] })
       .notNull()
       .default("RUNNING"),
-    /** A version answers requests right now. */
+    /** Whether a version serves requests right now. */
     serving: integer({ mode: "boolean" }).notNull().default(false),
     deployType: text("deploy_type", { enum: ["github", "dockerfile", "image"] }).notNull(),
     githubUrl: text("github_url"),
@@ -228,22 +234,25 @@ export const sites = sqliteTable(
     dockerfilePath: text("dockerfile_path"),
     healthCheckPath: text("health_check_path"),
     replicas: integer().notNull().default(1),
-    /** What the next deployment mounts; which volumes there are, `site_volumes` says. */
+    /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
     region: text(),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     billingTerm: integer("billing_term").notNull(),
-    /** First label of the site's own address. */
+    /** The first label of the site's own address. */
     slug: text().notNull().unique(),
     hostId: text("host_id").$type<Id<"host">>(),
-    /** Its pack counts on `hostId` and `leavingHostId`. Not that of a FAILED site of which nothing runs: it needs room again to run again. */
+    /**
+     * Its pack counts towards `hostId` and `leavingHostId`, except for a FAILED site that runs nothing: it must be
+     * placed again to start.
+     */
     reserved: integer({ mode: "boolean" }).notNull().default(true),
-    /** While the site moves: the host that is to carry it. `hostId` carries it until the new one is healthy. */
+    /** During a move: the target host. `hostId` serves until the site is healthy there. */
     moveHostId: text("move_host_id").$type<Id<"host">>(),
-    /** The host that carried it before, and from when on what is left there may go. */
+    /** The previous host, and when its remains may be removed. */
     leavingHostId: text("leaving_host_id").$type<Id<"host">>(),
     leaveAt: time("leave_at"),
-    /** SHA-256 of the deploy webhook's secret path segment; the segment is derived, see domain/webhook-address.ts. */
+    /** SHA-256 of the deploy webhook's secret path segment; the segment is derived, see domain/tokens.ts. */
     webhookHash: text("webhook_hash").notNull().unique(),
     webhookGeneration: integer("webhook_generation").notNull().default(1),
     /** The deployment in service; null until the first one is live. */
@@ -263,7 +272,7 @@ export const sites = sqliteTable(
     index("sites_account").on(t.accountId, t.id), // GET /sites
     uniqueIndex("sites_account_name").on(t.accountId, t.name), // a name is unique per account
     index("sites_status").on(t.status), // the reaper
-    index("sites_host").on(t.hostId), // placement: what a host already carries
+    index("sites_host").on(t.hostId), // placement: memory in use on a host
     index("sites_move_host")
       .on(t.moveHostId)
       .where(sql`move_host_id IS NOT NULL`),
@@ -278,59 +287,59 @@ export const databases = sqliteTable(
   {
     id: text().$type<Id<"database">>().primaryKey(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
-    /** Also the first label of its address in the account's network. */
+    /** Also the first label of its host name in the account's network. */
     name: text().notNull(),
     type: text({ enum: databaseTypes }).notNull(),
     status: text({ enum: databaseStatuses }).notNull(),
-    /** The state the last accepted command asked for; `status` follows when it is true. */
+    /** The state requested by the last accepted command; `status` follows when it is reached. */
     wanted: text({ enum: ["RUNNING", "STOPPED"] })
       .notNull()
       .default("RUNNING"),
-    /** Chosen at creation and kept: another major version could not read the files. */
+    /** Fixed at creation, because another major version could not read the files. */
     image: text().notNull(),
-    /** As the server said it when it last started; null: never provisioned, so there is no data. */
+    /** As reported by the server when it last started; null: never provisioned, so there is no data. */
     version: text(),
-    /** Why it does not run, or was not changed as asked. */
+    /** Why it does not run, or why the last change failed. */
     error: text(),
-    /** Megabytes of its volume, as its host measured last; null: never. */
+    /** The size of its volume in megabytes, as last measured; null: never. */
     diskMb: integer("disk_mb"),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     billingTerm: integer("billing_term").notNull(),
     region: text(),
     hostId: text("host_id").$type<Id<"host">>(),
     databaseName: text("database_name").notNull(),
-    /** Sealed by the secret box, as the passwords below. Of the user that Berth keeps to itself. */
+    /** Sealed by the secret box, like the passwords below. Belongs to the administrator, which only Berth uses. */
     adminPasswordSealed: text("admin_password_sealed").notNull(),
-    /** Counts the passwords; each has a user name of its own, so that two are valid while one follows the other. */
+    /** The generation of the password; each has its own user name, so that two are valid during a rotation. */
     generation: integer().notNull().default(1),
     passwordSealed: text("password_sealed").notNull(),
-    /** While a rotation is under way: of the next generation, until the server knows it. */
+    /** During a rotation: the password of the next generation, until the server has it. */
     nextPasswordSealed: text("next_password_sealed"),
-    /** After that: of the generation before, until no linked site runs with it. */
+    /** Afterwards: the password of the previous generation, until no linked site uses it. */
     previousPasswordSealed: text("previous_password_sealed"),
-    /** The restore whose volume it runs on; null: its first. */
+    /** The restore that created its current volume; null: the original volume. */
     volume: text().$type<Id<"job">>(),
     backupSchedule: text("backup_schedule", { enum: ["daily", "weekly"] }).default("daily"),
     backupHourUtc: integer("backup_hour_utc").notNull().default(3),
     backupKeep: integer("backup_keep").notNull().default(7),
-    /** null: not planned yet, or no schedule. */
+    /** null: not scheduled yet, or no schedule. */
     nextBackupAt: time("next_backup_at"),
-    /** Of planned ones, since the last backup that was proven. */
+    /** Failed scheduled backups since the last verified one. */
     backupFailures: integer("backup_failures").notNull().default(0),
     backupsFailingSince: time("backups_failing_since"),
     backupFailureReason: text("backup_failure_reason"),
-    /** Who reaches it from outside, as last asked for; the host has done so once both generations are the same. */
+    /** The requested public access; the host has applied it when both generations are equal. */
     publicEnabled: integer("public_enabled", { mode: "boolean" }).notNull().default(false),
     publicAllow: text("public_allow", { mode: "json" }).$type<string[]>().notNull().default([]),
     publicGeneration: integer("public_generation").notNull().default(0),
     publicApplied: integer("public_applied").notNull().default(0),
-    /** Of its host, from the first time on. */
+    /** The public port on its host; never changed once assigned. */
     publicPort: integer("public_port"),
-    /** As the host last reported: where it is reached, and by what its certificate is verified until when. */
+    /** As last reported by the host: its address, and the CA and expiry of the certificate. */
     publicAddress: text("public_address"),
     publicAuthority: text("public_authority"),
     publicEndsAt: time("public_ends_at"),
-    /** Why the host could not do it, and when it is asked again. */
+    /** Why the host could not apply it, and when it is retried. */
     publicError: text("public_error"),
     publicTryAt: time("public_try_at"),
     paidUntil: time("paid_until"),
@@ -365,7 +374,7 @@ export const databases = sqliteTable(
   ],
 );
 
-/** Copies of databases in the store. They outlive their database, so all that a restore needs is here. */
+/** Backups in the store. They outlive their database, so the row contains everything that a restore needs. */
 export const backups = sqliteTable(
   "backups",
   {
@@ -374,7 +383,7 @@ export const backups = sqliteTable(
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     status: text({ enum: backupStatuses }).notNull(),
     trigger: text({ enum: backupTriggers }).notNull(),
-    /** The database as it was: names, engine, pack. */
+    /** The database at the time of the backup: names, engine, pack. */
     name: text().notNull(),
     databaseName: text("database_name").notNull(),
     type: text({ enum: databaseTypes }).notNull(),
@@ -382,27 +391,32 @@ export const backups = sqliteTable(
     image: text().notNull(),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
     hostId: text("host_id").$type<Id<"host">>(),
-    /** Of the job's attempt that uploads, or uploaded: part of the object's key, so that no two write to one object. */
+    /**
+     * The attempt that uploads the object, part of the object's key, so that no two attempts write to the same object.
+     */
     attempt: integer(),
-    /** The store's name for the upload under way. */
+    /** The store's id of the upload in progress. */
     uploadId: text("upload_id"),
     sizeBytes: integer("size_bytes"),
     sha256: text(),
     fingerprintSha256: text("fingerprint_sha256"),
     tables: integer(),
     rows: integer(),
-    /** The one before, of which it holds less than a tenth; null: it is no such, or is meant to be. */
+    /**
+     * The previous backup, if this one holds less than a tenth of it and the owner has not accepted that; null
+     * otherwise.
+     */
     shrunkFrom: text("shrunk_from").$type<Id<"backup">>(),
     error: text(),
-    /** How often a host tried to verify it. */
+    /** How often hosts tried to verify it. */
     verifications: integer().notNull().default(0),
-    /** Written by the statement that moves it, read by the others of its batch. */
+    /** Written by the statement that changes it, read by the others of its batch. */
     mark: text(),
     createdAt: time("created_at").notNull(),
     finishedAt: time("finished_at"),
     verifiedAt: time("verified_at"),
     expiresAt: time("expires_at"),
-    /** It is not shown any more; when its objects are gone, the row goes. */
+    /** Hidden; the row is deleted once its objects are. */
     removedAt: time("removed_at"),
   },
   (t) => [
@@ -417,16 +431,16 @@ export const backups = sqliteTable(
   ],
 );
 
-/** Sites that are given a database's address and password as a secret variable. */
+/** Sites that receive a database's connection string as a secret variable. */
 export const databaseLinks = sqliteTable(
   "database_links",
   {
     databaseId: text("database_id").$type<Id<"database">>().notNull(),
     siteId: text("site_id").$type<Id<"site">>().notNull(),
     variable: text().notNull(),
-    /** Of the password that the host was given last for a container of the site. */
+    /** The password generation last sent to the host for a container of the site. */
     offeredGeneration: integer("offered_generation"),
-    /** Of the password that the site runs with; null before it was released with one. */
+    /** The password generation the site runs with; null before its first release with one. */
     generation: integer(),
     createdAt: time("created_at").notNull(),
   },
@@ -436,7 +450,7 @@ export const databaseLinks = sqliteTable(
   ],
 );
 
-/** A site's own names. Several sites may claim one; the first that proves it has it. */
+/** Custom domains. Several sites may claim a name; the first that proves ownership gets it. */
 export const domains = sqliteTable(
   "domains",
   {
@@ -456,7 +470,7 @@ export const domains = sqliteTable(
   ],
 );
 
-/** Environment of a site, one row per version: rollback brings back the version a deployment ran with. */
+/** A site's environment, one row per version: a rollback restores the version of its deployment. */
 export const siteEnvVersions = sqliteTable(
   "site_env_versions",
   {
@@ -470,8 +484,8 @@ export const siteEnvVersions = sqliteTable(
 );
 
 /**
- * Volumes of sites that there are or may be on their hosts: a row comes with the setting, and goes when its data does. A site
- * that has one does not move.
+ * Volumes of sites that exist or may exist on their hosts. A row is created with the setting and deleted with the
+ * data. A site with volumes does not move.
  */
 export const siteVolumes = sqliteTable(
   "site_volumes",
@@ -487,12 +501,12 @@ export type RunSettings = {
   port: number;
   startCommand: string | null;
   healthCheckPath: string | null;
-  /** Left out by deployments from before there were any. */
+  /** Omitted in deployments from before the feature. */
   replicas?: number;
   volumes?: Volume[];
 };
 
-/** What a deployment is made of, beside the commit, its environment and the secrets of its source. */
+/** The inputs of a deployment, besides the commit, its environment and its source's credentials. */
 export type BuildSettings = Pick<
   typeof sites.$inferSelect,
   | "githubUrl"
@@ -505,7 +519,7 @@ export type BuildSettings = Pick<
   | "dockerfilePath"
   | "buildCommand"
 > & {
-  /** Of a move, what the registry gave when the image was pulled. */
+  /** For a move: the digest from the registry when the image was pulled. */
   imageDigest?: string | null;
 };
 
@@ -521,19 +535,19 @@ export const deployments = sqliteTable(
     commit: text("commit_sha"),
     commitMessage: text("commit_message"),
     imageDigest: text("image_digest"),
-    /** As the host's engine names it; null where it is the digest. */
+    /** The engine's id on the host; null if it equals the digest. */
     imageId: text("image_id"),
-    /** What the agent says went into the build, hashed with a key of the host. */
+    /** The agent's hash of the build inputs, keyed per host. */
     buildKey: text("build_key"),
-    /** A start or restart with a newer environment moves it. */
+    /** Updated when a start or restart uses a newer environment. */
     envVersion: integer("env_version").notNull().default(0),
-    /** The site's settings that its container runs with, as they were when a host took it. */
+    /** The site's settings that its container runs with, as of the time a host took it. */
     run: text({ mode: "json" }).$type<RunSettings>(),
-    /** Those that its image is made of, likewise, while it may be made once more; null: the site's. */
+    /** The settings that its image was built with, while it may be rebuilt; null: the site's current ones. */
     build: text({ mode: "json" }).$type<BuildSettings>(),
-    /** The deployment whose image, environment and run settings this one brings back. */
+    /** For a rollback: the deployment whose image, environment and run settings are restored. */
     rollbackOf: text("rollback_of").$type<Id<"deployment">>(),
-    /** Build even where nothing has changed. */
+    /** Build even if nothing has changed. */
     rebuild: integer({ mode: "boolean" }).notNull().default(false),
     error: text(),
     cloneMs: integer("clone_ms"),
@@ -551,10 +565,10 @@ export const deployments = sqliteTable(
     index("deployments_kept")
       .on(t.siteId, t.number)
       .where(sql`status IN ('LIVE', 'SUPERSEDED', 'BUILDING', 'STARTING')`),
-    index("deployments_build") // what an end of a deployment lets go
+    index("deployments_build") // what the end of a deployment releases
       .on(t.siteId)
       .where(sql`build IS NOT NULL`),
-    // At most one waiting and one in progress per site, whatever races.
+    // At most one queued and one in progress per site, even with concurrent requests.
     uniqueIndex("deployments_one_waiting")
       .on(t.siteId)
       .where(sql`status = 'QUEUED'`),
@@ -564,7 +578,7 @@ export const deployments = sqliteTable(
   ],
 );
 
-/** Work for a host. The row points at what is to be done; the arguments are read when a host takes it. */
+/** Work for a host. The row references the resource; the arguments are read when a host takes the job. */
 export const jobs = sqliteTable(
   "jobs",
   {
@@ -573,24 +587,27 @@ export const jobs = sqliteTable(
     id: text().$type<Id<"job">>().notNull().unique(),
     kind: text({ enum: jobKinds }).notNull(),
     status: text({ enum: jobStatuses }).notNull(),
-    /** null: any host may take it, and the site is placed there. */
+    /** null: any host may take it, which places the site there. */
     hostId: text("host_id").$type<Id<"host">>(),
-    /** What its jobs are done for one at a time and in order: the site's id, for what must not wait for the site another. */
+    /**
+     * Jobs of a lane run one at a time and in order. It is the site's id, except for jobs that must not block the
+     * site's others.
+     */
     lane: text().notNull(),
-    /** What it is about: one of the two. */
+    /** The subject: exactly one of the two. */
     siteId: text("site_id").$type<Id<"site">>(),
     databaseId: text("database_id").$type<Id<"database">>(),
-    /** Of database.backup, .verify and .restore. */
+    /** For database.backup, .verify and .restore. */
     backupId: text("backup_id").$type<Id<"backup">>(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
     commandId: text("command_id").$type<Id<"command">>(),
-    /** Version of the environment that the current attempt was given. */
+    /** The environment version sent with the current attempt. */
     envVersion: integer("env_version"),
-    /** Raised by every offer; (id, attempt) is the lease. */
+    /** Incremented by every offer; (id, attempt) is the lease. */
     attempt: integer().notNull().default(0),
     cancelRequested: integer("cancel_requested", { mode: "boolean" }).notNull().default(false),
-    /** While QUEUED the latest moment a host may take it, while LEASED the latest moment it may end. */
+    /** While QUEUED: the deadline for a host to take it. While LEASED: the deadline for its completion. */
     deadlineAt: time("deadline_at").notNull(),
     /** Written by the statement that offers or ends the job, read by the statements of the same batch. */
     mark: text(),
@@ -600,10 +617,10 @@ export const jobs = sqliteTable(
     finishedAt: time("finished_at"),
   },
   (t) => [
-    // Whole, not for open jobs only: the planner cannot tell from a bound status that a partial index would do.
+    // Not a partial index on open jobs, because the planner cannot match one to a bound status.
     index("jobs_host").on(t.status, t.hostId, t.seq), // a host asks for work
-    index("jobs_account").on(t.status, t.hostId, t.accountId, t.seq), // an account's turn there
-    // Who had the last turns there; worker/jobs/turns.ts asks by the same terms.
+    index("jobs_account").on(t.status, t.hostId, t.accountId, t.seq), // the account's turn there
+    // The latest turns there; worker/jobs/turns.ts filters by the same conditions.
     index("jobs_taken")
       .on(t.hostId, t.leasedAt)
       .where(
@@ -617,10 +634,10 @@ export const jobs = sqliteTable(
     index("jobs_site").on(t.siteId, t.status), // what a site waits for
     index("jobs_database").on(t.databaseId, t.status),
     index("jobs_backup").on(t.backupId),
-    index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was made
+    index("jobs_deployment").on(t.deploymentId, t.seq), // where a deployment was built
     index("jobs_evicted")
       .on(t.siteId, t.seq)
-      .where(sql`kind = 'site.evict'`), // whether what was made there is there
+      .where(sql`kind = 'site.evict'`), // whether anything built there remains
     index("jobs_mark").on(t.mark), // the statements of one batch
     uniqueIndex("jobs_one_leased")
       .on(t.lane)
@@ -628,7 +645,7 @@ export const jobs = sqliteTable(
   ],
 );
 
-/** Commands run once in a site's image: asked for by somebody, or by a schedule. */
+/** One-off commands in a site's image, started by a person or a schedule. */
 export const commands = sqliteTable(
   "commands",
   {
@@ -640,7 +657,7 @@ export const commands = sqliteTable(
     status: text({ enum: commandStatuses }).notNull(),
     trigger: text({ enum: commandTriggers }).notNull(),
     scheduleId: text("schedule_id").$type<Id<"schedule">>(),
-    /** Whose image it runs in: the one in service when a host took it. */
+    /** The deployment whose image it runs in: the one in service when a host took it. */
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
     exitCode: integer("exit_code"),
     error: text(),
@@ -651,12 +668,12 @@ export const commands = sqliteTable(
   (t) => [
     index("commands_site").on(t.siteId, t.id), // GET /sites/:id/commands
     index("commands_schedule").on(t.scheduleId, t.id), // a schedule's history
-    index("commands_open").on(t.status, t.siteId), // what waits and runs
-    index("commands_finished").on(t.finishedAt), // the cron forgets old ones
+    index("commands_open").on(t.status, t.siteId), // queued and running ones
+    index("commands_finished").on(t.finishedAt), // the cron deletes old ones
   ],
 );
 
-/** Commands by the clock. */
+/** Scheduled commands. */
 export const schedules = sqliteTable(
   "schedules",
   {
@@ -668,7 +685,10 @@ export const schedules = sqliteTable(
     command: text().notNull(),
     timeoutSeconds: integer("timeout_seconds").notNull(),
     enabled: integer({ mode: "boolean" }).notNull(),
-    /** Guards the UPDATE that takes a due minute: who moves it on runs it. null while it is not enabled, and once it was due while its site did not run. */
+    /**
+     * The update that advances this time gets to run the due minute. null while the schedule is disabled, and after it
+     * was due while its site did not run.
+     */
     nextRunAt: time("next_run_at"),
     skippedRuns: integer("skipped_runs").notNull().default(0),
     lastSkippedAt: time("last_skipped_at"),
@@ -680,8 +700,8 @@ export const schedules = sqliteTable(
   (t) => [
     uniqueIndex("schedules_site_name").on(t.siteId, t.name),
     index("schedules_due").on(t.nextRunAt), // the cron
-    index("schedules_account").on(t.accountId), // how many an account has
-    index("schedules_unset") // those of sites that may run again
+    index("schedules_account").on(t.accountId), // number per account
+    index("schedules_unset") // schedules of sites that may run again
       .on(t.siteId)
       .where(sql`enabled AND next_run_at IS NULL`),
   ],
@@ -699,11 +719,11 @@ export const invoices = sqliteTable(
     amountCents: integer("amount_cents").notNull(),
     currency: text().notNull(),
     lines: text({ mode: "json" }).$type<{ description: string; amountCents: number }[]>().notNull(),
-    /** Site or database the invoice pays for. */
+    /** The site or database that the invoice pays for. */
     resourceId: text("resource_id"),
-    /** Months bought. */
+    /** The months paid for. */
     termMonths: integer("term_months"),
-    /** Of a renewal or a change: the pack that is bought, and the end of the term that it follows or is part of. */
+    /** For a renewal or a change: the pack, and the end of the term that it extends or is part of. */
     packId: text("pack_id").$type<Id<"pack">>(),
     periodEnd: time("period_end"),
     createdAt: time("created_at").notNull(),
@@ -715,19 +735,19 @@ export const invoices = sqliteTable(
   (t) => [
     index("invoices_account").on(t.accountId, t.id), // GET /invoices
     index("invoices_resource").on(t.resourceId),
-    // One renewal for each end of a term, and one at a time to pay, whatever races.
+    // One renewal per end of a term, and one payable invoice at a time, even with concurrent requests.
     uniqueIndex("invoices_renewal")
       .on(t.resourceId, t.periodEnd)
       .where(sql`kind = 'renewal' AND status IN ('unpaid', 'paid')`),
     uniqueIndex("invoices_one_to_pay")
       .on(t.resourceId)
       .where(sql`kind IN ('renewal', 'change') AND status = 'unpaid'`),
-    index("invoices_due").on(t.status, t.dueAt), // the cron voids what nobody pays
+    index("invoices_due").on(t.status, t.dueAt), // the cron voids unpaid invoices
     index("invoices_settlement").on(t.settlementMark), // the statements of one batch
   ],
 );
 
-/** Mail to accounts, written with what it tells. The id names the occasion, so that there is one for each. */
+/** Mails to accounts, written in the same batch as their cause. The id names the occasion, so each is sent once. */
 export const mails = sqliteTable(
   "mails",
   {
@@ -736,14 +756,14 @@ export const mails = sqliteTable(
     subject: text().notNull(),
     text: text().notNull(),
     createdAt: time("created_at").notNull(),
-    /** When it is tried next; moved on before each try. */
+    /** The next attempt; advanced before each attempt. */
     tryAt: time("try_at").notNull(),
     sentAt: time("sent_at"),
   },
   (t) => [index("mails_try").on(t.sentAt, t.tryAt), index("mails_created").on(t.createdAt)], // the cron
 );
 
-/** Money that came in, one row per processor reference, for ever. */
+/** Payments received, one row per processor reference, never deleted. */
 export const payments = sqliteTable(
   "payments",
   {
@@ -761,7 +781,7 @@ export const payments = sqliteTable(
   ],
 );
 
-/** Credits by the package. `priceCents` buys `credits`. */
+/** Credit packages. `priceCents` buys `credits`. */
 export const creditPackages = sqliteTable("credit_packages", {
   id: text().$type<Id<"creditPackage">>().primaryKey(),
   name: text().notNull(),
@@ -771,14 +791,14 @@ export const creditPackages = sqliteTable("credit_packages", {
   active: integer({ mode: "boolean" }).notNull().default(true),
 });
 
-/** What a credits invoice buys, as it was when it was asked for. */
+/** The content of a credits invoice, as of its creation. */
 export const creditPurchases = sqliteTable("credit_purchases", {
   invoiceId: text("invoice_id").$type<Id<"invoice">>().primaryKey(),
   packageId: text("package_id").$type<Id<"creditPackage">>().notNull(),
   credits: integer().notNull(),
 });
 
-/** Tries to pay an invoice at the processor: at most one at a time, so that nobody pays twice. */
+/** Attempts to pay an invoice at the processor, at most one at a time, to prevent double payments. */
 export const checkouts = sqliteTable(
   "checkouts",
   {
@@ -786,14 +806,14 @@ export const checkouts = sqliteTable(
     invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
     number: integer().notNull(),
     processor: text({ enum: ["test", "stripe"] }).notNull(),
-    /** The processor's name for it; null until the processor has answered. */
+    /** The processor's id of it; null until the processor has answered. */
     sessionId: text("session_id"),
     url: text(),
     status: text({ enum: checkoutStatuses }).notNull(),
     createdAt: time("created_at").notNull(),
     /** When the processor closes it. */
     expiresAt: time("expires_at").notNull(),
-    /** When the processor is asked next. */
+    /** When the processor is queried next. */
     checkAt: time("check_at").notNull(),
   },
   (t) => [
@@ -806,7 +826,7 @@ export const checkouts = sqliteTable(
   ],
 );
 
-/** Sessions of the embedded test processor: its own memory, read by nothing but its adapter. */
+/** Sessions of the embedded test processor; private to its adapter. */
 export const testSessions = sqliteTable("test_sessions", {
   id: text().primaryKey(),
   invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
@@ -817,19 +837,19 @@ export const testSessions = sqliteTable("test_sessions", {
   expiresAt: time("expires_at").notNull(),
 });
 
-/** What the processor sent, once per event, for ever. */
+/** Events from the processor, once each, never deleted. */
 export const processorEvents = sqliteTable("processor_events", {
   id: text().primaryKey(),
   type: text().notNull(),
-  /** As it came. */
+  /** The raw payload. */
   body: text().notNull(),
   outcome: text({ enum: ["applied", "known", "ignored", "flagged"] }).notNull(),
   receivedAt: time("received_at").notNull(),
 });
 
 /**
- * How far a processor's list of events was read, and when. It goes back with all else when the record does: so what was paid
- * since then is read again.
+ * How far the processor's list of events was read, and when. A restore of the database resets it as well, so later
+ * payments are read again.
  */
 export const processorReadings = sqliteTable("processor_readings", {
   processor: text().primaryKey(),
@@ -837,13 +857,13 @@ export const processorReadings = sqliteTable("processor_readings", {
   readAt: time("read_at").notNull(),
 });
 
-/** What does not fit, for an operator. Money named here was taken and is not a payment of any invoice. */
+/** Payment problems for an operator. Money named here was received but is not a payment of any invoice. */
 export const paymentFlags = sqliteTable(
   "payment_flags",
   {
     id: text().$type<Id<"flag">>().primaryKey(),
     reason: text({ enum: flagReasons }).notNull(),
-    /** The processor's name for what it is about; each is flagged once per reason. */
+    /** The processor's id of the subject; each subject is flagged once per reason. */
     reference: text().notNull(),
     invoiceId: text("invoice_id"),
     amountCents: integer("amount_cents"),
@@ -857,11 +877,11 @@ export const paymentFlags = sqliteTable(
     uniqueIndex("payment_flags_subject").on(t.reason, t.reference),
     index("payment_flags_invoice")
       .on(t.invoiceId)
-      .where(sql`resolved_at IS NULL`), // may it be paid
+      .where(sql`resolved_at IS NULL`), // whether it may be paid
   ],
 );
 
-/** Money given back. One per invoice is open or done: an invoice is refunded in full or not at all. */
+/** Refunds. At most one per invoice is pending or done, because invoices are refunded in full or not at all. */
 export const refunds = sqliteTable(
   "refunds",
   {
@@ -869,13 +889,13 @@ export const refunds = sqliteTable(
     invoiceId: text("invoice_id").$type<Id<"invoice">>().notNull(),
     /** The payment's reference at the processor. */
     paymentReference: text("payment_reference").notNull(),
-    /** The processor's name for it; null until the processor has answered. */
+    /** The processor's id of it; null until the processor has answered. */
     reference: text(),
     amountCents: integer("amount_cents").notNull(),
     status: text({ enum: refundStatuses }).notNull(),
-    /** Credits that go back, held until the processor has answered. */
+    /** Credits to take back, held until the processor has answered. */
     holdId: text("hold_id"),
-    /** Credits that were spent already and cannot go back. */
+    /** Credits that were already spent and cannot be taken back. */
     missingCredits: integer("missing_credits").notNull().default(0),
     error: text(),
     mark: text(),
@@ -886,33 +906,34 @@ export const refunds = sqliteTable(
     uniqueIndex("refunds_one")
       .on(t.invoiceId)
       .where(sql`status <> 'failed'`),
-    index("refunds_status").on(t.status), // tried again by the cron
+    index("refunds_status").on(t.status), // retried by the cron
   ],
 );
 
-/** What customers' banks dispute, as the processor last said. */
+/** Disputes by customers' banks, as last reported by the processor. */
 export const disputes = sqliteTable("disputes", {
-  /** The processor's. */
+  /** The processor's id. */
   id: text().primaryKey(),
   paymentReference: text("payment_reference").notNull(),
   amountCents: integer("amount_cents").notNull(),
   currency: text().notNull(),
   status: text().notNull(),
   reason: text().notNull(),
-  /** The processor's time of the news that was last applied. */
+  /** The processor's time of the latest applied event. */
   toldAt: time("told_at").notNull(),
 });
 
 /**
- * Credits, in double entry. Nothing writes these balances but the triggers of the two tables below, and the CHECK ends
- * any batch that would take a customer below zero. System accounts (`system:…`) are where credits come from and go to.
+ * Credits in double entry. Only the triggers of the next two tables write these balances, and the CHECK aborts any
+ * batch that would make a customer's balance negative. System accounts (`system:…`) are the sources and destinations
+ * of credits.
  */
 export const ledgerAccounts = sqliteTable(
   "ledger_accounts",
   {
     id: text().primaryKey(),
     balance: integer().notNull().default(0),
-    /** Of the balance, what open holds keep. */
+    /** The part of the balance reserved by open holds. */
     held: integer().notNull().default(0),
   },
   () => [
@@ -931,7 +952,7 @@ export const ledgerTransfers = sqliteTable(
     creditId: text("credit_id").notNull(),
     amount: integer().notNull(),
     type: text({ enum: transactionTypes }).notNull(),
-    /** The invoice, refund, interaction or grant it is for: one transfer each. */
+    /** The invoice, refund, interaction or grant that caused it: one transfer each. */
     reference: text().notNull(),
     createdAt: time("created_at").notNull(),
   },
@@ -944,7 +965,7 @@ export const ledgerTransfers = sqliteTable(
   ],
 );
 
-/** Credits kept for something under way: posted (spent, or less of it) or voided, once. */
+/** Credits reserved for work in progress: posted (spent in full or in part) or voided, once. */
 export const ledgerHolds = sqliteTable(
   "ledger_holds",
   {
@@ -964,7 +985,10 @@ export const ledgerHolds = sqliteTable(
   ],
 );
 
-/** First answers to requests with an Idempotency-Key, kept for a day. `status` null: the first still runs. */
+/**
+ * First answers to requests with an Idempotency-Key, kept for one day. `status` null: the first request is still in
+ * progress.
+ */
 export const idempotentRequests = sqliteTable(
   "idempotent_requests",
   {
@@ -972,20 +996,23 @@ export const idempotentRequests = sqliteTable(
     id: text().primaryKey(),
     bodyHash: text("body_hash").notNull(),
     status: integer(),
-    /** The body, sealed: it may hold a key or a token that is shown once. */
+    /** The body, sealed, because it may contain a key or a token that is shown once. */
     responseSealed: text("response_sealed"),
     createdAt: time("created_at").notNull(),
   },
-  (t) => [index("idempotent_requests_created").on(t.createdAt)], // the cron forgets old ones
+  (t) => [index("idempotent_requests_created").on(t.createdAt)], // the cron deletes old ones
 );
 
-/** One row: when the timer last ran. What lies between two runs beside their minute, nobody was there to be told anything. */
+/**
+ * A single row: when the timer last ran. During a longer gap between two runs, the control plane was down and received
+ * no reports.
+ */
 export const timerRuns = sqliteTable("timer_runs", {
   id: integer().primaryKey(),
   ranAt: time("ran_at").notNull(),
 });
 
-/** Conversations with the assistant, for their list; the messages are in an object of their own (`objects/conversation.ts`). */
+/** The list of conversations with the assistant; each conversation's messages are in its Durable Object (`objects/conversation.ts`). */
 export const conversations = sqliteTable(
   "conversations",
   {
@@ -1001,25 +1028,25 @@ export const conversations = sqliteTable(
   ],
 );
 
-/** Who changed what, for a year. Written with the change where that is one batch, else after it. */
+/** The audit log, kept for one year. Rows are written in the batch of the change if it has one, otherwise after it. */
 export const activity = sqliteTable(
   "activity",
   {
     id: text().primaryKey().$type<Id<"activity">>(),
-    /** Whose resource it is; null where it is nobody's. */
+    /** The owner of the resource; null if it has none. */
     accountId: text("account_id").$type<Id<"account">>(),
     actor: text({ enum: activityActors }).notNull(),
     actorId: text("actor_id"),
     operation: text().notNull(),
     resourceId: text("resource_id"),
     arguments: text({ mode: "json" }).notNull().$type<Record<string, unknown>>(),
-    /** `done`, or the code of the refusal. */
+    /** `done`, or the error code of the refusal. */
     outcome: text().notNull(),
     requestId: text("request_id"),
     createdAt: time("created_at").notNull(),
   },
   (t) => [
     index("activity_account").on(t.accountId, t.id), // GET /activity
-    index("activity_resource").on(t.resourceId, t.id), // of one resource
+    index("activity_resource").on(t.resourceId, t.id), // by resource
   ],
 );

@@ -1,6 +1,9 @@
 import { errorCatalogue, type ErrorCode } from "../../protocol/errors.ts";
 
-/** A refusal: `code` decides status and `error` text, `extra` is sent beside it, `cause` only logged. */
+/**
+ * An error for the client: `code` determines the status and the `error` text, `extra` is added to the body, `cause` is
+ * only logged.
+ */
 export class AppError extends Error {
   override name = "AppError";
   readonly code: ErrorCode;
@@ -12,9 +15,9 @@ export class AppError extends Error {
   }
 }
 
-/** 409 with the reason a person reads. */
+/** 409 with a human-readable reason. */
 export const conflict = (reason: string) => new AppError("conflict", { reason });
 
-/** 400 for a value that only the services can judge, in the shape of a schema's refusal. */
+/** 400 for a value that only a service can validate, in the format of a schema error. */
 export const invalid = (path: string, message: string) =>
   new AppError("invalid_request", { issues: [{ path, message }] });

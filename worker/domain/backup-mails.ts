@@ -1,4 +1,4 @@
-/** The first failure may be chance: tomorrow's backup comes by itself. */
+/** A single failure may be transient; the next backup is scheduled anyway. */
 export const failuresMailed = 2;
 export const repeatAfterMs = 7 * 86_400_000;
 
@@ -7,11 +7,11 @@ const day = (time: Date) => time.toISOString().slice(0, 10);
 type Failing = { name: string; since: Date; failures: number; reason: string };
 
 export const failureMail = ({ name, since, failures, reason }: Failing) => ({
-  subject: `Backups of ${name} fail`,
-  text: `The planned backups of your database ${name} have failed ${failures} times since ${day(since)}, and none has been proven good meanwhile. The last time:\n\n${reason}\n\nThe backups from before stay. Back the database up by hand to see whether it works by now; if it goes on, mend what is named above, or ask the operator.`,
+  subject: `Backups of ${name} are failing`,
+  text: `The scheduled backups of your database ${name} have failed ${failures} times since ${day(since)}, and none has been verified since. The last error:\n\n${reason}\n\nEarlier backups are kept. Create a backup manually to see whether the problem persists. If it does, fix the cause named above, or ask the operator.`,
 });
 
 export const worksAgainMail = ({ name, since }: Pick<Failing, "name" | "since">) => ({
   subject: `Backups of ${name} work again`,
-  text: `Backups of your database ${name} had failed since ${day(since)}. One has been made, restored and compared since: it is good.`,
+  text: `Backups of your database ${name} had been failing since ${day(since)}. A new backup has now been created and verified by a test restore.`,
 });

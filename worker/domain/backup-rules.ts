@@ -3,23 +3,26 @@ import type { BackupStatus } from "../../protocol/states.ts";
 const hour = 60 * 60_000;
 const day = 24 * hour;
 
-/** Backups stay so long after their database. */
+/** How long backups are kept after their database is deleted. */
 export const keptAfterDeletionMs = 30 * day;
-/** One that failed says why for so long. */
+/** How long a failed backup is kept to show its error. */
 export const failureShownMs = 7 * day;
-/** What no host could verify for so long goes, behind enough newer ones. */
+/** A backup that no host could verify for this long is deleted once there are enough newer ones. */
 const unprovenMs = 30 * day;
-/** A host that lacks what it needs to verify one is asked again after so long; the last pause repeats. */
+/** Pauses before a verification is retried when the host lacks the resources; the last one repeats. */
 export const verifyAgainMs = [hour, 6 * hour, day] as const;
 export const linkLifeMs = 10 * 60_000;
 
 export type Schedule = { schedule: "daily" | "weekly" | null; hourUtc: number };
 
-/** Minutes after the full hour, by the id: not all databases of a host at one moment. */
+/**
+ * Minutes after the full hour, derived from the id, so that the databases of a host are not backed up at the same
+ * moment.
+ */
 const minuteOf = (id: string): number =>
   Array.from(id.slice(-6)).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 60, 0);
 
-/** The next planned moment after `now`: that hour of the day, or of the day of the week that the id gives. */
+/** The next scheduled time after `now`: that hour of every day, or of the weekday derived from the id. */
 export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: Date): Date | null {
   if (schedule === null) return null;
   const next = new Date(now);
@@ -33,7 +36,7 @@ export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: D
 
 type Sized = { tables: number | null; rows: number | null; sizeBytes: number | null };
 
-/** Whether a backup holds so much less than the one before that the data may have been lost in between. */
+/** Whether a backup holds so much less than the previous one that data may have been lost in between. */
 export const isShrunken = (now: Sized, before: Sized): boolean =>
   (["tables", "rows", "sizeBytes"] as const).some((what) => {
     const [has, had] = [now[what], before[what]];
@@ -42,20 +45,24 @@ export const isShrunken = (now: Sized, before: Sized): boolean =>
 
 type Proven = { id: string; shrunkFrom: string | null };
 
-/** The newest verified backup that has not shrunk, given all verified ones, newest first; once it is gone, what shrank is what there is. */
+/**
+ * The newest verified backup that has not shrunk, given all verified ones, newest first. Once it is deleted, the
+ * smaller backups become the reference.
+ */
 export function newestWhole<Backup extends Proven>(verified: readonly Backup[]): Backup | undefined {
   const ids = new Set(verified.map(({ id }) => id));
   return verified.find(({ shrunkFrom }) => shrunkFrom === null || !ids.has(shrunkFrom));
 }
 
 export const shrunkNotice = ({ from, at }: { from: string; at: number }): string =>
-  `Its newest backup holds less than a tenth of what ${from} of ${new Date(at).toISOString().slice(0, 10)} does, which is kept beside the newest ones. If data was lost, restore that one; if it is meant, say so: PATCH {"backups":{"acceptSmaller":true}}.`;
+  `The newest backup holds less than a tenth of the data in ${from} of ${new Date(at).toISOString().slice(0, 10)}, which is kept in addition to the newest backups. If data was lost, restore ${from}; if the change is intended, confirm it with PATCH {"backups":{"acceptSmaller":true}}.`;
 
 type Kept = Proven & { status: BackupStatus; createdAt: Date };
 
 /**
- * Which backups of one database may go, given all of them, newest first. The newest verified ones stay, `keep` of them, and
- * beside them the newest that has not shrunk; until there are so many, nothing that may be good goes, but what could not be proven for a month.
+ * Selects which backups of one database may be deleted, given all of them, newest first. Kept are the `keep` newest
+ * verified ones and the newest that has not shrunk; while there are fewer, every potentially good backup is kept,
+ * except those that could not be verified for a month.
  */
 export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: Date): string[] {
   const verified = newestFirst.filter(({ status }) => status === "VERIFIED");

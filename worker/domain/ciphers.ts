@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
 
 /**
- * Primitives on bytes, each as its standard says, so that published test vectors can be run against them.
- * A key or IV of another length is a mistake of the caller; what cannot be opened is refused with one and the same words.
+ * Primitives on bytes that follow their standards, so that published test vectors apply. A key or IV of the wrong
+ * length is a caller's error; every failure to open a value has the same message.
  */
 
 export const refusal = () => new Error("A sealed value could not be opened");
 
 function requireLength(what: string, bytes: Uint8Array, length: number): void {
-  if (bytes.length !== length) throw new TypeError(`${what} has ${bytes.length} bytes: give ${length}`);
+  if (bytes.length !== length) throw new TypeError(`${what} has ${bytes.length} bytes instead of ${length}`);
 }
 
 /** AES-256-CBC with PKCS #7 padding (NIST SP 800-38A §6.2). */
@@ -19,7 +19,7 @@ export function aes256CbcEncrypt(key: Uint8Array, iv: Uint8Array, plain: Uint8Ar
   return Buffer.concat([cipher.update(plain), cipher.final()]);
 }
 
-/** Only for what a MAC has vouched for: a refusal of the padding tells an attacker something. @throws refusal */
+/** Only for ciphertext that a MAC has authenticated: padding errors leak information to an attacker. @throws refusal */
 export function aes256CbcDecrypt(key: Uint8Array, iv: Uint8Array, sealed: Uint8Array): Uint8Array {
   requireLength("The key", key, 32);
   requireLength("The IV", iv, 16);
@@ -32,20 +32,23 @@ export function aes256CbcDecrypt(key: Uint8Array, iv: Uint8Array, sealed: Uint8A
   }
 }
 
-/** HMAC-SHA-256 (RFC 2104, FIPS 180-4) over the parts one after the other. */
+/** HMAC-SHA-256 (RFC 2104, FIPS 180-4) over the concatenated parts. */
 export function hmacSha256(key: Uint8Array, ...parts: Uint8Array[]): Uint8Array {
   const hmac = createHmac("sha256", key);
   for (const part of parts) hmac.update(part);
   return hmac.digest();
 }
 
-/** Compared in constant time; a cut tag is no tag. */
+/** Constant-time comparison; a truncated tag is invalid. */
 export const isTag = (tag: Uint8Array, expected: Uint8Array): boolean =>
   tag.length === expected.length && timingSafeEqual(tag, expected);
 
 type Sealed = { ciphertext: Uint8Array; tag: Uint8Array };
 
-/** AEAD_AES_256_CBC_HMAC_SHA_512, in JOSE A256CBC-HS512 (RFC 7518 §5.2.5). The key is the MAC's, then the cipher's. */
+/**
+ * AEAD_AES_256_CBC_HMAC_SHA_512, A256CBC-HS512 in JOSE (RFC 7518 §5.2.5). The key is the MAC key followed by the
+ * cipher key.
+ */
 export function a256CbcHs512Encrypt(
   key: Uint8Array,
   iv: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * What a limit counts a client's address as: an IPv6 address as its /64, which is the least a line is given, so that nobody has
- * as many limits as addresses. Anything else as it is.
+ * The key under which a limit counts a client's address. An IPv6 address counts as its /64, the smallest network a
+ * line is assigned, so that a client cannot multiply its limits. Anything else is used as is.
  */
 export function countedAs(address: string): string {
   if (!address.includes(":")) return address;
@@ -10,7 +10,7 @@ export function countedAs(address: string): string {
   } catch {
     return address;
   }
-  // IPv4 in the form of IPv6.
+  // An IPv4-mapped IPv6 address.
   if (canonical.startsWith("::ffff:")) return canonical;
   const [head = "", tail = ""] = canonical.split("::");
   const left = groupsOf(head);

@@ -1,6 +1,6 @@
 import { hmacSha256, isTag } from "./ciphers.ts";
 
-/** What is agreed to, word for word. */
+/** The exact action that is confirmed. */
 export type Confirmed = { accountId: string; databaseId: string; statement: string };
 export type Confirmation = { nonce: string; expiresAtMs: number };
 
@@ -11,8 +11,8 @@ const timeBytes = 6;
 const tagBytes = 32;
 
 /**
- * A consent that is stored nowhere: nonce, expiry, and an HMAC over them and all that is agreed to. It is good once, as the host
- * that runs the statement remembers the nonce until then.
+ * A stateless confirmation: a nonce, an expiry, and an HMAC over both and the confirmed action. It is single-use
+ * because the host that runs the statement remembers the nonce until it expires.
  */
 export function mintConfirmation(
   key: Uint8Array,
@@ -26,7 +26,7 @@ export function mintConfirmation(
   return `cfm_${Buffer.concat([head, tagOf(key, head, confirmed)]).toString("base64url")}`;
 }
 
-/** null: made for something else, elsewhere, or too long ago. */
+/** null: issued for something else, by another installation, or expired. */
 export function readConfirmation(
   key: Uint8Array,
   confirmed: Confirmed,
@@ -34,7 +34,7 @@ export function readConfirmation(
   nowMs: number,
 ): Confirmation | null {
   const bytes = Buffer.from(token.slice(4), "base64url");
-  // base64url has several spellings of the same bytes; only ours is taken.
+  // Several base64url texts decode to the same bytes; only the canonical one is accepted.
   if (token !== `cfm_${bytes.toString("base64url")}`) return null;
   if (bytes.length !== nonceBytes + timeBytes + tagBytes) return null;
   const head = bytes.subarray(0, nonceBytes + timeBytes);

@@ -1,18 +1,21 @@
 import { Cron } from "croner";
 
-/** What crontab(5) calls by name; croner knows these and seconds and years besides, which we leave out. */
+/** The predefined names of crontab(5). croner also supports seconds and years, which are not accepted here. */
 const names = { "@midnight": "@daily", "@annually": "@yearly" } as Record<string, string>;
 
-/** The first minute after `after` that the expression names, in UTC; null where there is none. @throws where it is none */
+/**
+ * The first minute after `after` that matches the expression, in UTC; null if there is none. @throws if the expression
+ * is invalid
+ */
 export function nextRun(expression: string, after: Date): Date | null {
   const cron = expression.toLowerCase();
   return new Cron(names[cron] ?? cron, { mode: "5-part", timezone: "UTC", paused: true }).nextRun(after);
 }
 
-/** Why the expression cannot be taken, or null. */
+/** Why the expression is rejected, or null. */
 export function cronProblem(expression: string, now: Date): string | null {
   try {
-    return nextRun(expression, now) === null ? "no such day comes" : null;
+    return nextRun(expression, now) === null ? "this date never occurs" : null;
   } catch {
     return "not a cron expression: minute, hour, day of month, month and day of week, such as 30 3 * * mon";
   }

@@ -1,18 +1,21 @@
 import type { DatabaseType } from "../../protocol/states.ts";
 
 type Engine = {
-  /** The official image, or what the host has in its place under this name. */
+  /** The official image, or the host's substitute under the same name. */
   image: string;
   port: number;
   scheme: string;
-  /** Of its address from outside, and how that asks for a verified server in the words of the engine's own clients. */
+  /**
+   * Parts of the public address: the scheme, and the query that requires a verified server in the syntax of the
+   * engine's own clients.
+   */
   publicScheme: string;
   publicQuery: string;
-  /** The variable a linked site is given, unless its owner names another. */
+  /** The default variable of a linked site. */
   variable: string;
 };
 
-/** Redis 7.2 is the last whose licence lets a hosting service offer it. */
+/** Redis 7.2 is the last version whose licence permits hosting services. */
 export const databaseEngines: Record<DatabaseType, Engine> = {
   postgresql: {
     image: "postgres:17",
@@ -43,8 +46,8 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
 const digits = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /**
- * What the server calls it: the name, cut, and eight random characters; an identifier that needs no quotes. PostgreSQL keeps
- * names that begin with `pg_` for itself, also of logins.
+ * The name on the server: the database's name, truncated, and eight random characters; an identifier that needs no
+ * quotes. PostgreSQL reserves names and logins that begin with `pg_`.
  */
 export function databaseNameOf(name: string, random: Uint8Array): string {
   const suffix = Array.from(random.subarray(0, 8), (byte) => digits.charAt(byte & 31)).join("");
@@ -53,18 +56,18 @@ export function databaseNameOf(name: string, random: Uint8Array): string {
   return /^(?!pg_)[a-z]/.test(whole) ? whole : `db_${whole}`;
 }
 
-/** Every password has a user of its own. */
+/** Every password has its own user. */
 export const usernameOf = (databaseName: string, generation: number): string =>
   `${databaseName}_${generation}`;
 
-/** Its address in the account's network; `.internal` is nobody's on the internet. */
+/** The host name in the account's network; `.internal` does not exist on the internet. */
 export const databaseHostname = (name: string): string => `${name}.internal`;
 
 type Login = { username: string; password: string };
 
 const authority = ({ username, password }: Login, host: string, port: number): string =>
   `${username}:${encodeURIComponent(password)}@${host}:${port}`;
-/** Redis numbers its databases. */
+/** Redis databases are numbered. */
 const pathOf = (database: { type: DatabaseType; databaseName: string }): string =>
   database.type === "redis" ? "0" : database.databaseName;
 
@@ -76,7 +79,7 @@ export function connectionString(
   return `${scheme}://${authority(login, databaseHostname(database.name), port)}/${pathOf(database)}`;
 }
 
-/** From outside, over TLS. */
+/** The connection string for public access, over TLS. */
 export function publicConnectionString(
   database: { type: DatabaseType; databaseName: string },
   login: Login,
@@ -86,5 +89,5 @@ export function publicConnectionString(
   return `${publicScheme}://${authority(login, host, port)}/${pathOf(database)}${publicQuery}`;
 }
 
-/** Of a host, for its databases; below those that the kernel gives to programs that connect. */
+/** The range of public ports on a host, below the kernel's ephemeral ports. */
 export const publicPorts = { first: 20_000, count: 10_000 };

@@ -1,20 +1,20 @@
 import type { DatabaseStatus } from "../../protocol/states.ts";
 
-/** As `siteEvents`: `from` guards the UPDATE, `to` is the new status, `wanted` the state asked for. */
+/** Like `siteEvents`: `from` guards the UPDATE, `to` is the new status, `wanted` the requested state. */
 type DatabaseEvent = { from: readonly DatabaseStatus[]; to?: DatabaseStatus; wanted?: "RUNNING" | "STOPPED" };
 
 export const databaseEvents = {
   invoicePaid: { from: ["PENDING"], to: "PROVISIONING", wanted: "RUNNING" },
-  /** One that was never provisioned begins anew. */
+  /** A database that was never provisioned starts over. */
   provisionRequested: { from: ["FAILED"], to: "PROVISIONING", wanted: "RUNNING" },
   startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
   stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING", "FAILED"], wanted: "RUNNING" },
   rotateRequested: { from: ["RUNNING"], wanted: "RUNNING" },
-  /** Whether it runs or not: what runs next is reached so. */
+  /** Independent of whether it runs: only its next start is affected. */
   exposeRequested: { from: ["RUNNING", "STOPPED", "FAILED"] },
   restoreRequested: { from: ["RUNNING", "STOPPED", "FAILED"], wanted: "RUNNING" },
-  /** `wanted` stays, for the day it is paid again. */
+  /** `wanted` is kept for when it is paid again. */
   suspended: { from: ["RUNNING", "STOPPED", "FAILED"], to: "SUSPENDED" },
   resumed: { from: ["SUSPENDED"], to: "STOPPED" },
   deleteRequested: {
@@ -27,7 +27,7 @@ export const databaseEvents = {
   provisionFailed: { from: ["PROVISIONING"], to: "FAILED" },
   startFailed: { from: ["STOPPED", "FAILED", "RUNNING"], to: "FAILED" },
   crashed: { from: ["RUNNING"], to: "FAILED" },
-  /** Its data is not on its host. */
+  /** Its data is missing on its host. */
   dataLost: { from: ["RUNNING", "STOPPED"], to: "FAILED" },
 } as const satisfies Record<string, DatabaseEvent>;
 export type DatabaseEventName = keyof typeof databaseEvents;

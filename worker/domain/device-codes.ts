@@ -1,6 +1,6 @@
 import { base62 } from "./tokens.ts";
 
-/** Consonants and digits that cannot be misread for one another. */
+/** Consonants and digits that cannot be confused with one another. */
 const letters = "BCDFGHJKLMNPQRSTVWXZ2456789";
 export const lifetimeSeconds = 600;
 export const pollIntervalSeconds = 2;
@@ -16,13 +16,13 @@ export function formatUserCode(random: Uint8Array): string {
   return `${picked.slice(0, 4).join("")}-${picked.slice(4).join("")}`;
 }
 
-/** What a person typed, in its one form; null when it cannot be a code. */
+/** The canonical form of what a person typed; null if it cannot be a code. */
 export function readUserCode(text: string): string | null {
   const plain = text.toUpperCase().replace(/[\s-]/g, "");
   return new RegExp(`^[${letters}]{8}$`).test(plain) ? `${plain.slice(0, 4)}-${plain.slice(4)}` : null;
 }
 
-/** The device's secret names its user code, so that a poll finds its object without a look-up. */
+/** The device's secret contains its user code, so that a poll finds its object without a lookup. */
 export const formatDeviceCode = (userCode: string, random32: Uint8Array): string =>
   `dev_${userCode.replace("-", "")}${base62(random32)}`;
 

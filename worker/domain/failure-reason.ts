@@ -1,15 +1,15 @@
 const shownMax = 300;
 
 /**
- * Why something failed, as it may be mailed and shown to operators. All that leaves the owner's own records passes here, so no host is
- * trusted for it: not an older one, and not for a server's last lines or a damage, which hosts pass on as they are. It knows no program,
- * so it drops everything quoted. Hosts' `refusalIn` stands beside it, for the owner's records.
+ * Reduces a failure to text that may be mailed and shown to operators. Everything that leaves the owner's own records
+ * passes through here, because hosts are not trusted to remove customer data from server output. It cannot interpret
+ * the output, so it removes everything in quotes. The hosts' `refusalIn` serves the owner's own records instead.
  */
 export const reasonWithoutData = (text: string): string =>
   text
     .replace(/\s+/g, " ")
     .replace(/ ?\b(?:DETAIL|CONTEXT|STATEMENT|QUERY|HINT):.*$/, "")
-    // A quote within a word is an apostrophe. What is quoted may have quotes itself.
+    // A quote inside a word is an apostrophe. Quoted text may itself contain quotes.
     .replace(/(?<!\w)'[^']*(?:'(?!\w)|'.*$|$)/g, "'…'")
     .replace(/: "[^"]*(?:"|$)/g, ': "…"')
     .replace(/\)=\([^)]*(?:\)|$)/g, ")=(…)")

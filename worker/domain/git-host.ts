@@ -1,7 +1,7 @@
 import { privateIpv4 } from "../../protocol/private-networks.ts";
 
 const isIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
-/** RFC 6761, 6762, 8375 and what ICANN keeps for private use. */
+/** Names reserved by RFC 6761, 6762, 8375 and, for private use, by ICANN. */
 const privateNames = /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/;
 
 const numberOf = (ipv4: string): number =>
@@ -13,19 +13,20 @@ const isPrivate = (ipv4: string): boolean =>
   });
 
 /**
- * Why no agent fetches from a repository's address, as far as the address tells; null: it may. What its name resolves to, the
- * agent sees. @param allowed hosts that the operator's agents fetch from all the same, as they are written
+ * Why agents do not fetch from a repository's address, as far as the address itself shows; null: allowed. The agent
+ * checks the resolved addresses. @param allowed hosts that the operator's agents fetch from regardless, as they are
+ * written
  */
 export function whyNotFetched(address: string, allowed: readonly string[]): string | null {
   const [host = ""] = address.split("/");
   if (allowed.includes(host)) return null;
   const url = URL.parse(`https://${host}`);
-  if (!url) return `${host} is no host: give host/owner/repo`;
-  // As the agent reads it: 0x7f.1 is 127.0.0.1.
+  if (!url) return `${host} is not a valid host: use the form host/owner/repo`;
+  // Normalized as the agent does it: 0x7f.1 is 127.0.0.1.
   const { hostname, port } = url;
-  if (port !== "") return `Git hosts are reached on port 443 only: leave the port out of ${host}`;
+  if (port !== "") return `Git hosts are supported on port 443 only: remove the port from ${host}`;
   const isOwn = isIpv4.test(hostname)
     ? isPrivate(hostname)
     : !hostname.includes(".") || privateNames.test(hostname);
-  return isOwn ? `${host} is not on a public address: use a public Git host` : null;
+  return isOwn ? `${host} is not a public address: use a public Git host` : null;
 }

@@ -1,7 +1,7 @@
 type Load = { messages: number; characters: number };
 
 const mebibyte = 1024 * 1024;
-/** More than any agent says, also one that sends again after a reconnect what it holds of all its logs. */
+/** Above the maximum of a well-behaved agent, even one that resends all its buffered logs after a reconnect. */
 const windowMs = 10_000;
 const mostInWindow: Load = { messages: 20_000, characters: 256 * mebibyte };
 const mostWaiting: Load = { messages: 2000, characters: 96 * mebibyte };
@@ -10,8 +10,8 @@ const isWithin = (load: Load, most: Load): boolean =>
   load.messages <= most.messages && load.characters <= most.characters;
 
 /**
- * What one socket brings is worked on one after the other, so that a host, whoever has its token, has D1 for one thing at a time;
- * and a socket that brings more than an agent ever does is to be closed.
+ * Processes one socket's messages sequentially, so that a host's token occupies D1 with one message at a time, and
+ * reports when a socket sends more than an agent ever does.
  */
 export class HostInbox {
   private last: Promise<void> = Promise.resolve();
@@ -19,7 +19,7 @@ export class HostInbox {
   private inWindow: Load = { messages: 0, characters: 0 };
   private windowEndsMs = 0;
 
-  /** Whether the socket may stay, with a message of this length. */
+  /** Whether the socket may stay open after a message of this length. */
   admits(characters: number, nowMs: number): boolean {
     if (nowMs >= this.windowEndsMs) {
       this.windowEndsMs = nowMs + windowMs;
@@ -29,7 +29,7 @@ export class HostInbox {
     return isWithin(this.inWindow, mostInWindow) && isWithin(this.waiting, mostWaiting);
   }
 
-  /** When what came before has been worked on, whatever became of it. */
+  /** Resolves when all earlier messages are processed, even if they failed. */
   async inTurn(characters: number, work: () => Promise<void>): Promise<void> {
     add(this.waiting, 1, characters);
     this.last = this.last.catch(() => undefined).then(work);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What scripts/lib/bundle.ts says of the files beside the Worker. */
+/** The description of the bundled files by scripts/lib/bundle.ts. */
 export const HostPrograms = z.object({
   agentVersion: z.string().min(1).max(50),
   agentSha256: z.string().regex(/^[0-9a-f]{64}$/),
@@ -8,13 +8,13 @@ export const HostPrograms = z.object({
 });
 export type HostPrograms = z.infer<typeof HostPrograms>;
 
-/** The script for this installation. The address is an origin, so it has no character that a shell knows. */
+/** The install script for this installation. The address is an origin, so it contains no shell metacharacters. */
 export const installScript = (template: string, siteUrl: string, programs: HostPrograms): string =>
   template
     .replaceAll("@SITE_URL@", siteUrl)
     .replaceAll("@AGENT_SHA256@", programs.agentSha256)
     .replaceAll("@RESPONDER_SHA256@", programs.responderSha256);
 
-/** In the environment, so that no list of processes shows the token. */
+/** The token is passed in the environment so that process lists do not show it. */
 export const installCommand = (siteUrl: string, token: string): string =>
   `curl -fsSL ${siteUrl}/install | BERTH_TOKEN=${token} sh`;

@@ -1,7 +1,7 @@
 import type { HeldDatabase, HeldSite } from "../../protocol/agent/inventory.ts";
 import type { DatabaseStatus, SiteStatus } from "../../protocol/states.ts";
 
-/** Where the record puts it, as the host sees it. `elsewhere`: another host that has said lately what it has. */
+/** The recorded location relative to this host. `elsewhere`: another host that recently sent an inventory. */
 export type Place = "here" | "nowhere" | "elsewhere" | "unclear";
 
 export type SiteRecord = {
@@ -9,18 +9,18 @@ export type SiteRecord = {
   status: SiteStatus;
   wanted: "RUNNING" | "STOPPED";
   currentDeploymentId: string | null;
-  /** The current version has a reason beside it why it does not run, or was not started again. */
+  /** The current version has a recorded reason why it does not run or was not restarted. */
   hasFailed: boolean;
-  /** Its newest deployment was asked for in the last hour. */
+  /** Its newest deployment was requested within the last hour. */
   wasDeployedLately: boolean;
 };
-/** deploy: none of what runs is in the record. restart: another version serves until the record's is up. */
+/** deploy: nothing that runs is in the record. restart: another version serves until the recorded one is up. */
 export type SiteVerdict = "same" | "start" | "restart" | "stop" | "deploy" | "setAside" | "retire";
 
-/** Whether the processor has been read since what may have been paid before; then nothing unpaid serves. */
+/** Whether the processor has been queried since the last possible payment; if so, nothing unpaid may serve. */
 export type Known = { arePaymentsRead: boolean };
 
-/** Of a site that is idle and has not changed since the host looked. @param site undefined: no record knows it */
+/** For a site that is idle and unchanged since the host's inventory. @param site undefined: unknown to the record */
 export function siteVerdict(
   site: SiteRecord | undefined,
   held: HeldSite | undefined,
@@ -44,10 +44,10 @@ export function siteVerdict(
     case "FAILED":
       if (serving.length === 0 && !runs) return "same";
       if (servesCurrent || runsUnrouted(held, site.currentDeploymentId)) return "start";
-      // Half made, and left behind.
+      // Incomplete and abandoned.
       if (serving.length === 0) return "setAside";
       return site.wasDeployedLately ? "same" : "deploy";
-    // Work that is under way, or that the cron queues, says what is to be.
+    // Work in progress, or work that the cron queues, determines the outcome.
     case "DEPLOYING":
     case "DELETING":
       return "same";
@@ -65,7 +65,7 @@ export type DatabaseRecord = {
   hasRun: boolean;
   volume: string | null;
 };
-/** adopt: its data is in another volume than the record names, and nowhere else. lost: it is nowhere. */
+/** adopt: its data is in a different volume than recorded, and nowhere else. lost: it is nowhere. */
 export type DatabaseVerdict = "same" | "start" | "stop" | "adopt" | "lost" | "setAside";
 
 export function databaseVerdict(

@@ -3,10 +3,13 @@ import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 
 const minute = 60_000;
 
-/** What an operator allows. */
+/** Limits set by the operator. */
 export type JobLimits = { buildSeconds: number; releaseSeconds: number; startSeconds: number };
 
-/** How long one attempt may take on the host beside the time that its build, release command, start or command has, in milliseconds. */
+/**
+ * The time limit of one attempt on the host in milliseconds, in addition to the limits of its build, release command,
+ * start or command.
+ */
 const jobTimeoutMs: Record<JobKind, number> = {
   "site.deploy": 10 * minute,
   "site.start": 5 * minute,
@@ -28,7 +31,7 @@ const jobTimeoutMs: Record<JobKind, number> = {
   "database.restore": 180 * minute,
 };
 
-/** How long one attempt may take on the host, in milliseconds; of a command, beside its own time. */
+/** The time limit of one attempt on the host in milliseconds; for a command, in addition to its own limit. */
 export function timeoutMsOf(
   kind: JobKind,
   { buildSeconds, releaseSeconds, startSeconds }: JobLimits,
@@ -40,68 +43,70 @@ export function timeoutMsOf(
   );
 }
 
-/** A job no host took within this time ends with an honest reason. */
+/** A job that no host takes within this time fails. */
 export const queueTimeoutMs = 60 * minute;
 
-/** What waits only because other accounts' work holds the slots waits for so long. */
+/** The limit for jobs that wait only because other accounts' work occupies the slots. */
 export const waitsForOthersMs = 24 * 60 * minute;
 
-/** Whether a restore has changed over only its host knows, which says so again and again once it is connected. */
+/** Only the host knows whether a restore has switched over, and it repeats its report once it is connected. */
 export const restoreToldWithinMs = 2 * minute;
 
-/** Between two runs of the timer, a minute apart: longer ago, and the control plane was away. */
+/** The timer runs every minute; a longer gap means that the control plane was down. */
 export const absentAfterMs = 3 * minute;
 
-/** Backups wait in line behind each other. */
+/** Backups are queued behind each other. */
 export const backupQueueMs = 24 * 60 * minute;
 
-/** After a move the old host serves for so long beside the new one: the name's DNS records may live no longer. */
+/** After a move, the old host keeps serving for this long, so the TTL of the site's DNS records must not be longer. */
 export const leaveAfterMs = minute;
 
-/** A host that is to take a site, and is silent for so long, is not waited for: an agent's restart takes a moment only. */
+/**
+ * The target host of a move is not waited for if it is silent for this long; an agent's restart takes only a moment.
+ */
 export const silentMoveMs = minute;
 
-/** Cleaning up behind a move holds up the site's other jobs no longer than this; it is asked for again. */
+/** How long cleaning up after a move may block the site's other jobs; it is retried. */
 export const evictQueueMs = 2 * minute;
 
-/** Jobs that ended are remembered for so long after their deadline. */
+/** How long ended jobs are kept after their deadline. */
 export const keptDays = 30;
 
-/** A job that took its host down this often is given up. */
+/** A job is abandoned after this many interrupted attempts. */
 export const maxAttempts = 5;
 
-/** @param leasedMs how long it had on its host; null when no host took it */
+/** @param leasedMs how long a host worked on it; null if none took it */
 export function expiredReason(kind: JobKind, leasedMs: number | null): string {
   if (leasedMs === null)
     return `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
   if (kind === "site.command")
-    return "The host did not report in time how this ended. Ask the operator about the host, and see what it did before you run it again.";
+    return "The host did not report a result in time, so the outcome is unknown. Ask the operator about the host, and check what the command did before you run it again.";
   const advice = isLongJob(kind)
     ? "ask the operator about the host"
-    : "make the build shorter or ask the operator about the host";
-  return `The host did not finish this within ${Math.ceil(leasedMs / minute)} minutes. Try again; if it repeats, ${advice}.`;
+    : "shorten the build or ask the operator about the host";
+  return `The host did not finish within ${Math.ceil(leasedMs / minute)} minutes. Try again; if this happens again, ${advice}.`;
 }
 
 export const attemptsReason = `The host was interrupted ${maxAttempts} times while working on this. Ask the operator about the host, then try again.`;
 
-/** Why a job ends before any host sees it. */
+/** Why a job fails before it is sent to a host. */
 export const unfitReason = {
-  tooLarge: `What this would send to its host is larger than ${maxFrameBytes / 1024} KiB: make the environment or the Dockerfile smaller, then try again.`,
+  tooLarge: `The data for the host is larger than ${maxFrameBytes / 1024} KiB. Make the environment or the Dockerfile smaller, then try again.`,
   unreadable:
-    "This could not be prepared: a secret of it cannot be opened, or what it needs is gone. Set its secrets anew and try again; if it repeats, ask the operator.",
+    "This could not be prepared because a secret cannot be decrypted or required data is missing. Set the secrets again and retry; if this happens again, ask the operator.",
 };
 
-/** A command is no deployment: doing it twice may do harm, so what was interrupted is not run again. */
+/** Unlike a deployment, a command may not be idempotent, so an interrupted one is not run again. */
 export const interruptedReason =
-  "The host was interrupted while this ran, and it is not run again by itself: see what it did, then run it again.";
+  "The host was interrupted while the command ran. Commands are not repeated automatically: check what it did, then run it again.";
 
-/** Commands of one site at once, and those that wait for them. */
+/** Commands of one site that run at once, and that may be queued. */
 export const maxCommandsRunning = 2;
 export const maxCommandsWaiting = 10;
 
 export const maxSchedulesPerSite = 20;
 export const maxSchedulesPerAccount = 200;
 
-/** Runs of one schedule that are kept; any command is kept no longer than its log. */
+/** Runs kept per schedule; no command is kept longer than its log. */
 export const keptRunsPerSchedule = 50;
 export const keepCommandsMs = 30 * 24 * 60 * minute;

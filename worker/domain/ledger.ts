@@ -1,6 +1,6 @@
 import type { TransactionType } from "../../protocol/states.ts";
 
-/** Where credits come from and go to; a customer's account in the ledger has the account's own id. */
+/** The sources and destinations of credits; a customer's ledger account has the id of the account. */
 export const systemAccounts = {
   sold: "system:sold",
   granted: "system:granted",
@@ -17,7 +17,7 @@ export type Transfer = {
 };
 export type Hold = { id: string; accountId: string; amount: number; status: "open" | "posted" | "voided" };
 
-/** The whole ledger as a value: what D1's triggers and CHECKs keep, said once more without D1. */
+/** A pure model of the ledger: what D1's triggers and CHECKs enforce, without D1. */
 export type Ledger = {
   balances: ReadonlyMap<string, number>;
   holds: ReadonlyMap<string, Hold>;
@@ -63,7 +63,7 @@ const ended = (ledger: Ledger, hold: Hold, status: "posted" | "voided"): Ledger 
   holds: new Map([...ledger.holds, [hold.id, { ...hold, status }]]),
 });
 
-/** The ledger after the event, or why it is refused: then nothing of it happened. */
+/** The ledger after the event, or why the event is refused; a refused event has no effect. */
 export function applyToLedger(ledger: Ledger, event: LedgerEvent): Ledger | LedgerRefusal {
   if (event.kind === "transfer") return transferred(ledger, event.transfer);
   if (event.kind === "hold") {
@@ -84,7 +84,7 @@ export function applyToLedger(ledger: Ledger, event: LedgerEvent): Ledger | Ledg
   return transferred(ended(ledger, hold, "posted"), event.transfer);
 }
 
-/** What a fold over a ledger's transfers, in their order, finds wrong with them and with the balances kept beside them. */
+/** Folds a ledger's transfers in order, and reports inconsistencies in them and in the stored balances. */
 export class LedgerAudit {
   readonly problems: string[] = [];
   transfers = 0;
@@ -96,7 +96,7 @@ export class LedgerAudit {
     this.transfers++;
     if (seq <= this.lastSeq) this.problems.push(`${id} is out of order`);
     this.lastSeq = seq;
-    if (!isAmount(amount)) this.problems.push(`${id} moves ${amount}, which is no amount`);
+    if (!isAmount(amount)) this.problems.push(`${id} moves ${amount}, which is not a valid amount`);
     if (this.references.has(`${type} ${reference}`))
       this.problems.push(`${id} is a second ${type} for ${reference}`);
     this.references.add(`${type} ${reference}`);
@@ -115,12 +115,13 @@ export class LedgerAudit {
     for (const id of new Set([...stored.keys(), ...this.balances.keys(), ...openHolds.keys()])) {
       const { balance = 0, held = 0 } = stored.get(id) ?? {};
       const folded = this.balances.get(id) ?? 0;
-      if (balance !== folded) this.problems.push(`${id} holds ${balance}, its transfers sum up to ${folded}`);
+      if (balance !== folded)
+        this.problems.push(`${id} has a balance of ${balance}, but its transfers sum up to ${folded}`);
       const open = openHolds.get(id) ?? 0;
-      if (held !== open) this.problems.push(`${id} keeps ${held} held, its open holds sum up to ${open}`);
-      if (!isSystem(id) && held > balance) this.problems.push(`${id} holds back more than it has`);
+      if (held !== open) this.problems.push(`${id} has ${held} held, but its open holds sum up to ${open}`);
+      if (!isSystem(id) && held > balance) this.problems.push(`${id} holds more than its balance`);
     }
     const sum = [...this.balances.values()].reduce((total, balance) => total + balance, 0);
-    if (sum !== 0) this.problems.push(`All accounts together hold ${sum}, which must be 0`);
+    if (sum !== 0) this.problems.push(`All accounts together have a balance of ${sum}, which must be 0`);
   }
 }

@@ -12,7 +12,10 @@ export type PdfRule = { y: number; from: number; to: number };
 /** A4, in points. */
 export const pageSize = { width: 595, height: 842 };
 
-/** Widths of ASCII from the space on, in thousandths of the size: Helvetica's metrics; digits are as wide in bold. */
+/**
+ * Widths of the ASCII characters from the space on, in thousandths of the font size, from Helvetica's metrics; digits
+ * have the same width in bold.
+ */
 const widths =
   "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
     .split(" ")
@@ -21,14 +24,14 @@ const widths =
 export const textWidth = (text: string, size: number): number =>
   (latin1(text).reduce((sum, code) => sum + (widths[code - 32] ?? 556), 0) * size) / 1000;
 
-/** Bytes of WinAnsiEncoding; what it has no character for is a question mark. */
+/** Bytes in WinAnsiEncoding; characters it lacks become question marks. */
 const latin1 = (text: string): number[] =>
   Array.from(text.normalize("NFC"), (character) => {
     const code = character.codePointAt(0) ?? 63;
     return (code >= 32 && code < 127) || (code >= 160 && code < 256) ? code : 63;
   });
 
-/** As a hexadecimal string, in which nothing needs an escape. */
+/** Hexadecimal strings need no escaping. */
 const hex = (text: string): string =>
   `<${latin1(text)
     .map((code) => code.toString(16).padStart(2, "0"))
@@ -37,7 +40,7 @@ const hex = (text: string): string =>
 const font = (name: string) =>
   `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
 
-/** A PDF 1.4 file of one page in Helvetica (ISO 32000-1, 7.5): ASCII throughout, the same bytes for the same page. */
+/** A one-page PDF 1.4 file in Helvetica (ISO 32000-1, 7.5). The output is ASCII and deterministic. */
 export function writePdf(title: string, texts: readonly PdfText[], rules: readonly PdfRule[]): string {
   const content = [
     ...rules.map(({ y, from, to }) => `${from} ${pageSize.height - y} m ${to} ${pageSize.height - y} l S`),

@@ -1,9 +1,9 @@
 import type { BillingTermMonths } from "../../protocol/states.ts";
 
-/** Months of a term → per cent off it. */
+/** Months of a term → discount in percent. */
 export type Discounts = { [Months in BillingTermMonths]?: number | undefined };
 
-/** What a term costs, in minor units: integers only, half a cent rounded up. */
+/** The price of a term in minor units: integer arithmetic, half a cent rounded up. */
 export const termPriceCents = (
   monthCents: number,
   months: BillingTermMonths,
@@ -13,10 +13,10 @@ export const termPriceCents = (
 export const termText = (months: BillingTermMonths): string =>
   `${months} ${months === 1 ? "month" : "months"}`;
 
-/** Processors charge no less. */
+/** The minimum that processors charge. */
 export const leastCents = 50;
 
-/** Unpaid invoices are void after this. */
+/** Unpaid invoices become void after this time. */
 export const invoiceDueDays = 14;
 
 /** The same day `months` later, or that month's last day (UTC). */
@@ -30,8 +30,8 @@ export function addMonths(from: Date, months: number): Date {
 }
 
 /**
- * What a dearer pack costs for the rest of a term: the difference of the two terms' prices of today, by the share of the term that is
- * left. Whole cents, rounded down, never negative. A term paid ahead has more than one of itself left.
+ * The price of an upgrade for the rest of a term: the difference of the current prices of the two terms, prorated by
+ * the remaining time, rounded down to whole cents, never negative. A term paid ahead counts in full.
  */
 export function proratedCents(
   [oldTermCents, newTermCents]: readonly [number, number],
@@ -41,11 +41,11 @@ export function proratedCents(
 ): number {
   const termMs = paidUntil.getTime() - addMonths(paidUntil, -months).getTime();
   const leftMs = Math.max(0, paidUntil.getTime() - now.getTime());
-  // In integers: cents by milliseconds are more than a double holds.
+  // BigInt, since cents times milliseconds exceeds a double's precision.
   return Number((BigInt(Math.max(0, newTermCents - oldTermCents)) * BigInt(leftMs)) / BigInt(termMs));
 }
 
-/** Processors charge no less than the least; free of charge, a dear pack could be reached by small steps. */
+/** At least the minimum charge; otherwise an expensive pack could be reached for free in small steps. */
 export const chargedCents = (cents: number): number => (cents === 0 ? 0 : Math.max(cents, leastCents));
 
 export const addDays = (from: Date, days: number): Date => new Date(from.getTime() + days * 86_400_000);

@@ -1,15 +1,15 @@
 import * as z from "zod";
 
-/** What a Git host's delivery says, as far as anything can be told from it. */
+/** The facts that can be read from a Git host's delivery. */
 export type PushEvent = {
-  /** `X-GitHub-Event` (or its kin), null when absent; of a push that deletes, "delete". */
+  /** `X-GitHub-Event` or its equivalent, null if absent; "delete" for a push that deletes a branch. */
   event: string | null;
-  /** `ref` of the payload, such as `refs/heads/main`. */
+  /** The payload's `ref`, such as `refs/heads/main`. */
   ref: string | null;
   defaultBranch: string | null;
 };
 
-/** Of GitHub (Gitea, Forgejo), GitLab and Bitbucket (Data Center). */
+/** Header names of GitHub (Gitea, Forgejo), GitLab and Bitbucket (Data Center). */
 const pushes: (string | null)[] = [
   null,
   "push",
@@ -18,11 +18,11 @@ const pushes: (string | null)[] = [
   "repo:push",
   "repo:refs_changed",
 ];
-/** Talk about the source, and branches that come and go, of which a push tells as well. */
+/** Events without a source change, and branch creation and deletion, which a push reports as well. */
 const aboutNoSource =
   /^(?:ping|diagnostics:ping|pull_?request|merge request|(?:confidential )?(?:issue|note)|discussion|commit_comment|star|watch|repo:(?:fork|commit_)|fork|wiki|gollum|create|delete|label|milestone|member|emoji)/i;
 
-/** What is no push, or one to another branch than the site's, deploys nothing. Anything unclear deploys. */
+/** Skips events that are not a push, and pushes to other branches than the site's. Anything unclear deploys. */
 export function pushSkips({ event, ref, defaultBranch }: PushEvent, branch: string | null): boolean {
   if (event !== null && aboutNoSource.test(event)) return true;
   if (ref === null || !pushes.includes(event)) return false;
@@ -33,7 +33,7 @@ export function pushSkips({ event, ref, defaultBranch }: PushEvent, branch: stri
 
 const text = z.string().nullable().catch(null);
 const defaultOf = z.object({ default_branch: text }).nullable().catch(null);
-/** One that is deleted has no `new`, or the type DELETE. */
+/** A deleted branch has no `new`, or the type DELETE. */
 const change = z.union([
   z.object({ new: z.object({ type: z.string(), name: z.string() }).nullable() }),
   z.object({ ref: z.object({ id: z.string() }), type: z.string() }),
@@ -43,9 +43,9 @@ const Payload = z.object({
   deleted: z.boolean().catch(false),
   after: text,
   repository: defaultOf,
-  /** GitLab's. */
+  /** GitLab's field. */
   project: defaultOf,
-  /** Bitbucket's; several in one push say nothing. */
+  /** Bitbucket's field; a delivery with several pushes is inconclusive. */
   push: z
     .object({ changes: z.tuple([change]) })
     .nullable()
@@ -53,7 +53,7 @@ const Payload = z.object({
   changes: z.tuple([change]).nullable().catch(null),
 });
 
-/** Bitbucket's. */
+/** Bitbucket Data Center's field. */
 const changeOf = ({ push, changes }: z.infer<typeof Payload>) => (push?.changes ?? changes ?? [])[0];
 
 function refOf(payload: z.infer<typeof Payload>): string | null {
@@ -70,10 +70,10 @@ function deletes(payload: z.infer<typeof Payload>): boolean {
   return deleted || (after !== null && /^0{40,64}$/.test(after));
 }
 
-/** Reads a delivery; a body that is no such JSON says nothing, as the body is not required. */
+/** Parses a delivery. The body is optional, so one that is not such JSON yields no facts. */
 export function readPushEvent(event: string | null, body: string): PushEvent {
   const nothing = { event, ref: null, defaultBranch: null };
-  // GitHub's hooks send a form unless they are told otherwise.
+  // GitHub sends a form by default.
   const json = body.startsWith("payload=") ? (new URLSearchParams(body).get("payload") ?? "") : body;
   if (!json.startsWith("{")) return nothing;
   try {

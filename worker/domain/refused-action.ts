@@ -6,7 +6,7 @@ type Refused = {
   wanted: "RUNNING" | "STOPPED";
 };
 
-/** Why it cannot be started, stopped or restarted as it is, and what to do instead. */
+/** Why it cannot be started, stopped or restarted in its current state, and what to do instead. */
 export function refusedAction(
   action: "start" | "stop" | "restart",
   { what, status, wanted }: Refused,
@@ -15,13 +15,15 @@ export function refusedAction(
   const it = `This ${what}`;
   if (status === "DELETING") return `${it} is being deleted.`;
   if (isUp && wanted === "STOPPED")
-    return action === "stop" ? `${it} is being stopped already.` : `${it} is being stopped: start it again.`;
+    return action === "stop" ? `${it} is already being stopped.` : `${it} is being stopped: start it again.`;
   if (status === "DEPLOYING")
-    return `${it} is being deployed, which starts it anew: wait for the end of that.`;
-  if (status === "PROVISIONING") return `${it} is being made: wait until it runs.`;
-  if (status === "RUNNING") return `${it} runs already.`;
+    return `${it} is being deployed, which starts it anyway: wait until the deployment has finished.`;
+  if (status === "PROVISIONING") return `${it} is being provisioned: wait until it runs.`;
+  if (status === "RUNNING") return `${it} is already running.`;
   if (action === "stop")
-    return status === "STOPPED" ? `${it} is stopped already.` : `${it} is ${status}: nothing of it runs.`;
-  if (action === "start") return `${it} is being started already.`;
+    return status === "STOPPED"
+      ? `${it} is already stopped.`
+      : `${it} is ${status}: there is nothing to stop.`;
+  if (action === "start") return `${it} is already being started.`;
   return `${it} is ${status}: start it instead.`;
 }

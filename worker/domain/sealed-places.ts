@@ -1,4 +1,7 @@
-/** Every place where sealed values lie: nothing is sealed for another, and services/secrets/rotate.ts re-seals all of them. */
+/**
+ * Every place that stores sealed values. Values are sealed for these places only, and services/secrets/rotate.ts
+ * re-seals all of them.
+ */
 export const sealedPlaces = [
   "sites.git_token",
   "sites.registry_password",
@@ -9,5 +12,5 @@ export const sealedPlaces = [
 ] as const;
 export type SealedPlace = (typeof sealedPlaces)[number];
 
-/** The place and the row that a value is sealed for; opened for any other, it is refused. */
+/** The place and row that a value is sealed for; opening it for any other fails. */
 export type SealedFor = `${SealedPlace}:${string}`;

@@ -3,19 +3,19 @@ import type { FlagReason, InvoiceStatus } from "../../protocol/states.ts";
 export type PaymentReport = { reference: string; amountCents: number; currency: string };
 export type Payable = { status: InvoiceStatus; amountCents: number; currency: string };
 
-/** An invoice with the money that came in for it. */
+/** An invoice and the money received for it. */
 export type InvoiceAccount = Payable & {
-  /** References of the payments that settled it: one or none. */
+  /** The references of the payments that settled it: one or none. */
   payments: readonly string[];
-  /** `reason reference` of what waits for an operator. */
+  /** `reason reference` of each flag for an operator. */
   flags: ReadonlySet<string>;
 };
 
 export type InvoiceEvent = ({ kind: "paid" } & PaymentReport) | { kind: "voided" } | { kind: "refunded" };
 
 /**
- * Why money that was taken is not a payment of this invoice; null: it settles. An invoice is settled only while it is
- * unpaid, and by exactly its amount.
+ * Why a received payment does not settle this invoice; null: it does. An invoice is settled only while it is unpaid,
+ * and only by its exact amount.
  */
 export function whyNotSettled(invoice: Payable | undefined, paid: PaymentReport): FlagReason | null {
   if (!invoice) return "unknown_invoice";
@@ -32,7 +32,7 @@ export function whyNotSettled(invoice: Payable | undefined, paid: PaymentReport)
   }
 }
 
-/** One event on one invoice. Repetition changes nothing, and no order of payment reports loses one. */
+/** Applies one event to one invoice. It is idempotent, and payment reports in any order lead to the same result. */
 export function applyToInvoice(invoice: InvoiceAccount, event: InvoiceEvent): InvoiceAccount {
   if (event.kind === "voided") return invoice.status === "unpaid" ? { ...invoice, status: "void" } : invoice;
   if (event.kind === "refunded")

@@ -1,6 +1,6 @@
 /**
- * Names of arguments whose values are secrets or customers' data. A test holds every name that an operation takes against this
- * list and its own list of harmless ones.
+ * Names of arguments whose values are secrets or customers' data. A test compares the argument names of all operations
+ * with this list and its own list of harmless ones.
  */
 export const secretArguments: ReadonlySet<string> = new Set([
   "value",
@@ -14,7 +14,7 @@ const maxTextLength = 200;
 const maxItems = 50;
 const hidden = "…";
 
-/** What is recorded of arguments: without their secrets, long texts and lists cut. */
+/** The recorded form of arguments: without secrets, with long texts and lists truncated. */
 export function shownArguments(input: Record<string, unknown>): Record<string, unknown> {
   const { id: _id, lastEventId: _lastEventId, ...rest } = input;
   return shown(rest) as Record<string, unknown>;

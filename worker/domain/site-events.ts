@@ -1,8 +1,8 @@
 import type { SiteStatus } from "../../protocol/states.ts";
 
 /**
- * What a command or an outcome does to a site: `from` guards the UPDATE, `to` is the new status, `wanted` the state
- * asked for. A missing `to` leaves the status to the job's outcome.
+ * The effect of a command or an outcome on a site: `from` guards the UPDATE, `to` is the new status, `wanted` the
+ * requested state. Without `to`, the job's outcome decides the status.
  */
 type SiteEvent = { from: readonly SiteStatus[]; to?: SiteStatus; wanted?: "RUNNING" | "STOPPED" };
 
@@ -13,12 +13,12 @@ export const siteEvents = {
     to: "DEPLOYING",
     wanted: "RUNNING",
   },
-  /** To another host, as it is: `wanted` stays. */
+  /** A move to another host; `wanted` is unchanged. */
   moveRequested: { from: ["RUNNING", "STOPPED"], to: "DEPLOYING" },
   startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
   stopRequested: { from: ["RUNNING", "DEPLOYING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING"], wanted: "RUNNING" },
-  /** `wanted` stays, for the day it is paid again. */
+  /** `wanted` is kept for when it is paid again. */
   suspended: { from: ["DEPLOYING", "RUNNING", "STOPPED", "FAILED"], to: "SUSPENDED" },
   resumed: { from: ["SUSPENDED"], to: "DEPLOYING" },
   deleteRequested: {

@@ -1,7 +1,7 @@
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 
-/** A line as people see it; microseconds are the most that a JSON number holds. */
+/** The public form of a line; microseconds are the highest precision that a JSON number holds. */
 export const siteLogLine = ({ at, stream, replica, text }: SiteLogLine): LogLine => ({
   seq: microseconds(at),
   at,

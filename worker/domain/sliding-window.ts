@@ -4,8 +4,8 @@ export type Window = { limit: number; windowMs: number };
 export const keyWindow: Window = { limit: 60, windowMs: 60_000 };
 
 /**
- * A sliding log: `hits` are the times of the admitted requests, oldest first. Exact: any window admits at most `limit`,
- * and a request is refused only when `limit` were admitted in the window before it.
+ * A sliding log: `hits` are the times of the admitted requests, oldest first. It is exact: any window admits at most
+ * `limit`, and a request is refused only if `limit` were admitted in the preceding window.
  */
 export function admit(hits: readonly number[], nowMs: number, { limit, windowMs }: Window) {
   // A clock that stepped back must not lock the key out for longer than one window.

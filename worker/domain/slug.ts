@@ -1,6 +1,7 @@
 /**
- * The first label of a site's own address: its name, cut, and eight random characters; at most 63. A label neither begins with
- * `-` nor has `--` in third place (RFC 5891: those are reserved, as `xn--` is), which names may.
+ * The first label of a site's own address: its name, truncated, and eight random characters; at most 63 characters.
+ * Site names may begin with `-` or have `--` in third place, which RFC 5891 reserves in labels (`xn--`), so both are
+ * avoided.
  */
 export function siteSlug(name: string, random: Uint8Array): string {
   const digits = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -11,7 +11,7 @@ type About = {
 
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
-/** What its owner is told of the end of a term. */
+/** The mails to the owner about the end of a term. */
 export function termMail(occasion: Occasion, about: About): { subject: string; text: string } {
   const { what, name, paidUntil, payUrl, price } = about;
   const pay = payUrl === null ? "" : `\n\nPay here, without signing in:\n${payUrl}`;
@@ -20,22 +20,22 @@ export function termMail(occasion: Occasion, about: About): { subject: string; t
     case "issued":
       return {
         subject: `Renew ${name} by ${day(paidUntil)}`,
-        text: `${named} is paid for until ${day(paidUntil)}. This invoice${price ? ` over ${price}` : ""} renews it.${pay}\n\nIf you do not want to go on, delete it, or leave the invoice: it ends by itself.`,
+        text: `${named} is paid for until ${day(paidUntil)}. This invoice${price ? ` for ${price}` : ""} renews it.${pay}\n\nTo cancel, delete the ${what}, or let the invoice lapse.`,
       };
     case "ended":
       return {
-        subject: `The term of ${name} is over`,
-        text: `${named} was paid for until ${day(paidUntil)}. It goes on for ${graceDays} days; if it is not paid by then, it stops, and its data is kept.${pay}`,
+        subject: `The term of ${name} has ended`,
+        text: `${named} was paid for until ${day(paidUntil)}. It keeps running for ${graceDays} days. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
       };
     case "suspended":
       return {
         subject: `${name} is suspended`,
-        text: `${named} was paid for until ${day(paidUntil)} and has been stopped. Its data is kept for ${keepSuspendedDays} days. When the invoice is paid, it starts again by itself.${pay}`,
+        text: `${named} was paid for until ${day(paidUntil)} and has been stopped. Its data is kept for ${keepSuspendedDays} days. It starts again automatically when the invoice is paid.${pay}`,
       };
     case "deletion":
       return {
         subject: `${name} will be deleted in ${warnDays} days`,
-        text: `${named} has been suspended since its invoice was not paid. In ${warnDays} days it is deleted with all its data, for good. When the invoice is paid before that, it starts again by itself.${pay}`,
+        text: `${named} has been suspended because its invoice was not paid. In ${warnDays} days it will be permanently deleted with all its data. If the invoice is paid before then, it starts again automatically.${pay}`,
       };
   }
 }

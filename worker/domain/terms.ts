@@ -1,22 +1,24 @@
 import { addDays, addMonths } from "./pricing.ts";
 
-/** A renewal invoice is there so long before a term ends. */
+/** A renewal invoice is issued this long before the end of a term. */
 export const renewalDays = 7;
-/** What is not renewed goes on so long behind the end, and at least so long behind its invoice. */
+/**
+ * An unrenewed resource keeps running this long after the end of its term, and at least this long after its invoice.
+ */
 export const graceDays = 7;
-/** What is suspended is kept so long. */
+/** A suspended resource is kept this long. */
 export const keepSuspendedDays = 30;
-/** Its owner is warned so long before it is deleted. */
+/** Its owner is warned this long before the deletion. */
 export const warnDays = 7;
 
-/** The term of a site or database: what the statements of billing/terms do, said once more without D1. */
+/** A pure model of a site's or database's term: the SQL in billing/terms without D1. */
 export type Term = {
   status: "ACTIVE" | "SUSPENDED" | "GONE";
   paidUntil: Date;
   billingTerm: number;
   suspendedAt: Date | null;
   warnedAt: Date | null;
-  /** The renewal that can be paid. */
+  /** The payable renewal. */
   renewal: { issuedAt: Date; periodEnd: Date } | null;
 };
 
@@ -24,15 +26,15 @@ export type TermEvent =
   /** What the cron does at this moment. */
   | { kind: "ticked" }
   | { kind: "renewed" }
-  /** The money of the first term, or of the newest renewal, was given back. */
+  /** The payment for the first term, or for the newest renewal, was refunded. */
   | { kind: "refunded"; periodEnd: Date | null }
-  /** By an operator; the cron issues another. */
+  /** Voided by an operator; the cron issues another. */
   | { kind: "voided" };
 
 const reached = (from: Date | null, days: number, now: Date): boolean =>
   from !== null && addDays(from, days) <= now;
 
-/** One event; repeated at the same moment it changes nothing more. */
+/** Applies one event; repeating it at the same time changes nothing. */
 export function applyToTerm(term: Term, event: TermEvent, now: Date): Term {
   if (term.status === "GONE") return term;
   switch (event.kind) {
@@ -57,7 +59,10 @@ export function applyToTerm(term: Term, event: TermEvent, now: Date): Term {
   }
 }
 
-/** What was given back is not paid for: from now on, or from where its term would have begun; never longer than before. */
+/**
+ * A refunded period is unpaid from now on, or from the start of its term if that is later; a refund never extends the
+ * paid time.
+ */
 export const refundedUntil = (paidUntil: Date, periodEnd: Date | null, now: Date): Date =>
   new Date(Math.min(paidUntil.getTime(), Math.max(now.getTime(), periodEnd?.getTime() ?? 0)));
 
@@ -66,7 +71,7 @@ const issued = (term: Term, now: Date): Term =>
     ? term
     : { ...term, renewal: { issuedAt: now, periodEnd: term.paidUntil } };
 
-/** Nobody is suspended who had no invoice for a week, however long the cron stood still. */
+/** Suspension requires that the owner had an invoice for a week, however long the cron was down. */
 const suspended = (term: Term, now: Date): Term =>
   term.status === "ACTIVE" &&
   reached(term.paidUntil, graceDays, now) &&
@@ -81,7 +86,7 @@ const warned = (term: Term, now: Date): Term =>
     ? { ...term, warnedAt: now }
     : term;
 
-/** Nothing is deleted whose owner was not warned a week before. */
+/** Deletion requires a warning a week earlier. */
 const deleted = (term: Term, now: Date): Term =>
   term.status === "SUSPENDED" &&
   reached(term.suspendedAt, keepSuspendedDays, now) &&
@@ -89,5 +94,5 @@ const deleted = (term: Term, now: Date): Term =>
     ? { ...term, status: "GONE" }
     : term;
 
-/** The cron's steps, in their order; it may end between any two. */
+/** The cron's steps in order; it may be interrupted between any two. */
 export const termSteps = [issued, suspended, warned, deleted] as const;

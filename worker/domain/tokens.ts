@@ -3,7 +3,7 @@ import { defaultShard } from "../../protocol/ids.ts";
 
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Big-endian base 62, left-padded to a fixed length so that every token of a kind is equally long. */
+/** Big-endian base 62, left-padded to a fixed length so that all tokens of a kind have the same length. */
 export function base62(bytes: Uint8Array): string {
   let value = 0n;
   for (const byte of bytes) value = (value << 8n) | BigInt(byte);
@@ -25,13 +25,13 @@ export type KeyPurpose =
   | "secret-box-encrypt"
   | "secret-box-authenticate";
 
-/** 32 bytes for one purpose from the installation's secret (HKDF-SHA-256, RFC 5869). */
+/** Derives 32 bytes for one purpose from the installation's secret (HKDF-SHA-256, RFC 5869). */
 export const deriveKey = (secretKey: string, purpose: KeyPurpose): Uint8Array<ArrayBuffer> =>
   new Uint8Array(hkdfSync("sha256", Buffer.from(secretKey, "base64url"), "", `berth:${purpose}`, 32));
 
 const signingKeys = new WeakMap<Uint8Array, ReturnType<typeof crypto.subtle.importKey>>();
 
-/** By Web Crypto with a key imported once: node:crypto's HMAC costs a third of a whole request in workerd. */
+/** Web Crypto with a key imported once: in workerd, node:crypto's HMAC costs a third of a whole request. */
 async function checkOf(checkKey: Uint8Array<ArrayBuffer>, body: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   let key = signingKeys.get(checkKey);
@@ -59,7 +59,7 @@ async function isChecked(token: string, checkKeys: CheckKeys): Promise<boolean> 
 
 const apiKeyPattern = /^sk_[0-9a-z][0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
 
-/** Whether this installation minted the key: lets a forged or mistyped one be refused with no storage read. */
+/** Whether this installation issued the key: forged and mistyped keys are rejected without a storage read. */
 export const isOwnApiKey = async (key: string, checkKeys: CheckKeys): Promise<boolean> =>
   apiKeyPattern.test(key) && (await isChecked(key, checkKeys));
 
@@ -68,8 +68,8 @@ export const mintToken = (prefix: "inv" | "hst", random32: Uint8Array): string =
   `${prefix}_${defaultShard}${base62(random32)}`;
 
 /**
- * The secret path segment of a site's deploy webhook, with a keyed check part. Derived, so that it can be shown again and is
- * stored nowhere; raising the generation makes another one.
+ * The secret path segment of a site's deploy webhook, with a keyed checksum. It is derived instead of stored, so that
+ * it can be shown again; incrementing the generation creates a new one.
  */
 export async function webhookSegment(
   webhookKey: Uint8Array<ArrayBuffer>,
@@ -83,12 +83,15 @@ export async function webhookSegment(
 
 export const webhookPattern = /^whk_[0-9a-z][0-9A-Za-z]{49}$/;
 
-/** Whether this installation made the segment, as far as its keys tell: one made under a lost key may be good as well. */
+/**
+ * Whether this installation issued the segment, according to its current keys. A segment issued under a lost key may
+ * still be valid.
+ */
 export const isOwnWebhook = async (segment: string, webhookKeys: CheckKeys): Promise<boolean> =>
   webhookPattern.test(segment) && (await isChecked(segment, webhookKeys));
 
-/** What is stored of a segment. */
+/** The stored hash of a segment. */
 export const webhookHash = (segment: string): string => sha256Hex(segment);
 
-/** What was stored at first: without the check part, which says nothing then unless it is tried. */
+/** The hash stored initially, without the checksum, so that the checksum alone reveals nothing. */
 export const earlierWebhookHash = (segment: string): string => sha256Hex(segment.slice(0, 48));

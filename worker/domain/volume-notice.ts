@@ -1,4 +1,4 @@
-/** What keeps its data on one host, by number. */
+/** Counts of resources whose data is bound to one host. */
 export type BoundToHost = { volumeSiteCount: number; databaseCount: number };
 
 const counted = (count: number, one: string, many: string) =>
@@ -10,15 +10,15 @@ const bound = ({ volumeSiteCount, databaseCount }: BoundToHost): string =>
     ...counted(databaseCount, "database", "databases"),
   ].join(" and ");
 
-/** Why a drained host does not get empty; null where nothing keeps it from that. */
+/** Why a draining host does not become empty; null if nothing prevents it. */
 export const drainNotice = (status: string, what: BoundToHost): string | null =>
   status === "DRAINING" && bound(what) !== ""
-    ? `${bound(what)} will not move: the data is on this host, which serves on. To empty it, their owners take a copy of the data and remove the volumes, or delete the sites and databases.`
+    ? `${bound(what)} cannot move because the data is on this host, which keeps serving them. To empty the host, their owners must copy their data and remove the volumes, or delete the sites and databases.`
     : null;
 
-/** Why a dead host is not removed without another word. */
+/** Why removing a dead host needs a second confirmation. */
 export const lossWarning = (host: string, names: readonly string[], what: BoundToHost): string => {
   const rest = what.volumeSiteCount + what.databaseCount - names.length;
   const more = rest > 0 ? ` and ${rest} more` : "";
-  return `Removing ${host} loses the data of ${bound(what)} on it (${names.join(", ")}${more}): bring the host back if that can be done. To remove it all the same, add loseVolumes=1; sites are then deployed elsewhere with empty volumes, databases stay FAILED until they are started empty.`;
+  return `Removing ${host} deletes the data of ${bound(what)} on it (${names.join(", ")}${more}). Bring the host back if possible. To remove it anyway, add loseVolumes=1; sites are then redeployed elsewhere with empty volumes, and databases stay FAILED until they are started empty.`;
 };

@@ -2,15 +2,15 @@ import { queueTimeoutMs } from "./job-rules.ts";
 
 const minutes = queueTimeoutMs / 60_000;
 
-/** Why something is not begun, as its owner is told. */
+/** Why something has not started, as shown to its owner. */
 export const waitReasons = {
-  placement: `No host has taken it yet: it waits for one that is up, has room and is done with what others build there. Where none is up with room, it fails after ${minutes} minutes.`,
-  host: `The site's host cannot be heard: it waits for that, for ${minutes} minutes at most.`,
-  room: `The site's host has no room for it any more, and its volumes or databases are there: it waits for room, for ${minutes} minutes at most. Ask the operator, or cancel it.`,
-  turn: "It waits for what is under way, of this site or on its host.",
+  placement: `No host has taken it yet. It waits for a connected host with enough free memory and a free build slot. If no connected host has enough memory, it fails after ${minutes} minutes.`,
+  host: `The site's host is not connected. It waits for the host for at most ${minutes} minutes.`,
+  room: `The site's host no longer has enough free memory, and the site cannot move because its volumes or databases are on that host. It waits for at most ${minutes} minutes. Ask the operator for more room, or cancel it.`,
+  turn: "It waits for other work of this site or on its host to finish.",
 };
 export type WaitReason = keyof typeof waitReasons;
 
-/** Of what is under way as well: whether its host still works on it, nobody knows. */
+/** Also applies to work in progress: it is unknown whether the host still works on it. */
 export const silentHost = (since: number): string =>
-  `Its host has been silent since ${new Date(since).toISOString().replace(/\.\d+/, "")}: what it made of this is known once it is heard again.`;
+  `Its host has been silent since ${new Date(since).toISOString().replace(/\.\d+/, "")}. The result is unknown until the host reconnects.`;

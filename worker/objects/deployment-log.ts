@@ -10,19 +10,21 @@ import { isLogOver } from "../services/deployments/log-over.ts";
 import { accessEnded } from "./host-questions.ts";
 
 const keepMs = 30 * 86_400_000;
-/** Lines kept per deployment or command, more than one attempt may print; beyond it one marker line says so. */
+/**
+ * Lines kept per deployment or command, more than one attempt may print; beyond that, one line notes the truncation.
+ */
 const maxLines = 70_000;
 
-/** Readers that follow one log at once. */
+/** Concurrent readers per log. */
 const maxWatchers = 20;
-/** Proxies cut what is silent for long. */
+/** Proxies close silent connections. */
 const heartbeatMs = 15_000;
-/** Read for a follower at once, when it has taken what came before: whoever reads slowly costs no memory. */
+/** Lines read at a time for a follower, once it has taken the previous ones, so slow readers use no memory. */
 const pageLines = 200;
 
 /**
- * `wake`: there are more lines, or none any more; true: it is to hear that it is still followed. `isCutOff`: what its reader came
- * with has ended.
+ * `wake`: more lines have arrived or the log is complete; true: send a heartbeat. `isCutOff`: the reader's key or
+ * session has ended.
  */
 type Watcher = {
   afterSeq: number;
@@ -33,7 +35,10 @@ type Watcher = {
 };
 type Row = { seq: number; at: string; stream: LogLine["stream"]; text: string };
 
-/** One per deployment: keeps its log for thirty days and fans it out to watchers as server-sent events. */
+/**
+ * One object per deployment or command. Stores its log for thirty days and streams it to watchers as server-sent
+ * events.
+ */
 export class DeploymentLog extends DurableObject<Env> {
   private readonly watchers = new Set<Watcher>();
   private readonly encoder = new TextEncoder();
@@ -47,8 +52,8 @@ export class DeploymentLog extends DurableObject<Env> {
   }
 
   /**
-   * Adds lines `firstSeq`… of this attempt. A batch sent twice is kept once; answers the last line known of the attempt. What
-   * comes after the end is taken off the agent's hands, and dropped.
+   * Appends lines from `firstSeq` of this attempt; idempotent. Returns the last known line of the attempt. Lines after
+   * the end are acknowledged and dropped.
    */
   async append(attempt: number, firstSeq: number, lines: AgentLogLine[]): Promise<number> {
     if (this.ended()) return firstSeq + lines.length - 1;
@@ -59,7 +64,7 @@ export class DeploymentLog extends DurableObject<Env> {
     if (attempt < known.attempt) return firstSeq + lines.length - 1;
     const fresh = attempt > known.attempt;
     const last = fresh ? 0 : known.seq;
-    // A gap: what is missing comes again after a reconnect, and these lines with it.
+    // After a gap, the missing lines and these are sent again when the agent reconnects.
     if (firstSeq > last + 1) return last;
     const added = lines.slice(Math.max(0, last + 1 - firstSeq));
     if (fresh && known.attempt > 0)
@@ -76,7 +81,7 @@ export class DeploymentLog extends DurableObject<Env> {
     return Math.max(last, firstSeq + lines.length - 1);
   }
 
-  /** The deployment has ended: the last line is said and watchers are let go. */
+  /** The deployment has ended: writes the last line and completes the streams. */
   async finish(text: string): Promise<void> {
     if (this.ended()) return;
     this.insert([{ at: new Date().toISOString(), stream: "system", text }]);
@@ -90,9 +95,8 @@ export class DeploymentLog extends DurableObject<Env> {
   }
 
   /**
-   * The log as server-sent events after `afterSeq`, then live until the deployment or the reader's key or session ends; null: too
-   * many follow it already.
-   * @param isOver nothing comes any more, whatever is known here
+   * The log as server-sent events after `afterSeq`, then live until the deployment ends or the reader's key or session
+   * does; null: too many readers. @param isOver the log is complete, whatever this object knows
    */
   async follow(
     afterSeq: number,
@@ -108,7 +112,7 @@ export class DeploymentLog extends DurableObject<Env> {
     return new ReadableStream(
       {
         type: "bytes",
-        // The answer's head goes out with its first bytes.
+        // Sends the response headers, which wait for the first bytes.
         start: (controller) => controller.enqueue(this.encoder.encode(": following\n\n")),
         pull: async (controller) => {
           const next = await this.next(watcher);
@@ -156,7 +160,7 @@ export class DeploymentLog extends DurableObject<Env> {
     for (const line of lines) {
       if (seq >= maxLines) break;
       const row: Row = { ...line, seq: ++seq };
-      if (seq === maxLines) row.text = `The log is cut here: more than ${maxLines} lines.`;
+      if (seq === maxLines) row.text = `The log is truncated here: more than ${maxLines} lines.`;
       this.ctx.storage.sql.exec(
         "INSERT INTO lines (seq, at, stream, text) VALUES (?, ?, ?, ?)",
         row.seq,
@@ -168,7 +172,7 @@ export class DeploymentLog extends DurableObject<Env> {
     this.wakeAll();
   }
 
-  /** What this follower hears next, as soon as there is anything. */
+  /** Waits for the next events for this watcher. */
   private async next(watcher: Watcher): Promise<{ text: string; isLast: boolean }> {
     for (;;) {
       if (watcher.isCutOff) return { text: accessEnded, isLast: true };
@@ -193,18 +197,18 @@ export class DeploymentLog extends DurableObject<Env> {
     const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
     const onError = (error: unknown) => logError({ followers: this.watchers.size }, error);
     this.cutOffEnded(ctx).catch(onError);
-    this.letGoWhenOver(ctx).catch(onError);
+    this.endWhenOver(ctx).catch(onError);
   }
 
-  /** The end may have come about without this object being told of it. */
-  private async letGoWhenOver(ctx: Ctx): Promise<void> {
+  /** The notification of the end may have been lost. */
+  private async endWhenOver(ctx: Ctx): Promise<void> {
     const { name } = this.ctx.id;
     if (name === undefined || !(await isLogOver(ctx, name as Id<"deployment" | "command">))) return;
     for (const watcher of this.watchers) watcher.isOver = true;
     this.wakeAll();
   }
 
-  /** One query for all who follow; those whose key or session has ended are told no more. */
+  /** One query for all watchers; streams whose key or session has ended are closed. */
   private async cutOffEnded(ctx: Ctx): Promise<void> {
     const watchers = [...this.watchers];
     const working = await findWorking(

@@ -16,24 +16,24 @@ type Code = {
   startedAtMs: number;
   state: "pending" | "approved";
   approval: Approval | null;
-  /** Of a delivery that has begun. Its answer leaves after this record is gone: where it is still here, nobody has the key. */
+  /** A delivery in progress. The record is deleted before the answer is sent, so while it exists nobody has the key. */
   keyId: Id<"key"> | null;
 };
 export type DeviceRequest = { clientName: string; address: string; startedAt: string };
 
-/** Most polls of one code in a minute. */
+/** The maximum number of polls per code and minute. */
 const pollWindow = { limit: 60, windowMs: 60_000 };
 const againMs = 60_000;
 
 /**
- * One per user code: pending → approved → delivered, or gone. Whether it has expired is decided by the clock whenever it
- * is read; the alarm only tidies up. The key comes into being in the one poll that delivers it; one that was made and not
- * delivered, as everything ended in between, is replaced by the next poll or goes with the code.
+ * One object per user code: pending → approved → delivered, or deleted. Expiry is checked against the clock on every
+ * read; the alarm only cleans up. The key is created by the poll that delivers it. If that poll is interrupted, the
+ * next poll replaces the key, or it is deleted with the code.
  */
 export class DeviceCode extends DurableObject<Env> {
   private isDelivering = false;
 
-  /** false: this code is in use, take another. */
+  /** false: this code is in use; choose another. */
   async start(deviceHash: string, clientName: string, address: string): Promise<boolean> {
     if (this.live()) return false;
     const code: Code = {
@@ -50,7 +50,7 @@ export class DeviceCode extends DurableObject<Env> {
     return true;
   }
 
-  /** What the person who approves is shown; null for a code that waits for nobody. */
+  /** The data shown to the person who approves; null unless the code is pending. */
   async describe(): Promise<DeviceRequest | null> {
     const code = this.live();
     if (code?.state !== "pending") return null;
@@ -61,7 +61,7 @@ export class DeviceCode extends DurableObject<Env> {
     };
   }
 
-  /** false: nothing waits here (any more). */
+  /** false: the code is not pending. */
   async decide(approval: Approval, approved: boolean): Promise<boolean> {
     const code = this.live();
     if (code?.state !== "pending") return false;
@@ -70,7 +70,7 @@ export class DeviceCode extends DurableObject<Env> {
     return true;
   }
 
-  /** null: denied, expired, consumed or unknown; a number: too many polls, wait so many seconds. */
+  /** null: denied, expired, consumed or unknown; a number: too many polls, retry after this many seconds. */
   async poll(deviceHash: string): Promise<DevicePolled | number | null> {
     const code = this.live();
     if (!code || code.deviceHash !== deviceHash) return null;
@@ -83,7 +83,7 @@ export class DeviceCode extends DurableObject<Env> {
     this.ctx.storage.kv.put("polls", hits);
     if (code.state === "pending") return { status: "pending" };
     if (this.isDelivering || !code.approval) return null;
-    // Before the first await: of two polls, one delivers.
+    // Before the first await, so that only one of two polls delivers.
     this.isDelivering = true;
     try {
       const ctx = this.context();
@@ -103,7 +103,7 @@ export class DeviceCode extends DurableObject<Env> {
     try {
       if (keyId) await withdrawDeviceKey(this.context(), keyId);
     } catch (error) {
-      // The platform tries an alarm a few times only, and D1 may be away for longer.
+      // The platform retries an alarm only a few times, and D1 may be down for longer.
       logError({ alarm: "device code" }, error);
       return this.ctx.storage.setAlarm(Date.now() + againMs);
     }

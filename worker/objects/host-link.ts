@@ -30,36 +30,36 @@ import { resyncHost } from "../jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
 
-/** More than one agent ever needs, and short, so that it is back soon after others with its token have given up. */
+/** Above any agent's need, and short, so that the agent recovers quickly after others with its token have given up. */
 const connectWindow = { limit: 20, windowMs: 10_000 };
 
-/** What the platform keeps with a socket while this object sleeps. */
+/** The state attached to a socket, which survives hibernation. */
 type Attachment = {
   hostId: Id<"host">;
   epoch: number;
   free: number;
   freeCommands: number;
-  /** null: they count as jobs. */
+  /** null: short jobs use normal slots. */
   freeShort: number | null;
   greeted: boolean;
-  /** Can be asked what it has. */
+  /** Supports questions about its inventory. */
   inventories?: boolean;
   openedAt: number;
 };
 type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
- * One per compute host: owns the agent's socket, owns no job. Everything is read from D1 when it is needed.
- * Invariants: one socket holds the newest epoch, older ones are closed; `free` and its like are what the agent said it has room for,
- * less what was offered since; storage remembers which log a lease may write, and can be rebuilt by a hello.
+ * One object per host. It owns the agent's socket but no jobs: everything is read from D1 when needed. Invariants: one
+ * socket has the newest epoch, and older ones are closed; `free` and the like are the last reported capacity minus the
+ * offers since; storage records which log a lease may write to, and is rebuilt by a hello.
  */
 export class HostLink extends DurableObject<Env> {
-  /** Offers are made one after the other, so that `free` is never spent twice. */
+  /** Offers are sequential, so that a `free` slot is never used twice. */
   private offering: Promise<void> = Promise.resolve();
-  /** Of any number of hints, the turn that has not begun serves all. */
+  /** Coalesces hints: one pending run serves all of them. */
   private nextOffer: Promise<void> | undefined;
   private readonly inboxes = new WeakMap<WebSocket, HostInbox>();
-  /** Said after the welcome, which comes first. */
+  /** Sent after the welcome, which must be the first message. */
   private readonly revised = new WeakMap<WebSocket, (Lease & { type: "drop" | "cancel" })[]>();
   private readonly questions = new HostQuestions(
     (socket, message) => this.send(socket, message),
@@ -76,7 +76,7 @@ export class HostLink extends DurableObject<Env> {
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
   }
 
-  /** The agent connects; the Worker has authenticated it and names the host. */
+  /** Accepts the agent's connection; the Worker has authenticated it and identified the host. */
   override async fetch(request: Request): Promise<Response> {
     const hostId = request.headers.get("X-Berth-Host") as Id<"host"> | null;
     if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
@@ -113,12 +113,12 @@ export class HostLink extends DurableObject<Env> {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** A hint: there may be work. */
+  /** A hint that there may be work. */
   async wake(): Promise<void> {
     await this.offer();
   }
 
-  /** A job that was leased in the moment it was queued. Where no agent is, its hello finds it. */
+  /** Delivers a job that was leased when it was queued. Without a connected agent, the next hello delivers it. */
   async deliver(offer: Offer): Promise<void> {
     const socket = this.greeted();
     if (!socket) return;
@@ -126,7 +126,7 @@ export class HostLink extends DurableObject<Env> {
     this.sendOffer(socket, offer);
   }
 
-  /** What was leased for this host and never delivered. */
+  /** Delivers leases of this host that were never sent. */
   async remind(): Promise<void> {
     const socket = this.greeted();
     if (!socket) return;
@@ -139,39 +139,39 @@ export class HostLink extends DurableObject<Env> {
     }
   }
 
-  /** A lease was ended or is to be cancelled: the agent hears of it now, or at its next hello. */
+  /** A lease was ended or should be cancelled: notifies the agent now or at its next hello. */
   async revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void> {
     const socket = this.current();
     if (!socket) return;
     const revision = { type: verdict, ...lease };
     if (this.attached(socket).greeted) return this.send(socket, revision);
-    // The hello that is on its way may have been answered from what was true before.
+    // The pending hello may have been answered from an older state.
     this.revised.set(socket, [...(this.revised.get(socket) ?? []), revision]);
   }
 
-  /** The site has moved away, or it or the database is deleted. */
+  /** The site has moved away, or the site or database was deleted. */
   async letGo(id: Id<"site" | "database">): Promise<void> {
     this.questions.letGo(id);
   }
 
-  /** The host is removed. */
-  async dismiss(): Promise<void> {
+  /** The host was removed. */
+  async disconnect(): Promise<void> {
     for (const socket of this.ctx.getWebSockets())
       socket.close(closeCodes.hostRemoved, "this host was removed");
   }
 
-  /** Whether the agent answers: a socket whose last ping is recent. */
+  /** Whether the agent responds: its socket's last ping is recent. */
   async isConnected(): Promise<boolean> {
     return this.isAlive(this.current());
   }
 
-  /** Asks the agent about a running site. */
+  /** Asks the agent about a running site or database. */
   async ask(question: Question): Promise<Answer> {
     const socket = this.greeted();
     if (socket && isAboutKept(question) && !this.attached(socket).inventories)
       return {
         kind: "refused",
-        error: "This host's agent is too old to say what it keeps: update it first.",
+        error: "This host's agent is too old to list what it keeps. Update the agent first.",
       };
     return this.questions.ask(socket, question);
   }
@@ -193,7 +193,7 @@ export class HostLink extends DurableObject<Env> {
     const message = length <= maxFrameBytes ? parse(text) : undefined;
     if (!message || (message.type !== "hello" && !state.greeted))
       return socket.close(closeCodes.protocolError, "not a message of this protocol");
-    // Sites that write much, and are followed by many, are no fault of their host's.
+    // Log answers are exempt: busy sites with many followers are not the host's fault.
     if (message.type === "answer" && this.questions.isOpen(socket, message.requestId))
       return this.questions.receive(socket, message);
     const inbox = this.inboxOf(socket);
@@ -202,7 +202,7 @@ export class HostLink extends DurableObject<Env> {
     if (message.type === "answer") return this.questions.receive(socket, message);
     if (message.type !== "ready")
       return inbox.inTurn(length, async () => {
-        if (socket === this.current()) await this.heed(socket, message);
+        if (socket === this.current()) await this.handle(socket, message);
       });
     const { free, freeCommands = 0, freeShort = null, ingressReplacedAt } = message;
     this.attach(socket, { ...state, free, freeCommands, freeShort });
@@ -213,7 +213,7 @@ export class HostLink extends DurableObject<Env> {
     return this.offer();
   }
 
-  private async heed(
+  private async handle(
     socket: WebSocket,
     message: Exclude<FromAgent, { type: "answer" | "ready" }>,
   ): Promise<void> {
@@ -253,7 +253,7 @@ export class HostLink extends DurableObject<Env> {
           deploymentId: message.deploymentId,
         });
       case "databaseCrashed":
-        // While work on it is under way, its outcome decides, and the host says it again.
+        // While a job on it is in progress, its outcome decides, and the host reports again.
         if (!(await recordDatabaseCrash(ctx, state.hostId, message))) return;
         return this.send(socket, {
           type: "databaseCrashAck",
@@ -273,7 +273,7 @@ export class HostLink extends DurableObject<Env> {
     }
   }
 
-  /** Set for the moment at which a host that has not been heard since is dead. */
+  /** Set for the time at which a silent host counts as dead. */
   override async alarm(): Promise<void> {
     const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
     if (!hostId) return;
@@ -284,11 +284,11 @@ export class HostLink extends DurableObject<Env> {
     try {
       await markOffline(this.context(hostId), hostId, new Date(heardAt), new Date());
     } catch (error) {
-      // The platform tries an alarm a few times only, and D1 may be away for longer.
+      // The platform retries an alarm only a few times, and D1 may be down for longer.
       logError({ alarm: "host", hostId }, error);
       return this.ctx.storage.setAlarm(Date.now() + linkDeadSeconds * 1000);
     }
-    // An agent that only seemed dead connects again, and its hello takes the mark away.
+    // An agent that only seemed dead reconnects, and its hello clears the mark.
     socket?.close(closeCodes.linkDead, "no ping");
   }
 
@@ -304,14 +304,14 @@ export class HostLink extends DurableObject<Env> {
     socket.close(closeCodes.protocolError);
   }
 
-  /** The result is recorded, or was not wanted any more: the agent may forget it, and the site's next job may go. */
+  /** The result is recorded or no longer needed: the agent may discard it, and the site's next job may start. */
   private async settle(socket: WebSocket, { jobId, attempt }: Lease): Promise<void> {
     this.ctx.storage.kv.delete(`log:${jobId}:${attempt}`);
     this.send(socket, { type: "ack", jobId, attempt });
     await this.offer();
   }
 
-  /** It is said with each `ready`, and written once. */
+  /** Reported with each `ready`, but written only once. */
   private async keepIngress(hostId: Id<"host">, at: string): Promise<void> {
     if (this.ctx.storage.kv.get("ingressReplacedAt") === at) return;
     await recordIngress(this.context(hostId), hostId, at);
@@ -320,19 +320,20 @@ export class HostLink extends DurableObject<Env> {
 
   private async keepLog(socket: WebSocket, message: Extract<FromAgent, { type: "log" }>): Promise<void> {
     const { jobId, attempt, deploymentId: logId, firstSeq, lines } = message;
-    // A stale lease's lines are taken off the agent's hands, and dropped.
+    // Lines of a stale lease are acknowledged and dropped.
     let lastSeq = firstSeq + lines.length - 1;
     if (this.ctx.storage.kv.get(`log:${jobId}:${attempt}`) === logId) {
       const { DEPLOYMENT_LOG } = this.env;
       const append = () =>
         DEPLOYMENT_LOG.get(DEPLOYMENT_LOG.idFromName(logId)).append(attempt, firstSeq, lines);
-      // An object that was reset takes the next call. What is said next may be the end of the job, and of what its agent holds.
+      // Retry once: a reset of the object drops the call in flight. The next message may end the job, and with it the
+      // agent's copy of the lines.
       lastSeq = await append().catch(append);
     }
     if (lastSeq > 0) this.send(socket, { type: "logAck", jobId, attempt, lastSeq });
   }
 
-  /** Which agent and responder hosts are to run. */
+  /** The agent and responder versions that hosts should run. */
   private async servedAgent(): Promise<Pick<Extract<ToAgent, { type: "welcome" }>, "agent">> {
     const programs = await hostPrograms(this.env.ASSETS).catch(() => null);
     if (!programs) return {};
@@ -374,7 +375,7 @@ export class HostLink extends DurableObject<Env> {
     return inbox;
   }
 
-  /** The agent may have said meanwhile that it has more room. */
+  /** The agent may have reported more capacity meanwhile. */
   private takeSlot(socket: WebSocket, { job }: Offer): void {
     const now = this.attached(socket);
     if (job.kind === "site.command") this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
@@ -383,7 +384,10 @@ export class HostLink extends DurableObject<Env> {
     else this.attach(socket, { ...now, free: now.free - 1 });
   }
 
-  /** Sent first, as what comes after a write waits for it: were it lost, the agent's hello names the lease again. */
+  /**
+   * Send before writing, because output gates hold messages behind storage writes. If the write is lost, the agent's
+   * hello names the lease again.
+   */
   private sendOffer(socket: WebSocket, offer: Offer): void {
     this.send(socket, { type: "job", ...offer });
     this.rememberLog({ jobId: offer.job.id, attempt: offer.attempt }, offer.logId);
@@ -393,19 +397,19 @@ export class HostLink extends DurableObject<Env> {
     if (logId) this.ctx.storage.kv.put(`log:${jobId}:${attempt}`, logId);
   }
 
-  /** Of leases that ended while nobody reported them. */
+  /** Removes entries of leases that ended without a report. */
   private forgetLogs(): void {
     const { kv } = this.ctx.storage;
     const keys = Array.from(kv.list({ prefix: "log:" }), ([key]) => key);
     for (const key of keys) kv.delete(key);
   }
 
-  /** A newer connection may have closed it meanwhile: what is not sent here, its hello makes up for. */
+  /** A newer connection may have closed it; its hello makes up for the lost message. */
   private send(socket: WebSocket, message: ToAgent): void {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   }
 
-  /** The socket of the newest epoch. */
+  /** The socket with the newest epoch. */
   private current(): WebSocket | undefined {
     const epoch = this.ctx.storage.kv.get<number>("epoch");
     return this.ctx
@@ -423,7 +427,10 @@ export class HostLink extends DurableObject<Env> {
     return socket !== undefined && (!pingedAt || Date.now() - pingedAt.getTime() < linkDeadSeconds * 1000);
   }
 
-  /** When the agent was last heard: pings are answered without waking this object, and remembered. */
+  /**
+   * When the last message or ping arrived. The platform answers pings without waking this object and records their
+   * time.
+   */
   private heardAt(socket: WebSocket): number {
     const pingedAt = this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0;
     return Math.max(this.attached(socket).openedAt, pingedAt);

@@ -17,28 +17,28 @@ type Following = {
 };
 
 const answerWithinMs = 10_000;
-/** Beyond the time that a statement has. */
+/** In addition to a statement's own time limit. */
 const statementGraceMs = 5000;
 const heartbeatMs = 15_000;
 export const accessEnded = ": the key or session has ended\n\n";
 const followersPerSite = 20;
-/** So that one account's never are all that a host has room for. */
+/** The limit per account, so that no account uses all of a host's capacity. */
 const followersPerAccount = 60;
 const followersPerHost = 200;
-/** Of one answer, held until the last has come: more is never asked for at once. */
+/** The maximum size of one buffered answer; no question requests more. */
 const maxLines = 1000;
-/** How far a slow reader may be behind; then it is let go, and goes on from the last line it has. */
+/** The maximum backlog of a slow reader; its stream is then closed and resumes from the last line it received. */
 const bytesAhead = 512 * 1024;
 
 const withinMs = (question: Question): number =>
   question.kind === "query" ? question.timeoutMs + statementGraceMs : answerWithinMs;
 const refused = (error: string): Refused => ({ kind: "refused", error });
-const offline = "The host is offline: try again in a minute. What runs there may go on serving.";
-const slow = "The host did not answer in time: try again.";
+const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
+const slow = "The host did not answer in time. Try again.";
 
 /**
- * What people ask of sites and databases on one host, while they wait. Nothing of it is kept: a question ends with its socket, a
- * follower also when its reader goes.
+ * Users' questions about sites and databases on one host. Nothing is stored: a question ends with its socket, and a
+ * follower also with its reader.
  */
 export class HostQuestions {
   private readonly send: Send;
@@ -55,7 +55,7 @@ export class HostQuestions {
     this.workingOf = workingOf;
   }
 
-  /** All of one answer. */
+  /** The complete answer. */
   ask(socket: WebSocket | undefined, question: Question): Promise<Answer> {
     if (!socket || !this.isAlive()) return Promise.resolve(refused(offline));
     const parts: Answer[] = [];
@@ -81,7 +81,7 @@ export class HostQuestions {
     });
   }
 
-  /** The log as server-sent events, until the reader or the host goes, or what the reader came with has ended. */
+  /** The log as server-sent events, until the reader or host disconnects, or the reader's key or session ends. */
   follow(
     socket: WebSocket | undefined,
     hostId: string,
@@ -114,23 +114,23 @@ export class HostQuestions {
     });
     this.following.add(follower);
     follower.writer.closed.catch(() => undefined).finally(() => this.stop(follower));
-    // The answer's head goes out with its first bytes.
+    // Sends the response headers, which wait for the first bytes.
     this.write(follower, ": following\n\n");
     this.heartbeat ??= setInterval(() => this.beat(), heartbeatMs);
     return readable;
   }
 
-  /** Why nobody else may follow, if so. */
+  /** Why another follower is refused; null: admitted. */
   private whyFull(siteId: string, { accountId }: Reader): string | null {
     const all = [...this.following];
     const ofSite = all.filter((one) => one.siteId === siteId).length;
     const ofAccount = all.filter(({ reader }) => reader.accountId === accountId).length;
     if (ofSite >= followersPerSite)
-      return `${ofSite} readers follow this log already: close one of them first.`;
+      return `${ofSite} readers follow this log already. Close one of them first.`;
     if (ofAccount >= followersPerAccount)
-      return `${ofAccount} readers follow logs of your account on this host already: close one of them first.`;
+      return `${ofAccount} readers follow logs of your account on this host already. Close one of them first.`;
     if (all.length >= followersPerHost)
-      return "As many readers follow logs of this host as it has room for: try again in a minute.";
+      return "The maximum number of readers follow logs of this host. Try again in a minute.";
     return null;
   }
 
@@ -144,12 +144,12 @@ export class HostQuestions {
     else if (!part.last) this.send(socket, { type: "endAsk", requestId: part.requestId });
   }
 
-  /** The socket is gone, and with it all that was asked over it. */
+  /** The socket is closed, which ends all questions sent over it. */
   end(socket: WebSocket): void {
     for (const asking of this.asking.values()) if (asking.socket === socket) asking.end();
   }
 
-  /** Nothing more comes of this site's or database's log from here. */
+  /** This host has no further log lines of this site or database. */
   letGo(id: string): void {
     for (const follower of this.following) if (follower.siteId === id) this.leave(follower);
   }
@@ -174,7 +174,7 @@ export class HostQuestions {
     this.leaveEnded().catch((error: unknown) => logError({ followers: this.following.size }, error));
   }
 
-  /** One query for all who follow; those whose key or session has ended are told no more. */
+  /** One query for all followers; streams whose key or session has ended are closed. */
   private async leaveEnded(): Promise<void> {
     const followers = [...this.following];
     const working = await this.workingOf(followers.map(({ reader }) => reader.credential));
@@ -213,7 +213,7 @@ function eventsOf(hostId: string, lines: SiteLogLine[]): string {
     .join("");
 }
 
-/** An answer that is no log comes in one part. */
+/** An answer other than a log has a single part. */
 const linesOf = (parts: Answer[]): number =>
   parts.reduce((count, part) => count + (part.kind === "logs" ? part.lines.length : Infinity), 0);
 

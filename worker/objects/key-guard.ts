@@ -16,24 +16,27 @@ export type Verdict = {
   windowSeconds: number;
 };
 
-/** The times of the last admitted requests, and when D1 last heard of one: one value, as both change in one write. */
+/**
+ * The times of the last admitted requests, and when the last use was written to D1: one value, since both change in
+ * one write.
+ */
 type Uses = { hits: number[]; touchedAtMs: number };
 
-/** At most once a minute was asked for; D1 hears of a key that is used all the time twelve times an hour. */
+/** "Last used" needs minute precision at most; a busy key is written to D1 twelve times per hour. */
 const touchEveryMs = 5 * 60_000;
-/** What a crash forgives. */
+/** How much of the window a crash may lose. */
 const persistEveryMs = 1000;
 
 /**
- * One per API key: is it valid and within its limit, in one hop. The window is counted in memory; storage holds what memory
- * has after a sleep: the actor (a copy of D1's rows, read at first use and after every change that it is told of) and the
- * last uses.
+ * One object per API key: validates the key and enforces its limit in one hop. The window is counted in memory;
+ * storage keeps what must survive hibernation: the actor (a copy of D1's rows, read at first use and after every
+ * notified change) and the last uses.
  */
 export class KeyGuard extends DurableObject<Env> {
   private actor: KeyActor | undefined;
   private uses: Uses | undefined;
   private isPersisting = false;
-  /** Changes that this guard was told of: a reading of D1 that began before one of them is not believed. */
+  /** Counts notified changes: a read from D1 that began before a change is discarded. */
   private changes = 0;
 
   async check(keyHash: string): Promise<Verdict> {
@@ -57,8 +60,8 @@ export class KeyGuard extends DurableObject<Env> {
   }
 
   /**
-   * Effective on the very next request. The mark stays, so that a reading of D1 that began before the revocation cannot
-   * bring the key back.
+   * Takes effect on the next request. The mark is kept, so that a read from D1 that began before the revocation cannot
+   * revive the key.
    */
   async revoke(): Promise<void> {
     this.ctx.storage.kv.put("revoked", true);
@@ -67,14 +70,14 @@ export class KeyGuard extends DurableObject<Env> {
     await this.forget();
   }
 
-  /** The account's role or plan has changed: the very next request goes by what D1 holds now. */
+  /** The account's role or plan has changed: the next request reads it from D1. */
   async forget(): Promise<void> {
     this.changes++;
     this.actor = undefined;
     this.ctx.storage.kv.delete("actor");
   }
 
-  /** A record that was put back to an earlier moment may not know the key any more: it is read anew, and refused then. */
+  /** After a restore of the database the key may be unknown; it is then read again and rejected. */
   private async touch(keyHash: string, at: Date): Promise<void> {
     if (!(await touchKey(this.db(), keyHash, at))) await this.forget();
   }
@@ -97,7 +100,7 @@ export class KeyGuard extends DurableObject<Env> {
     }
   }
 
-  /** Once a second at most, and no answer waits for it. */
+  /** At most once per second; no answer waits for it. */
   private persistSoon(): void {
     if (this.isPersisting) return;
     this.isPersisting = true;

@@ -2,9 +2,11 @@ import { DurableObject } from "cloudflare:workers";
 import { admit, type Window } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
 
-/** One per thing that is limited (an address, an account, the service): admits at most so many in any window. */
+/**
+ * One object per limited subject (an address, an account, the service): admits a maximum number of uses in any window.
+ */
 export class RateLimit extends DurableObject<Env> {
-  /** Seconds to wait, or 0 when admitted. */
+  /** Seconds to wait, or 0 if admitted. */
   async take(window: Window): Promise<number> {
     const known = this.hits();
     const { admitted, hits, resetMs } = admit(known ?? [], Date.now(), window);
@@ -16,13 +18,15 @@ export class RateLimit extends DurableObject<Env> {
     return 0;
   }
 
-  /** A use that was admitted counts for nothing after all. */
+  /** Takes back an admitted use. */
   async giveBack(): Promise<void> {
     const hits = this.hits();
     if (hits) this.ctx.storage.kv.put("hits", hits.slice(0, -1));
   }
 
-  /** Nothing is kept of what is long past. It looks once a window: an alarm set with each use would be a write more. */
+  /**
+   * Deletes expired state. It runs once per window, because setting an alarm with each use would cost another write.
+   */
   override async alarm(): Promise<void> {
     const pastAt = (this.hits()?.at(-1) ?? 0) + (this.ctx.storage.kv.get<number>("windowMs") ?? 0);
     if (pastAt > Date.now()) await this.ctx.storage.setAlarm(pastAt);

@@ -14,7 +14,7 @@ import { queueMove } from "../../jobs/hosts/queue-move.ts";
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
 const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
 
-/** A drained, empty host goes. With `force` one that is silent: what ran there is deployed on other hosts. */
+/** Removes a drained, empty host, or with `force` an unreachable one, whose sites are redeployed on other hosts. */
 export async function removeHost(
   ctx: Ctx,
   { id: hostId, ...how }: ById & HostRemoveQuery,
@@ -24,14 +24,14 @@ export async function removeHost(
   const host = await hostNamed(ctx, id);
   if (force && !loseVolumes) await refuseLoss(ctx, host);
   if (force ? await forceOut(ctx, id, loseVolumes) : await takeOut(ctx, id)) {
-    ctx.hosts.dismiss(id);
+    ctx.hosts.disconnect(id);
     return { id, removed: true };
   }
-  if (force) throw conflict(`${host.name} is connected: drain it, then remove it without force.`);
+  if (force) throw conflict(`${host.name} is connected. Drain it, then remove it without force.`);
   throw conflict(
     host.status === "DRAINING"
-      ? `${host.name} still carries sites, what they left, commands that run, or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
-      : `${host.name} takes sites: drain it first. If the host is dead, remove it with ?force=1.`,
+      ? `${host.name} still has sites, remains of moved sites, running commands or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
+      : `${host.name} accepts new sites. Drain it first. If the host is dead, remove it with ?force=1.`,
   );
 }
 
@@ -54,7 +54,7 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
   return removed.length > 0;
 }
 
-/** @throws AppError conflict where data would be lost */
+/** @throws AppError conflict if data would be lost */
 async function refuseLoss(ctx: Ctx, host: Host): Promise<void> {
   if (host.volumeSiteCount + host.databaseCount === 0) return;
   const some = await ctx.db.all<{ name: string }>(
@@ -69,8 +69,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
   const now = ctx.now().getTime();
   const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
   const reason = "Its host was removed.";
-  const lostData =
-    "Its host was removed, and with it the data. Start it to have an empty database in its place.";
+  const lostData = "Its host was removed together with the data. Start the database to get an empty one.";
   const ofOpenJobs = (column: string, kind: string) =>
     sql`(SELECT ${sql.raw(column)} FROM jobs WHERE host_id = ${id} AND kind = ${kind} AND ${openJob})`;
   const [removed, ended, , , , , , , lost] = await ctx.db.batch([
@@ -107,14 +106,14 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
       WHERE ${gone} AND host_id = ${id} AND ${openJob}`),
     ctx.statement(sql`
       UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE ${gone} AND leaving_host_id = ${id}`),
-    // Their data is lost with the host: started again, they are new ones, of the same address and password.
+    // Their data is lost with the host; a start creates empty ones with the same address and password.
     ctx.statement(sql`
       UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
         next_password_sealed = NULL, previous_password_sealed = NULL,
         public_enabled = 0, public_applied = public_generation, public_port = NULL, public_address = NULL,
         status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
       WHERE ${gone} AND host_id = ${id}`),
-    // Elsewhere they begin empty.
+    // On other hosts they start with empty volumes.
     ctx.statement(sql`
       UPDATE site_volumes SET created_at = ${now} WHERE ${gone} AND site_id IN (SELECT id FROM sites WHERE host_id = ${id})`),
     ctx.statement(sql`
@@ -134,7 +133,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
   ]);
   if (removed.length === 0) return false;
   for (const deployment of ended) ctx.logs.finish(deployment.id, `Deployment failed: ${reason}`);
-  // What an interruption leaves undone here, the reaper does.
+  // The reaper completes an interrupted removal.
   for (const site of lost)
     if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`, { asIs: true })]);
   tellOrphans(ctx, await endOrphans(ctx));
