@@ -447,7 +447,7 @@ describe.each(rows.filter(({ isBuilt, access }) => !isBuilt && access !== "none"
       sentOf(row),
     );
     expectError(answer, 501, "not_implemented");
-    expect(answer.body["reason"]).toMatch(/cannot do that yet/);
+    expect(answer.body["reason"]).toMatch(/not available on this installation yet/);
   });
 });
 
