@@ -179,7 +179,7 @@ describe("a command", () => {
     const never = await run(key, fresh.siteId);
     expect([never.status, never.body.reason]).toEqual([
       409,
-      expect.stringMatching(/No version .* Deploy it first/),
+      expect.stringMatching(/No version .* Deploy the site first/),
     ]);
   });
 

@@ -236,7 +236,7 @@ describe("a site that failed", () => {
     await tick();
     expect(await site(key, failed)).toMatchObject({
       status: "FAILED",
-      latestDeployment: { error: expect.stringMatching(/host did not have the 256 MB .* it has 0 MB/) },
+      latestDeployment: { error: expect.stringMatching(/host did not have the required 256 MB .* it has 0 MB/) },
     });
     old.close();
   });
