@@ -299,8 +299,8 @@ it("a site's page draws what the site used, with a gap where it did not run, and
   }
   const { text } = await shown;
   expect(text).toContain("<h2>Last hour</h2>");
-  expect(text).toContain('aria-label="Memory in the last hour: 150 MB, 300 at most"');
-  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB per minute, 1.5 at most"');
+  expect(text).toContain('aria-label="Memory in the last hour: 150 MB, maximum 300"');
+  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB per minute, maximum 1.5"');
   expect(text).not.toContain("Disk");
   expect(text).toContain('d="M29 1.0h1M49 39.7h1L50 30.0"');
 });
