@@ -6,11 +6,11 @@ import { routesOf } from "./api/routes.ts";
 import type { AppEnv } from "./app-env.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
 import { authenticate } from "./middleware/authenticate.ts";
-import { hearOut } from "./middleware/body.ts";
+import { drainRequestBody } from "./middleware/body.ts";
 import { httpsOnly } from "./middleware/https.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { noteSession } from "./middleware/session.ts";
-import { tellRequestId } from "./middleware/request-id.ts";
+import { setRequestId } from "./middleware/request-id.ts";
 import { agent } from "./routes/agent.ts";
 import { auth } from "./routes/auth.ts";
 import { backupFiles } from "./routes/backup-files.ts";
@@ -43,7 +43,7 @@ const pageHeaders = secureHeaders({
 const api = new Hono<AppEnv>().route("/", routesOf(undefined)).use(authenticate);
 
 export const app = new Hono<AppEnv>()
-  .use(requestId({ limitLength: 64 }), tellRequestId, answerHeaders, hearOut, httpsOnly)
+  .use(requestId({ limitLength: 64 }), setRequestId, answerHeaders, drainRequestBody, httpsOnly)
   .route("/", routesOf("site"))
   .route("/api/v1", api)
   .route("/webhooks", webhooks)

@@ -58,7 +58,7 @@ export type Manifest = z.infer<typeof Manifest>;
 export const StoredBackup = z.object({
   backupId: idOf("backup"),
   attempt: z.number().int().positive(),
-  /** Of the database that was backed up. */
+  /** Its name on the server that was backed up. */
   databaseName: z.string().regex(/^[a-z][a-z0-9_]{0,55}$/),
   sizeBytes: z.number().int().nonnegative(),
   sha256: Sha256,

@@ -69,7 +69,7 @@ it("a person signs up, makes a key that works, and changes the password", async 
   await go("/");
   expect(path()).toBe("/sign-in");
   await page.click("text=Create an account");
-  await fill({ name: "Ada", email, password: first }, "Create the account");
+  await fill({ name: "Ada", email, password: first }, "Create account");
   expect(await page.locator("[role=status]").innerText()).toContain(email);
   await page.goto(await mailedLink(/https?:\S+verify-email\S+/));
   expect(path()).toBe("/confirmed");
@@ -83,7 +83,7 @@ it("a person signs up, makes a key that works, and changes the password", async 
   expect(answer.status).toBe(200);
   await page.fill("[name=current]", first);
   await page.locator("[name=password]").fill(second);
-  await page.click("text=Change the password");
+  await page.click("text=Change password");
   expect(await page.locator("[role=status]").innerText()).toContain("changed");
   await page.click("text=Sign out");
   expect(path()).toBe("/sign-in");
@@ -91,13 +91,13 @@ it("a person signs up, makes a key that works, and changes the password", async 
 
 it("a forgotten password is replaced by the mailed link", async () => {
   await go("/sign-in");
-  await page.click("text=Forgot the password?");
+  await page.click("text=Forgot your password?");
   await fill({ email }, "Send me a link");
   await page.goto(await mailedLink(/https?:\S+reset-password\S+/));
-  await fill({ password: third }, "Save the password");
+  await fill({ password: third }, "Save password");
   expect(path()).toBe("/sign-in");
   await fill({ email, password: second }, "Sign in");
-  expect(await page.locator("[role=alert]").innerText()).toContain("not right");
+  expect(await page.locator("[role=alert]").innerText()).toContain("is wrong");
   await fill({ email, password: third }, "Sign in");
   expect(path()).toBe("/");
 });
@@ -157,7 +157,7 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   await page.click("details[open] button");
   await page.click('button:has-text("Pay $5.00")');
   await page.click('button:has-text("Test payment: pay")');
-  await page.click("text=To the site");
+  await page.click("text=Go to the site");
   const here = page.url();
   // A deployment has more time than a page.
   const ended = async () => (await page.locator(".ended").innerText({ timeout: 120_000 })).trim();
@@ -180,7 +180,7 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   await page.goto(here);
   const address = await page.locator("main a").first().innerText();
   expect((await request(`http://${address}`)).text).toBe("version two");
-  await page.click('button:has-text("Roll back to it")');
+  await page.click('button:has-text("Roll back to this")');
   expect(await ended()).toBe("LIVE");
   expect((await request(`http://${address}`)).text).toBe("version one");
 

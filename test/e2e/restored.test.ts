@@ -154,7 +154,7 @@ it("a record that is put back to an earlier moment is true after one round, and 
   expect(kept.body.data.map(({ id }) => id).toSorted()).toEqual([created.id, paid.id].toSorted());
   expect(await read(made.databaseId)).toMatchObject({
     status: "FAILED",
-    error: expect.stringMatching(/data is not on its host any more: restore a backup/) as string,
+    error: expect.stringMatching(/data is no longer on its host\. Restore a backup/) as string,
   });
 
   // The ways on: what is deployed, restored or paid again is there again.

@@ -144,7 +144,7 @@ describe("a rollback", () => {
     expect(new Set(found.tags)).toEqual(new Set(kept.map(({ id }) => id)));
     expect(found.ids.size).toBe(5);
     const gone = await api("POST", `/sites/${record.id}/rollback`, { deploymentId: all[5]?.id });
-    expect([gone.status, gone.body["reason"]]).toEqual([409, expect.stringContaining("5 newest")]);
+    expect([gone.status, gone.body["reason"]]).toEqual([409, expect.stringContaining("5 latest")]);
     const oldest = kept.at(-1);
     expect(await rollback(record.id, oldest?.id)).toMatchObject({
       status: "LIVE",

@@ -143,7 +143,7 @@ describe("an answer of the API", () => {
     const page = await call("/sign-in?error=1");
     expect(page.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
     const text = await page.text();
-    expect(text).toContain("Signing in did not work");
+    expect(text).toContain("Sign-in failed");
     expect(text).not.toContain("better-auth");
     const back = await call("/api/auth/callback/github?error=access_denied&state=x", { redirect: "manual" });
     expect(back.status).toBe(302);

@@ -153,7 +153,7 @@ describe("a backup", () => {
     const databaseId = await running(key, on);
     const { body: asked } = await api<Backup>(key, "POST", `/databases/${databaseId}/backups`);
     const again = await api<{ reason: string }>(key, "POST", `/databases/${databaseId}/backups`);
-    expect([again.status, again.body.reason]).toEqual([409, expect.stringContaining("under way")]);
+    expect([again.status, again.body.reason]).toEqual([409, expect.stringContaining("in progress")]);
     const taken = await take(on, "database.backup");
     expect(taken.job.args.database).toMatchObject({ databaseId, type: "postgresql" });
     await upload(on, taken, "a dump");
@@ -753,7 +753,7 @@ describe("a backup that is deleted", () => {
       [404, 202],
     ]).toContainEqual([restored.status, removed.status]);
     if (removed.status === 202) return;
-    expect(removed.body.reason).toMatch(/being restored: wait/);
+    expect(removed.body.reason).toMatch(/being restored\. Wait/);
     const safety = await take(on, "database.backup");
     await fail(on, safety.job, safety.attempt);
     const { job, attempt } = await take(on, "database.restore");

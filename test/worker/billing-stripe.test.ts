@@ -324,7 +324,7 @@ describe("a delayed payment", () => {
     expect((await service.invoice(of.invoiceToken)).status).toBe("unpaid");
     expect((await service.pay(of.invoiceToken)).status).toBe(409);
     const page = await service.call(`/invoice/${of.invoiceToken}`, { headers: { Accept: "text/html" } });
-    expect(await page.text()).toContain("on its way");
+    expect(await page.text()).toContain("being processed");
     // Nobody voids what is being paid.
     await tendBilling(service.ctx(30 * 24 * hourMs));
     const refused = await service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/void`);
@@ -445,7 +445,7 @@ describe("a refund", () => {
     expect(await flagsOf(of.invoiceId)).toEqual(isPaid ? [] : ["refund_failed"]);
   });
 
-  it("made by hand at Stripe is recorded and flagged, in part and in full, before or after the payment is heard of", async () => {
+  it("made by hand at Stripe is recorded and flagged, in part and in full, before or started by the payment is heard of", async () => {
     const service = stripeService();
     const of = await paid(service);
     await service.send(service.stripe.refundByHand(of.intent, 100));

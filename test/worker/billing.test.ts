@@ -80,7 +80,7 @@ describe("credits", () => {
       .run();
     const packageId = "cpk_001k0000000000000000000001";
     const refused = await api(key, "POST", "/credits/purchase", { packageId });
-    expect([refused.status, refused.body["reason"]]).toEqual([409, expect.stringContaining("pay one")]);
+    expect([refused.status, refused.body["reason"]]).toEqual([409, expect.stringContaining("Pay one")]);
     await pay(invoiceToken);
     expect((await api(key, "POST", "/credits/purchase", { packageId })).status).toBe(201);
     // Other tests make the cron void all there are.

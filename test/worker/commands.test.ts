@@ -170,16 +170,16 @@ describe("a command", () => {
       await execute("UPDATE sites SET status = ? WHERE id = ?", status, siteId);
       const answer = await run(key, siteId);
       expect([status, answer.status]).toEqual([status, expected]);
-      if (expected === 409) expect(answer.body.reason).toMatch(/DELETING/);
+      if (expected === 409) expect(answer.body.reason).toMatch(/being deleted/);
     }
     await execute("UPDATE sites SET status = 'RUNNING', host_id = NULL WHERE id = ?", siteId);
-    expect((await run(key, siteId)).body.reason).toMatch(/on no host now/);
+    expect((await run(key, siteId)).body.reason).toMatch(/not placed on a host/);
     const fresh = await createSite(key);
     await execute("UPDATE sites SET status = 'FAILED' WHERE id = ?", fresh.siteId);
     const never = await run(key, fresh.siteId);
     expect([never.status, never.body.reason]).toEqual([
       409,
-      expect.stringMatching(/No version .* deploy it first/),
+      expect.stringMatching(/No version .* Deploy the site first/),
     ]);
   });
 
@@ -205,7 +205,7 @@ describe("a command", () => {
     const answers = await Promise.all(Array.from({ length: 14 }, () => run(key, siteId)));
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(10);
     expect(answers.find(({ status }) => status === 409)?.body.reason).toMatch(
-      /10 commands of this site wait/,
+      /10 commands of this site are already queued/,
     );
     expect(host.waiting().filter(({ type }) => type === "job")).toEqual([]);
     await succeed(host, running[0]!);
@@ -604,7 +604,9 @@ describe("a schedule", () => {
       removed: true,
     });
     expect((await api(key, "DELETE", `/schedules/${names[0]?.id}`)).status).toBe(404);
-    expect((await schedule(key, siteId, { name: names[1]?.name })).body.reason).toMatch(/named .* already/);
+    expect((await schedule(key, siteId, { name: names[1]?.name })).body.reason).toMatch(
+      /already has a schedule named/,
+    );
   });
 
   it("keeps its last fifty runs, and the others of its site are left alone", async () => {

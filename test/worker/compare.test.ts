@@ -131,7 +131,7 @@ describe("what a host has is compared with the record", () => {
     await finish(host, job, attempt, { version: "17.2" });
     expect(await database(lost)).toMatchObject({
       status: "FAILED",
-      error: expect.stringMatching(/data is not on its host any more: restore a backup/) as string,
+      error: expect.stringMatching(/data is no longer on its host\. Restore a backup/) as string,
     });
     expect((await database(gone)).status).toBe("RUNNING");
   });

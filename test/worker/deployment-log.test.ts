@@ -62,7 +62,7 @@ describe("the log of a deployment", () => {
     expect(followers.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(await api(key, "GET", path)).toMatchObject({
       status: 409,
-      body: { error: "conflict", reason: expect.stringContaining("close one of them") },
+      body: { error: "conflict", reason: expect.stringContaining("Close one of them") },
     });
     await followers.pop()?.body?.cancel();
     await vi.waitFor(async () => {

@@ -68,13 +68,13 @@ describe("a site's own domain", () => {
     const { record } = (await change(key, siteId, name)).body;
     const verify = () => change(key, siteId, { verify: name });
     resolvers(null);
-    expect((await verify()).body.reason).toContain("could not be asked");
+    expect((await verify()).body.reason).toContain("could not be queried");
     resolvers({});
     expect((await verify()).body.reason).toContain("no TXT record");
     resolvers({ [record.name]: ['"berth-verify=another"'] });
     expect([(await verify()).status, (await verify()).body.reason]).toEqual([
       409,
-      expect.stringContaining("another value"),
+      expect.stringContaining("a different value"),
     ]);
     resolvers({ [record.name]: [`"${record.value.slice(0, 9)}" "${record.value.slice(9)}"`] }, null);
     expect((await verify()).body.status).toBe("verified");

@@ -152,7 +152,7 @@ describe.each(logs)("%s", (_, log) => {
 describe.each(pages)("%s", (_, log) => {
   it("is cut off at the next heartbeat for a session that has ended", async () => {
     const text = await told(await session(), log);
-    expect(text).toContain("reload the page to go on");
+    expect(text).toContain("Reload the page to continue");
     expect(text).toContain("</html>");
   });
 });

@@ -7,7 +7,7 @@ import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import { logError } from "../../worker/log-error.ts";
 import { onError } from "../../worker/middleware/errors.ts";
-import { hearOut } from "../../worker/middleware/body.ts";
+import { drainRequestBody } from "../../worker/middleware/body.ts";
 import { bindings } from "./service.ts";
 
 const secret = "hunter2-secret\n    at the first line of a key";
@@ -123,7 +123,7 @@ describe("the log of an unknown error", () => {
 
 it("a refusal is told at once to who sends a body without end, and is over within five seconds", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const app = new Hono<AppEnv>().use(hearOut).post("/", (c) => c.text("no", 401));
+  const app = new Hono<AppEnv>().use(drainRequestBody).post("/", (c) => c.text("no", 401));
   let isCancelled = false;
   const body = new ReadableStream<Uint8Array>({
     start: (out) => out.enqueue(new Uint8Array(1)),

@@ -47,7 +47,7 @@ describe("an action that fails on the host", () => {
     expect((await site(key, siteId)).status).toBe("STOPPED");
     for (const action of ["start", "restart"])
       expect((await act(action)).body).toMatchObject({
-        reason: "No version of this site has run yet: deploy it first.",
+        reason: "No version of this site has run yet. Deploy it first.",
       });
     expect((await act("stop")).body).toMatchObject({ reason: "This site is already stopped." });
   });

@@ -122,7 +122,7 @@ describe("a request with an Idempotency-Key", () => {
             acted + (again.status === 201 && again.replayed === null ? 1 : 0),
           ]);
           expect(await bought(key)).toBeLessThanOrEqual(1);
-          if (again.status === 409) expect(again.text).toContain("was cut short");
+          if (again.status === 409) expect(again.text).toContain("was interrupted");
           keptInvoices += acted;
         }
       expect(keptInvoices).toBeGreaterThan(0);

@@ -210,7 +210,7 @@ describe("a statement", () => {
     const again = await withKey("writes", { ...wanted, confirm });
     expect([again.status, await again.json()]).toEqual([
       409,
-      { error: "conflict", reason: expect.stringContaining("more than is kept") },
+      { error: "conflict", reason: expect.stringContaining("too large to store") },
     ]);
     expect(await keptAnswers()).toEqual([{ response_sealed: null }]);
     expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);

@@ -304,7 +304,7 @@ it("a pack too small for a site's replicas or for what its volumes hold is refus
   const { requestId } = await host.next("ask");
   const volumes = [{ name: "data", sizeMb: 1500 }];
   host.send({ type: "answer", requestId, answer: { kind: "volumes", volumes }, last: true });
-  expect((await asking).body.reason).toContain("hold 1500 MB");
+  expect((await asking).body.reason).toContain("use 1500 MB");
 });
 
 it("a pack too small for what a database is known to hold is refused with what gives room back, and taken once it fits", async () => {

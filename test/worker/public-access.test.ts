@@ -233,7 +233,7 @@ describe("public access", () => {
     const refused = await change(key, id, { enabled: true, allow });
     expect([refused.status, refused.body.reason]).toEqual([
       409,
-      expect.stringContaining("no public port left"),
+      expect.stringContaining("no free public port"),
     ]);
     await bindings.DB.prepare("DELETE FROM databases WHERE id LIKE 'db_full%' AND public_port = 23456").run();
     expect((await change(key, id, { enabled: true, allow })).body.publicAccess.port).toBe(23456);

@@ -264,7 +264,7 @@ describe("images", () => {
     const [, , , , second, first] = await deployments();
     expect(await rollback({ deploymentId: first?.id })).toMatchObject({
       status: 409,
-      body: { reason: expect.stringContaining("5 newest") },
+      body: { reason: expect.stringContaining("5 latest") },
     });
 
     // While another deployment runs, the oldest is about to go: a rollback can no longer name it.

@@ -50,7 +50,7 @@ describe("a deployment that waits says for what", () => {
     const { job, attempt } = await host.next("job");
     expect(await waitsFor(key, siteId)).toBeNull();
     await act(key, siteId, "deploy");
-    expect(await waitsFor(key, siteId)).toMatch(/under way/);
+    expect(await waitsFor(key, siteId)).toMatch(/other work/);
     await finish(host, job, attempt, deployResult);
     const next = await host.next("job");
     await finish(host, next.job, next.attempt, deployResult);
@@ -83,12 +83,12 @@ describe("what its host works on while it is silent", () => {
     const run = async () => (await api<Command>(key, "POST", path, { command: "true" })).body;
     const shown = async (id: string) => (await api<Command>(key, "GET", `/commands/${id}`)).body.waitsFor;
     const begun = await run();
-    expect(begun.waitsFor).toMatch(/under way/);
+    expect(begun.waitsFor).toMatch(/other work/);
     host.send({ type: "ready", free: 10, freeCommands: 1 });
     const { job, attempt } = await host.next("job");
     expect(await shown(begun.id)).toBeNull();
     const waiting = await run();
-    expect(await shown(waiting.id)).toMatch(/under way/);
+    expect(await shown(waiting.id)).toMatch(/other work/);
     host.close();
     await foundOffline(host.hostId);
     expect([await shown(begun.id), await shown(waiting.id)]).toEqual([
@@ -236,7 +236,9 @@ describe("a site that failed", () => {
     await tick();
     expect(await site(key, failed)).toMatchObject({
       status: "FAILED",
-      latestDeployment: { error: expect.stringMatching(/host did not have the 256 MB .* it has 0 MB/) },
+      latestDeployment: {
+        error: expect.stringMatching(/host did not have the required 256 MB .* it has 0 MB/),
+      },
     });
     old.close();
   });

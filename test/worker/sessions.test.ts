@@ -66,7 +66,7 @@ describe("a session", () => {
     ]);
     for (const answer of answers) {
       expect([answer.status, answer.headers.get("Set-Cookie")]).toEqual([401, null]);
-      expect(await answer.text()).toContain("not right");
+      expect(await answer.text()).toContain("is wrong");
     }
   });
 
@@ -301,8 +301,8 @@ describe("an account", () => {
       expect([path, await shown(path, fresh)]).toEqual([path, await shown(path, known)]);
     const subjects = (email: string) =>
       new Set(mails.filter(({ to }) => to[0] === email).map(({ subject }) => subject));
-    await vi.waitFor(() => expect(subjects(known)).toContain("You have an account already"), 10_000);
-    expect(subjects(known)).not.toContain("Confirm your e-mail address");
+    await vi.waitFor(() => expect(subjects(known)).toContain("You already have an account"), 10_000);
+    expect(subjects(known)).not.toContain("Confirm your email address");
     await linkTo(mails, fresh);
     expect((await post("/sign-in", { email: known, password })).status).toBe(303);
   });
@@ -347,7 +347,7 @@ describe("an account", () => {
     expect(await (await call(to)).text()).toContain("not confirmed");
     expect((await post("/sign-in", { email, password })).status).toBe(401);
     await call(link, { redirect: "manual" });
-    expect(await (await call("/confirmed")).text()).toContain("Your address is confirmed");
+    expect(await (await call("/confirmed")).text()).toContain("Your email address is confirmed");
     expect((await post("/sign-in", { email, password })).status).toBe(303);
   });
 
@@ -394,7 +394,7 @@ describe("an account", () => {
     mails.length = 0;
     for (const to of [email, "nobody@example.com"])
       expect(await (await post("/forgot-password", { email: to })).text()).toContain(
-        "If there is an account",
+        "If an account with this address exists",
       );
     await vi.waitFor(() => expect(mails.map(({ to }) => to)).toEqual([[email]]), 10_000);
     const token = /reset-password\?token=(\S+)/.exec(mails[0]?.text ?? "")?.[1] ?? "";

@@ -89,7 +89,7 @@ describe("a site's pages", () => {
     const { siteId } = await createSite(await operator());
     const wrong = await post(`/sites/${siteId}`, { act: "delete", name: "another" });
     expect(wrong.status).toBe(409);
-    expect(wrong.text).toContain("type it to delete the site");
+    expect(wrong.text).toContain("to confirm the deletion");
   });
 
   it("set and remove variables, and never show a secret", async () => {
@@ -172,11 +172,11 @@ describe("a site's page", () => {
     expect(refreshes((await page(path)).text)).toBe(false);
     const { location } = await post(path, { act: "restart" });
     const asked = await page(location ?? "");
-    expect([asked.text.includes("It is being restarted"), refreshes(asked.text)]).toEqual([true, true]);
+    expect([asked.text.includes("The site is restarting"), refreshes(asked.text)]).toEqual([true, true]);
     const restart = await on.next("job");
     await finish(on, restart.job, restart.attempt);
     const done = await page(location ?? "");
-    expect([done.text.includes("It is being restarted"), refreshes(done.text)]).toEqual([false, false]);
+    expect([done.text.includes("The site is restarting"), refreshes(done.text)]).toEqual([false, false]);
     on.close();
   });
 
@@ -221,7 +221,7 @@ describe("a site's page", () => {
     const { text } = await page(`/sites/${siteId}`);
     for (const [, read = "", seen = ""] of text.matchAll(/aria-label="([^"]+)"[^>]*>([^<]+)<\/button>/g))
       expect(read.startsWith(seen)).toBe(true);
-    expect(text).toMatch(/what is paid until \d{4}-\d\d-\d\d is not given back/);
+    expect(text).toMatch(/the remaining term until \d{4}-\d\d-\d\d is not refunded/);
     on.close();
   });
 });
@@ -299,8 +299,8 @@ it("a site's page draws what the site used, with a gap where it did not run, and
   }
   const { text } = await shown;
   expect(text).toContain("<h2>Last hour</h2>");
-  expect(text).toContain('aria-label="Memory in the last hour: 150 MB, 300 at most"');
-  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB a minute, 1.5 at most"');
+  expect(text).toContain('aria-label="Memory in the last hour: 150 MB, maximum 300"');
+  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB per minute, maximum 1.5"');
   expect(text).not.toContain("Disk");
   expect(text).toContain('d="M29 1.0h1M49 39.7h1L50 30.0"');
 });
@@ -326,7 +326,7 @@ describe("a deployment's page", () => {
     };
     await read("<pre>");
     expect(text).toContain("Cancel");
-    expect(text).toContain("asked for by you");
+    expect(text).toContain("requested by you");
     const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
     const at = new Date().toISOString();
     await log.append(1, 1, [{ at, stream: "stdout", text: "\u001b[31m<script>alert(1)</script>\u001b[0m" }]);

@@ -175,7 +175,7 @@ describe("a volume that is removed", () => {
     const { job, attempt } = await host.next("job");
     await patch(siteId, { action: "deploy" });
     await finish(host, job, attempt, deployResult);
-    expect(await removed(siteId, "data")).toMatchObject(refused(/under way/));
+    expect(await removed(siteId, "data")).toMatchObject(refused(/in progress/));
     const next = await host.next("job");
     await finish(host, next.job, next.attempt, deployResult);
 
@@ -237,7 +237,7 @@ describe("a host that is drained", () => {
     const drained = await drain(host);
     expect(drained).toMatchObject({
       volumeSiteCount: 1,
-      notice: expect.stringMatching(/^1 site .* will not move/),
+      notice: expect.stringMatching(/^1 site .* cannot move/),
     });
     const { job, attempt } = await other.next("job");
     expect(runOf(job).siteId).toBe(moves.siteId);

@@ -1,6 +1,6 @@
 import { HostPrograms } from "../domain/install-script.ts";
 
-/** One of the files that hosts install; null where the Worker was deployed without them. */
+/** One of the files that hosts install; null if the Worker was deployed without them. */
 export async function installFile(assets: Fetcher, name: string): Promise<Response | null> {
   const response = await assets.fetch(new Request(`https://assets.local/install/${name}`));
   return response.ok ? response : null;

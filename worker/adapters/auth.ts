@@ -11,15 +11,15 @@ import { hashPassword, isPassword } from "./password.ts";
 import { revokeAllKeys } from "../services/keys/revoke-all.ts";
 import { canMail, sendMail } from "./mail.ts";
 
-/** better-auth as the rest of the Worker sees it: requests below {site_url}/api/auth. */
+/** better-auth's interface for the rest of the Worker: requests below {site_url}/api/auth. */
 export type Auth = { handler(request: Request): Promise<Response> };
 
 export const sessionDays = 30;
 export const passwordLength = { min: 12, max: 200 } as const;
 
-/** Plain http is for the loopback address only, where browsers keep no Secure cookie. */
+/** Plain http is used on the loopback address only, where browsers do not store Secure cookies. */
 export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith("https:");
-/** Of a name with `__Host-` browsers take none that another host set, such as a site of a tenant's below the same domain. */
+/** Browsers reject a `__Host-` cookie set by another host, such as a tenant's site below the same domain. */
 export const cookiePrefix = (config: Config): string => `${isSecure(config) ? "__Host-" : ""}berth`;
 export const sessionCookie = (config: Config): string => `${cookiePrefix(config)}_session`;
 
@@ -38,7 +38,7 @@ function signingKeyOf(key: Uint8Array): Promise<CryptoKey> {
   return imported;
 }
 
-/** The token of a session's cookie (`token.signature`), or null: signed by none of our keys. Reads nothing. */
+/** The token of a session cookie (`token.signature`); null if none of our keys signed it. Needs no database access. */
 export async function signedSessionToken(config: Config, cookie: string): Promise<string | null> {
   const dot = cookie.lastIndexOf(".");
   const token = cookie.slice(0, Math.max(0, dot));
@@ -100,7 +100,7 @@ async function create(env: Env): Promise<Auth> {
       minPasswordLength: passwordLength.min,
       maxPasswordLength: passwordLength.max,
       revokeSessionsOnPasswordReset: true,
-      // Whoever knew the old password may have made keys with it.
+      // Anyone who knew the old password may have created keys with it.
       onPasswordReset: async ({ user }, request) => {
         const keepsKeys = request && new URL(request.url).searchParams.get("keepKeys") === "1";
         const accountId = user.id as Id<"account">;
@@ -116,35 +116,35 @@ async function create(env: Env): Promise<Auth> {
         onExistingUserSignUp: ({ user }) =>
           mail(
             user.email,
-            "You have an account already",
-            "Somebody, you we hope, wanted to open a Berth account with this address, which has one. Sign in with it:",
+            "You already have an account",
+            "Someone, hopefully you, tried to create a Berth account with this address, but there already is one. Sign in here:",
             `${config.SITE_URL}/sign-in`,
-            "If you do not know its password, choose a new one:",
+            "If you have forgotten the password, reset it here:",
             `${config.SITE_URL}/forgot-password`,
-            "If it was not you, leave it: nothing has changed.",
+            "If this was not you, ignore this email: nothing has changed.",
           ),
         sendResetPassword: ({ user, token }) =>
           mail(
             user.email,
-            "Choose a new password",
-            "Somebody, you we hope, asked for a new password of your Berth account.",
+            "Reset your password",
+            "Someone, hopefully you, asked to reset the password of your Berth account. Choose a new password here:",
             `${config.SITE_URL}/reset-password?token=${token}`,
-            "The link works for an hour. If it was not you, leave it: nothing has changed.",
+            "The link is valid for one hour. If this was not you, ignore this email: nothing has changed.",
           ),
       }),
     },
     ...(canMail(config) && {
       emailVerification: {
         sendOnSignUp: true,
-        // Only whoever has the password gets another one.
+        // Only sent after the correct password.
         sendOnSignIn: true,
         sendVerificationEmail: ({ user, url }) =>
           mail(
             user.email,
-            "Confirm your e-mail address",
-            "Somebody, you we hope, opened a Berth account with this address. Open this link to confirm it, then sign in:",
+            "Confirm your email address",
+            "Someone, hopefully you, created a Berth account with this address. Open this link to confirm the address, then sign in:",
             url,
-            "The link works for an hour. If it was not you, leave it: nobody can use the account.",
+            "The link is valid for one hour. If this was not you, ignore this email: the account cannot be used without confirmation.",
           ),
       },
     }),
@@ -158,12 +158,12 @@ async function create(env: Env): Promise<Auth> {
       },
     }),
     onAPIError: { errorURL: `${config.SITE_URL}/sign-in` },
-    // Ours count in Durable Objects, see middleware/limit.ts; these would count per isolate.
+    // Our own limits are counted in Durable Objects, see middleware/limit.ts; these would be counted per isolate.
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: cookiePrefix(config),
       cookies: { session_token: { name: sessionCookie(config) } },
-      // Those would be named `__Secure-`, which any host of the domain may set.
+      // better-auth's default prefix `__Secure-` could be set by any host of the domain.
       useSecureCookies: false,
       defaultCookieAttributes: { secure: isSecure(config) },
       ipAddress: { ipAddressHeaders: ["cf-connecting-ip"] },
@@ -191,7 +191,7 @@ const idKinds: Record<string, "account" | "session" | "identity"> = {
 type Condition = { field: string; value: unknown };
 type InTransaction = Omit<DBAdapter, "transaction">;
 
-/** better-auth stores a session's token as it is; whoever reads the table must not be able to use it. */
+/** better-auth stores session tokens in plain text; hashing them makes a leaked table useless. */
 const withHashedTokens =
   (make: (options: BetterAuthOptions) => DBAdapter) => (options: BetterAuthOptions) => {
     const adapter = make(options);
@@ -210,7 +210,7 @@ const hidden = <Input extends { model: string; where?: Condition[] | undefined }
       }
     : input;
 
-/** Whoever asked by the token gets it back with the row. */
+/** Callers that look up by the token get the token back instead of its hash. */
 const shown = (row: unknown, input: { model: string; where: Condition[] }) => {
   const asked = input.model === "session" && input.where.find(({ field }) => field === "token")?.value;
   return (row && typeof asked === "string" ? { ...row, token: asked } : row) as never;

@@ -7,13 +7,13 @@ const Answer = z.object({
 
 const txt = 16;
 
-/** A TXT record's data is one or more quoted strings that belong together (RFC 1035, section 3.3.14). */
+/** A TXT record consists of one or more quoted strings, which are concatenated (RFC 1035, section 3.3.14). */
 const joined = (data: string): string =>
   data.startsWith('"') ? [...data.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part).join("") : data;
 
 /**
- * The TXT records of a name by DNS over HTTPS (JSON form), from every resolver that answers: they cache apart.
- * @throws when none answers
+ * Looks up TXT records by DNS over HTTPS (JSON form) and merges the answers of all resolvers, whose caches differ.
+ * @throws if none answers
  */
 export async function resolveTxt(endpoints: readonly string[], name: string): Promise<string[]> {
   const answers = await Promise.allSettled(

@@ -5,13 +5,12 @@ export type Mail = { to: string; subject: string; text: string };
 export const canMail = (config: Config): boolean => config.MAIL_ENDPOINT !== undefined;
 
 /**
- * Hands one mail to the configured service (https://resend.com/docs/api-reference/emails/send-email).
- * @param key the same for every try of one mail
- * @throws when refused
+ * Sends one mail through the configured service (https://resend.com/docs/api-reference/emails/send-email). @param key
+ * an idempotency key, the same for every attempt to send one mail @throws if the service refuses it
  */
 export async function sendMail(config: Config, mail: Mail, key?: string): Promise<void> {
   if (config.MAIL_ENDPOINT === undefined)
-    throw new Error("This installation sends no mail: set MAIL_ENDPOINT.");
+    throw new Error("This installation cannot send mail: set MAIL_ENDPOINT.");
   const response = await fetch(config.MAIL_ENDPOINT, {
     method: "POST",
     headers: {

@@ -1,15 +1,18 @@
 import { scryptSync, timingSafeEqual } from "node:crypto";
 
-/** 32 MiB and about 100 ms of CPU in workerd (OWASP Password Storage); kept in the hash, so that it can be raised. */
+/**
+ * 32 MiB and about 100 ms of CPU in workerd (OWASP Password Storage). The parameters are stored in the hash, so they
+ * can be increased later.
+ */
 const cost = { N: 2 ** 14, r: 16, p: 1 };
 
-/** As long as a hash takes: others have workerd's one thread for half of the time. */
+/** The pause is as long as a hash, which leaves half of workerd's only thread to other requests. */
 const pauseMs = 100;
 let lastEndedAt = 0;
 
 /**
- * One at a time, with a pause between: workerd hashes on the thread that answers everybody, by WebCrypto as well. By the clock and
- * not by a lock, which a request that is broken off would never give back.
+ * Hashes one password at a time, with pauses, because workerd hashes on the thread that serves all requests, even with
+ * WebCrypto. Uses the clock instead of a lock, which an aborted request would never release.
  */
 async function derive(password: string, salt: Uint8Array, { N, r, p }: typeof cost): Promise<Buffer> {
   for (;;) {
@@ -35,7 +38,7 @@ export async function hashPassword(password: string, salt: Uint8Array): Promise<
   ].join("$");
 }
 
-/** The same work whether or not there is such an account, so that the time tells nothing. */
+/** Does the same work whether or not the account exists, so that timing reveals nothing. */
 export async function isPassword(password: string, stored: string | null): Promise<boolean> {
   const [, N, r, p, salt, hash] = (
     stored ?? `scrypt$${cost.N}$${cost.r}$${cost.p}$AAAAAAAAAAAAAAAAAAAAAA$`

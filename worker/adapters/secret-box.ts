@@ -2,7 +2,7 @@ import { aes256CbcDecrypt, aes256CbcEncrypt, hmacSha256, isTag, refusal } from "
 import type { SealedFor } from "../domain/sealed-places.ts";
 import { deriveKey } from "../domain/tokens.ts";
 
-/** Seals text for one place and row; opening it anywhere else fails. */
+/** Seals text for one place and row; opening it for any other fails. */
 export type SecretBox = {
   seal(plain: string, place: SealedFor): string;
   open(sealed: string, place: SealedFor): string;
@@ -12,7 +12,7 @@ export type SecretBox = {
 
 /**
  * Encrypt-then-MAC: `v2.<key id>.` + base64url(iv ‖ ciphertext ‖ HMAC over version, key id, place, iv and ciphertext).
- * Seals with the first key, opens with any. `v1.`, which names no key, is still opened.
+ * Seals with the first key and opens with any. The older `v1.` format, which has no key id, can still be opened.
  */
 export function secretBox(
   secretKeys: readonly [string, ...string[]],
@@ -32,7 +32,7 @@ export function secretBox(
       const [version, ...rest] = sealed.split(".");
       const text = rest.pop() ?? "";
       const bytes = Buffer.from(text, "base64url");
-      // base64url has several spellings of the same bytes; only ours is taken.
+      // Several base64url texts decode to the same bytes; only the canonical one is accepted.
       if (bytes.toString("base64url") !== text || bytes.length < 16 + 16 + 32) throw refusal();
       const [id] = rest;
       const head = id === undefined ? "v1" : `v2.${id}`;

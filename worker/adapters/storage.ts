@@ -1,16 +1,16 @@
-/** Where backups lie: R2, or a disk of this machine under `npm start`. */
+/** The store for backups: R2, or a local disk under `npm start`. */
 export type BackupStore = {
-  /** Begins an upload in parts; its name. */
+  /** Starts a multipart upload and returns its name. */
   begin(key: string): Promise<string>;
-  /** The same number again replaces the part. */
+  /** Uploading the same part number again replaces the part. */
   putPart(key: string, uploadId: string, part: number, bytes: ArrayBuffer): Promise<string>;
-  /** Makes the parts one object. Done again after it was done, it only looks. @throws when it is not of this size */
+  /** Combines the parts into one object. Repeating it only verifies the size. @throws if the size differs */
   complete(key: string, uploadId: string, etags: readonly string[], sizeBytes: number): Promise<void>;
   abort(key: string, uploadId: string): Promise<void>;
   write(key: string, text: string): Promise<void>;
   sizeOf(key: string): Promise<number | null>;
   read(key: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array> | null>;
-  /** Every object whose key begins so. */
+  /** All objects whose key has this prefix. */
   remove(prefix: string): Promise<void>;
 };
 
@@ -23,7 +23,7 @@ export function backupStore(bucket: R2Bucket): BackupStore {
       (await bucket.resumeMultipartUpload(key, uploadId).uploadPart(part, bytes)).etag,
     async complete(key, uploadId, etags, sizeBytes) {
       const parts = etags.map((etag, index) => ({ partNumber: index + 1, etag }));
-      // A first answer that was lost left the object, and no upload.
+      // If the first answer was lost, the object exists and the upload does not.
       if ((await sizeOf(key)) === null) await bucket.resumeMultipartUpload(key, uploadId).complete(parts);
       const stored = await sizeOf(key);
       if (stored !== sizeBytes) {
@@ -31,7 +31,7 @@ export function backupStore(bucket: R2Bucket): BackupStore {
         throw new Error(`${key} is ${stored} bytes in the store, not ${sizeBytes}`);
       }
     },
-    // One that is complete, aborted or long forgotten is no upload any more.
+    // An upload that was completed, aborted or has expired no longer exists.
     abort: (key, uploadId) =>
       bucket
         .resumeMultipartUpload(key, uploadId)

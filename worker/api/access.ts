@@ -2,7 +2,10 @@ import type { Operation } from "../../protocol/api/operations.ts";
 import type { Ctx } from "../context.ts";
 import { AppError } from "../domain/app-error.ts";
 
-/** Whether the actor may ask for this at all; the verbs see to whose resource it is. @throws AppError unauthorized, forbidden */
+/**
+ * Checks whether the actor may call this operation at all; the verbs check ownership. @throws AppError unauthorized,
+ * forbidden
+ */
 export function requireAccess({ actor }: Ctx, { access, assistant }: Operation): void {
   if (access === "none") return;
   if (actor.type !== "key" && actor.type !== "session" && actor.type !== "assistant")

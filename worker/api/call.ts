@@ -4,11 +4,14 @@ import { recorded } from "../services/activity/record.ts";
 import { requireAccess } from "./access.ts";
 import { verbs, type Verb, type VerbId } from "./verbs.ts";
 
-/** The dispatcher behind the API, the pages and the assistant: checks access, acts, and records what changes something. */
+/**
+ * The dispatcher behind the API, the pages and the assistant: checks access, runs the verb, and records changes in the
+ * audit log.
+ */
 export async function call<Id extends VerbId>(ctx: Ctx, id: Id, input: Input<Id>): Promise<Answered<Id>> {
   const operation: Operation = operations[id];
   requireAccess(ctx, operation);
-  // The table says so for each id; of the union of all ids the compiler knows no single signature.
+  // `verbs` is typed per operation id; the compiler cannot derive one signature for the union of all ids.
   const verb = verbs[id] as unknown as Verb<Id>;
   if (!isChange(operation, input)) return verb(ctx, input);
   return recorded(ctx, { id, operation, input: input as Record<string, unknown> }, (acting) =>
@@ -16,7 +19,7 @@ export async function call<Id extends VerbId>(ctx: Ctx, id: Id, input: Input<Id>
   );
 }
 
-/** GET requests and statements that only read leave no trace. */
+/** GET requests and read-only statements are not recorded. */
 export const isChange = ({ method, readsUnless, access, limit }: Operation, input: unknown): boolean =>
   method !== "get" &&
   access !== "none" &&

@@ -16,7 +16,7 @@ type Handler = MiddlewareHandler<AppEnv>;
 
 type Valid = Context<AppEnv, string, { in: object; out: { json: object; query: object } }>;
 
-/** Parameters of the path, query and body, as the schemas left them. */
+/** Path parameters, query and body, as parsed by the schemas. */
 function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
   return {
     ...(operation.body && c.req.valid("json")),
@@ -31,7 +31,7 @@ async function takeLimit(c: Context<AppEnv>, { limit }: Operation): Promise<void
   if (limit === "keyMade") await takeFrom(c, "keyMade", accountOf(c.var.ctx));
 }
 
-/** `{field}` of a template by a field of the answer. */
+/** Fills each `{field}` of a template with the field of the answer. */
 const filled = (template: string, answer: object): string =>
   template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String((answer as Record<string, unknown>)[name]));
 
@@ -54,12 +54,12 @@ const answering =
     return c.json(answer, statusOf(operation, input));
   };
 
-/** The checks before a verb, in the order in which they refuse: credentials and limits, parameters, body, schemas. */
+/** The checks before a verb, in order: credentials and limits, parameters, body, schemas. */
 function checks(operation: Operation): Handler[] {
   const changes = operation.method !== "get";
   const needsNone = operation.access === "none";
   return [
-    // The health check of whoever watches is counted nowhere.
+    // Health checks of monitoring systems are not rate-limited.
     needsNone ? (operation.at === "site" ? actAs("link") : anybody) : authenticate,
     knownQuery(operation),
     ...(changes ? [limitBody, requireJson] : []),

@@ -86,15 +86,15 @@ import { removeVolume } from "../services/volumes/remove.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
 import { version } from "../version.ts";
 
-/** Receivers of events read bodies of others' making and have routes of their own (`routes/webhooks.ts`). */
+/** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
 export type VerbId = {
   [Id in OperationId]: (typeof operations)[Id] extends { anyBody: true } ? never : Id;
 }[OperationId];
 
-/** What an operation does: the one signature of everything that somebody can ask for. */
+/** The implementation of an operation; all operations share this signature. */
 export type Verb<Id extends OperationId> = (ctx: Ctx, input: Input<Id>) => Promise<Answered<Id>>;
 
-/** Operation → verb. An operation without one does not compile. */
+/** Operation → verb. An operation without a verb does not compile. */
 export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listSites,
   createSite,
@@ -188,6 +188,6 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   removeSetAside,
   rotateSecrets,
   getHealth: async () => ({ status: "ok", version }),
-  // Loaded on first use: nothing else needs the generator.
+  // Loaded on first use: no other operation needs the generator.
   getOpenApi: async ({ config }) => ({ ...(await import("../openapi.ts")).openApiDocument(config) }),
 };

@@ -23,7 +23,7 @@ export type Term = {
 };
 
 export type TermEvent =
-  /** What the cron does at this moment. */
+  /** The action the cron takes at this moment. */
   | { kind: "ticked" }
   | { kind: "renewed" }
   /** The payment for the first term, or for the newest renewal, was refunded. */

@@ -12,7 +12,7 @@ import { logError } from "../log-error.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
 
-/** Below {site_url}/api/auth: what a forged attempt would try again and again. */
+/** Endpoints below {site_url}/api/auth where an attacker would guess repeatedly. */
 const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
   "/sign-in/email": "signIn",
   "/sign-up/email": "signUp",
@@ -20,18 +20,18 @@ const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
   "/send-verification-email": "mailed",
 };
 
-/** Each costs a password's hash, 100 ms of processor. */
+/** Each request hashes a password, which takes 100 ms of CPU. */
 const hashing = new Set(["/sign-in/email", "/sign-up/email", "/reset-password", "/change-password"]);
 
-/** Five seconds of them, with the pauses between. */
+/** Five seconds of hashing, including the pauses. */
 const hashes = new Backlog(200, 5000);
 
 const EmailOnly = z.object({ email: z.email() });
 /**
- * What is answered alike and at once whether or not the address has an account: the rest is told by mail to whoever reads it.
- * What does not fit, better-auth refuses before it looks anything up.
+ * Answered immediately and identically whether or not the address has an account; the owner of the address learns the
+ * rest by mail. better-auth rejects invalid input before any lookup.
  */
-const toldByMail: Record<string, z.ZodObject> = {
+const answeredByMail: Record<string, z.ZodObject> = {
   "/sign-up/email": EmailOnly.extend({
     name: z.string(),
     password: z.string().min(passwordLength.min).max(passwordLength.max),
@@ -53,7 +53,10 @@ async function emailIn(request: Request): Promise<string> {
   return body.success ? body.data.email.trim().toLowerCase() : "";
 }
 
-/** One request to better-auth, limited, its refusals in our shape. @throws AppError rate_limited */
+/**
+ * Passes one request to better-auth with rate limits, and converts its errors to our format. @throws AppError
+ * rate_limited
+ */
 export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Response> {
   const path = new URL(request.url).pathname.replace(/^\/api\/auth/, "");
   const limit = guarded[path];
@@ -66,10 +69,10 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
       throw new AppError("rate_limited", { retryAfterSeconds: 5 });
   }
   if (limit) await takeFrom(c, limit, who);
-  const quiet = await toldByMailOnly(c, path, request);
+  const quiet = await answeredByMailOnly(c, path, request);
   if (quiet) return quiet;
   const response = await (await authOf(c.env)).handler(request);
-  // Whoever knows the password may sign in as often as they like.
+  // Successful sign-ins are not limited.
   if (limit === "signIn" && response.ok) await giveBack(c, limit, who);
   if (response.status >= 400)
     return inOurShape(path === "/sign-in/email" ? await asUnknown(response) : response);
@@ -90,12 +93,16 @@ async function knownBy(c: Context<AppEnv>, path: string, request: Request): Prom
   return cookie ? signedSessionToken(configOf(c.env), cookie) : null;
 }
 
-/** Does what is asked for after its answer, so that neither the answer nor its time tells who has an account. */
-async function toldByMailOnly(c: Context<AppEnv>, path: string, request: Request): Promise<Response | null> {
+/** Defers the work until after the answer, so that neither the answer nor its timing reveals which accounts exist. */
+async function answeredByMailOnly(
+  c: Context<AppEnv>,
+  path: string,
+  request: Request,
+): Promise<Response | null> {
   const config = configOf(c.env);
   const schema =
     canMail(config) && (path !== "/sign-up/email" || config.SIGN_UP === "open")
-      ? toldByMail[path]
+      ? answeredByMail[path]
       : undefined;
   const sent = schema?.safeParse(await sentIn(request));
   if (!sent?.success) return null;
@@ -117,29 +124,32 @@ async function toldByMailOnly(c: Context<AppEnv>, path: string, request: Request
   return Response.json({ status: true });
 }
 
-/** An account whose address is not confirmed is no account yet: whoever made it is told what strangers are. */
+/**
+ * An account with an unconfirmed address is treated as nonexistent: signing in gets the same answer as for an unknown
+ * one.
+ */
 async function asUnknown(response: Response): Promise<Response> {
-  const told = await response
+  const answered = await response
     .clone()
     .json<{ code?: string }>()
     .catch(() => ({ code: undefined }));
-  if (told.code !== "EMAIL_NOT_VERIFIED") return response;
+  if (answered.code !== "EMAIL_NOT_VERIFIED") return response;
   const body = { message: "Invalid email or password", code: "INVALID_EMAIL_OR_PASSWORD" };
   return Response.json(body, { status: 401 });
 }
 
 const hideToken = (name: string, value: unknown) => (name === "token" ? undefined : value);
 
-/** A session's token is in its cookie only, which no page's script can read. */
+/** The session's token is only in its cookie, which scripts cannot read. */
 async function withoutTokens(response: Response): Promise<Response> {
-  // A redirect calls itself JSON, and has no body.
+  // A redirect has the content type JSON but no body.
   if (!response.ok || !response.headers.get("Content-Type")?.startsWith("application/json")) return response;
   const shown = new Response(JSON.stringify(await response.json(), hideToken), response);
   shown.headers.delete("Content-Length");
   return shown;
 }
 
-/** A form's request, as better-auth's own client would send it. */
+/** Converts a form post to the request that better-auth's own client would send. */
 export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Promise<Response> => {
   const headers = new Headers({ "Content-Type": "application/json", Origin: configOf(c.env).SITE_URL });
   for (const name of ["Cookie", "User-Agent", "CF-Connecting-IP"]) {
@@ -153,9 +163,9 @@ export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Prom
 async function inOurShape(response: Response): Promise<Response> {
   if (response.status >= 500)
     throw new Error(`better-auth answered ${response.status}: ${await response.text()}`);
-  const told = await response.json<{ message?: string }>().catch(() => ({ message: undefined }));
-  const message = told.message ?? "not accepted";
-  // 422: somebody has this e-mail already.
+  const answered = await response.json<{ message?: string }>().catch(() => ({ message: undefined }));
+  const message = answered.message ?? "not accepted";
+  // 422: the email address is already in use.
   const status = response.status === 422 ? errorCatalogue.conflict.status : response.status;
   const known = Object.values(errorCatalogue).find((one) => one.status === status);
   const headers = new Headers(response.headers);
@@ -166,7 +176,7 @@ async function inOurShape(response: Response): Promise<Response> {
     error: known?.text ?? "invalid_request",
     ...(known === errorCatalogue.conflict && { reason: message }),
     ...(known === errorCatalogue.invalid_request && { issues: [{ path: "", message }] }),
-    ...told,
+    ...answered,
   });
   return new Response(body, { status, headers });
 }

@@ -9,7 +9,10 @@ import { contextFor } from "./context.ts";
 import { clientAddress, countedAddress, takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
-/** Who the key acts for; one Durable Object call knows it and counts the request. @throws AppError unauthorized, rate_limited */
+/**
+ * The account behind the key; one Durable Object call validates the key and counts the request. @throws AppError
+ * unauthorized, rate_limited
+ */
 async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Actor> {
   const [scheme, key, ...rest] = authorization.split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
@@ -24,7 +27,7 @@ async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Acto
   return verdict.actor;
 }
 
-/** A key or a session: 401, then 429. For a session one query, and a change needs our own Origin. */
+/** Requires a key or a session: 401, then 429. A session needs one query, and state changes require our own Origin. */
 export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");
   if (authorization !== undefined) {
@@ -40,8 +43,8 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
 });
 
 /**
- * For endpoints that need no credentials: a key is checked and counted there as anywhere, so that one that does not work is
- * noticed; without one, the address is counted.
+ * For public endpoints: a key is still validated and counted, so that clients notice an invalid one; without a key,
+ * the client address is counted.
  */
 export const anybody = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");

@@ -8,24 +8,24 @@ import { AppError, invalid } from "../domain/app-error.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** Of a choice between several forms: what is wrong with the one that was meant, where the keys say which it was. */
-function told(issue: Issue): Issue[] {
+/** For a union: the issues of the variant that the keys identify, if they do. */
+function flatten(issue: Issue): Issue[] {
   if (issue.code !== "invalid_union") return [issue];
   const meant = issue.errors.filter(
     (form) => !form.some(({ code, path }) => code === "unrecognized_keys" && path.length === 0),
   );
   const about = new Set(meant.flatMap((form) => form.map(({ path }) => path[0])));
   if (about.size !== 1 || about.has(undefined)) return [issue];
-  return meant.flat().flatMap((one) => told({ ...one, path: [...issue.path, ...one.path] }));
+  return meant.flat().flatMap((one) => flatten({ ...one, path: [...issue.path, ...one.path] }));
 }
 
-/** The one place where a schema's refusal becomes a 400. */
+/** The only place where a schema error becomes a 400. */
 export function refusalBy({ issues }: Pick<z.core.$ZodError, "issues">): AppError {
-  const shown = issues.flatMap(told).map(({ path, message }) => ({ path: path.join("."), message }));
+  const shown = issues.flatMap(flatten).map(({ path, message }) => ({ path: path.join("."), message }));
   return new AppError("invalid_request", { issues: shown });
 }
 
-/** The schema shows on the validator, for whoever lists the routes. */
+/** Exposes the schema on the validator, for code that lists the routes. */
 const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(
   target: Target,
   schema: Schema,
@@ -42,12 +42,12 @@ export const query = <Schema extends z.ZodType>(schema: Schema) => validated("qu
 
 export const maxBodyBytes = 1024 * 1024;
 
-const hearOutMs = 5000;
+const drainMs = 5000;
 
 async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader();
-  // Who sends a byte now and then is not listened to for ever.
-  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), hearOutMs);
+  // Bounds the total time, or a client could keep the request open with a byte now and then.
+  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), drainMs);
   try {
     for (let bytes = 0; bytes < 8 * maxBodyBytes;) {
       const { done, value } = await reader.read();
@@ -60,15 +60,15 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
   }
 }
 
-/** All of the answer leaves now, told by its length; the exchange is over when `heard` is. */
-async function openUntil(heard: Promise<void>, answer: Response): Promise<Response> {
+/** Sends the complete answer at once, with its length; the exchange ends when `drained` resolves. */
+async function openUntil(drained: Promise<void>, answer: Response): Promise<Response> {
   const bytes = new Uint8Array(await answer.arrayBuffer());
   const { readable, writable } = new FixedLengthStream(bytes.byteLength);
   const writer = writable.getWriter();
-  // Who has gone meanwhile hears no answer either.
+  // The client may have disconnected already.
   const sent = async () => {
     await writer.write(bytes);
-    await heard.catch(() => undefined);
+    await drained.catch(() => undefined);
     await writer.close();
   };
   void sent().catch(() => undefined);
@@ -76,10 +76,10 @@ async function openUntil(heard: Promise<void>, answer: Response): Promise<Respon
 }
 
 /**
- * Takes some of what still comes after a refusal: a client that is cut off while it sends sees no answer, only a broken
- * connection. The refusal itself does not wait for that.
+ * Reads some of the remaining body after an error: a client that is cut off while sending sees a broken connection
+ * instead of the answer. The answer itself does not wait.
  */
-export const hearOut = createMiddleware<AppEnv>(async (c, next) => {
+export const drainRequestBody = createMiddleware<AppEnv>(async (c, next) => {
   await next();
   const { body } = c.req.raw;
   if (c.res.status >= 400 && body && !body.locked) c.res = await openUntil(discard(body), c.res);
@@ -103,8 +103,8 @@ function isJson(text: string): boolean {
 }
 
 /**
- * 415 for a body that does not say it is JSON, 400 for one that is not, also where none is asked for: nothing is done at a
- * garbled request. An empty one is none, whatever it says.
+ * 415 for a body that is not declared as JSON, 400 for malformed JSON, even if no body is expected: nothing is done
+ * for a garbled request. An empty body counts as none, whatever its type.
  */
 export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
   if (c.req.method === "GET" || c.req.method === "HEAD") return next();

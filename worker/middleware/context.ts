@@ -3,11 +3,11 @@ import type { AppEnv } from "../app-env.ts";
 import { contextOf, type Actor, type Ctx } from "../context.ts";
 import type { Context } from "hono";
 
-/** A context for this request and actor; deferred work outlives the answer. */
+/** The context of this request and actor; deferred work may outlive the answer. */
 export const contextFor = (c: Context<AppEnv>, actor: Actor): Ctx =>
   contextOf(c.env, actor, (work) => c.executionCtx.waitUntil(work), c.get("requestId"));
 
-/** For routes whose credential is their address, or that need none. */
+/** For routes whose URL is the credential, or that need none. */
 export const actAs = (type: "link" | "system") =>
   createMiddleware<AppEnv>(async (c, next) => {
     c.set("ctx", contextFor(c, { type }));

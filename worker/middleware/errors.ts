@@ -7,7 +7,7 @@ import { AppError } from "../domain/app-error.ts";
 import { logError } from "../log-error.ts";
 import { errorPage } from "../pages/error.tsx";
 
-/** A person's browser on one of the pages, rather than a client of the API. */
+/** Whether a browser requested a page, as opposed to an API client. */
 const isPage = (c: Context<AppEnv>): boolean =>
   !/^\/(api|webhooks|agent|setup|health)(\/|$)/.test(c.req.path) &&
   (c.req.header("Accept") ?? "").includes("text/html");
@@ -23,16 +23,16 @@ const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unkno
   return c.json({ error: text, ...extra }, status);
 };
 
-/** The route's pattern, which no middleware is as long as: the path itself may be a credential (`inv_…`, `whk_…`). */
+/** Logs the most specific route pattern, since the path itself may be a credential (`inv_…`, `whk_…`). */
 const routeOf = (c: Context<AppEnv>): string =>
   matchedRoutes(c)
     .map(({ path }) => path)
     .reduce((longest, path) => (path.length > longest.length ? path : longest), "");
 
-/** The one place where an error becomes an answer; what is not an AppError stays in the log. */
+/** The only place where an error becomes an answer; the details of anything but an AppError are only logged. */
 export const onError: ErrorHandler<AppEnv> = (error, c) => {
   if (error instanceof AppError) return answer(c, error.code, error.extra);
-  // Hono's own validator refuses malformed JSON this way.
+  // Hono's own validator rejects malformed JSON this way.
   if (error instanceof HTTPException && error.status === 400)
     return answer(c, "invalid_request", { issues: [{ path: "", message: "The body is not valid JSON" }] });
   const requestId = c.get("requestId");

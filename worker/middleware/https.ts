@@ -5,17 +5,20 @@ import { AppError } from "../domain/app-error.ts";
 
 const twoYearsSeconds = 63_072_000;
 
-/** Where the service is reached by https, plain http is sent there (GET) or refused (others); the loopback is exempt. */
+/**
+ * If the service uses https, plain http requests are redirected (GET) or refused (others), except from the loopback
+ * address.
+ */
 export const httpsOnly = createMiddleware<AppEnv>(async (c, next) => {
   if (!configOf(c.env).SITE_URL.startsWith("https:")) return next();
   const url = new URL(c.req.url);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     if (c.req.method !== "GET" && c.req.method !== "HEAD")
-      throw new AppError("forbidden", { reason: "This service is reached by https only." });
+      throw new AppError("forbidden", { reason: "This service is available over https only." });
     url.protocol = "https:";
     return c.redirect(url.href, 301);
   }
   await next();
-  // A WebSocket's upgrade carries no headers of ours.
+  // A WebSocket upgrade response cannot carry additional headers.
   if (c.res.status !== 101) c.header("Strict-Transport-Security", `max-age=${twoYearsSeconds}`);
 });

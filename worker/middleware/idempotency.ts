@@ -5,8 +5,8 @@ import { claimRequest } from "../services/idempotency/claim.ts";
 
 /**
  * Idempotency-Key on POST (draft-ietf-httpapi-idempotency-key-header): the same key and body within a day replays the
- * first answer byte for byte, but for what is shown once. A refusal changed nothing, so it is not kept: the request may be mended and sent again. What
- * failed may have acted before it failed: it is kept.
+ * first answer byte for byte, without fields that are shown once. Refusals had no effect and are not stored, so a
+ * corrected request may reuse the key. Server errors may have had effects and are stored.
  */
 export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   const key = c.req.header("Idempotency-Key");
@@ -37,7 +37,7 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
       });
     else await claim.release();
   })();
-  // A client that gives up asks again under this key: the first request goes on, so that there is an answer.
+  // If the client disconnects, the first request still completes, so that a retry with this key finds the answer.
   c.executionCtx.waitUntil(answered.catch(() => undefined));
   await answered;
 });

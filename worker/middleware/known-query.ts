@@ -8,10 +8,10 @@ import { invalid } from "../domain/app-error.ts";
 /** @throws AppError invalid_request for a parameter that the endpoint does not name */
 function refuseUnknown(c: Context<AppEnv>, { query }: Operation): void {
   const unknown = Object.keys(c.req.queries()).find((name) => !Object.hasOwn(query?.shape ?? {}, name));
-  if (unknown !== undefined) throw invalid(unknown, "no parameter of this endpoint");
+  if (unknown !== undefined) throw invalid(unknown, "unknown parameter");
 }
 
-/** 400 for a parameter that the endpoint does not name, whether or not it takes any. */
+/** 400 for unknown parameters, also on endpoints without any. */
 export const knownQuery = (operation: Operation) =>
   createMiddleware<AppEnv>(async (c, next) => {
     refuseUnknown(c, operation);
@@ -22,7 +22,7 @@ const byPath = new Map(
   Object.values<Operation>(entryOperations).map((one) => [`${one.method.toUpperCase()} ${one.path}`, one]),
 );
 
-/** The same for better-auth's endpoints, which are behind one route; those that we do not describe know their own parameters. */
+/** The same for better-auth's endpoints, which share one route; endpoints that we do not describe are not checked. */
 export const knownAuthQuery = createMiddleware<AppEnv>(async (c, next) => {
   const operation = byPath.get(`${c.req.method} ${c.req.path}`);
   if (operation) refuseUnknown(c, operation);

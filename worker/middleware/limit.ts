@@ -9,55 +9,59 @@ import { logError } from "../log-error.ts";
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-/** Limits of everything but keys, which have their own guard. */
+/** All limits except those of API keys, which their guard enforces. */
 export const limits = {
   /** Per account, for sessions. */
   session: { limit: 600, windowMs: minute },
   /** Per client address, for endpoints without credentials. */
   address: { limit: 600, windowMs: minute },
-  /** Per deploy webhook: Git hosts send for all their customers from a few addresses. */
+  /** Per deploy webhook, because a Git host sends for all its customers from a few addresses. */
   webhook: { limit: 120, windowMs: minute },
-  /** Keys made per account, approved devices' too: each has a limit and a guard of its own, and may be revoked at once. */
+  /**
+   * Keys created per account, including approved devices': each key has its own limit and guard, and can be revoked
+   * immediately.
+   */
   keyMade: { limit: 300, windowMs: day },
-  /** Passwords hashed, right or wrong, per address: so many take two seconds of processor. */
+  /** Password hashes per address, for right and wrong passwords; this many take two seconds of CPU. */
   passwords: { limit: 20, windowMs: minute },
-  /** Wrong passwords, per e-mail and address. */
+  /** Wrong passwords, per email address and client address. */
   signIn: { limit: 10, windowMs: 5 * minute },
-  /** Per address. */
+  /** Per client address. */
   signUp: { limit: 100, windowMs: 60 * minute },
-  /** Mails asked for, per e-mail and address. */
+  /** Requested mails, per email address and client address. */
   mailed: { limit: 5, windowMs: 60 * minute },
-  /** The assistant, per account and plan. */
+  /** Messages to the assistant, per account and plan. */
   chatFree: { limit: 10, windowMs: minute },
   chatFreeDaily: { limit: 100, windowMs: day },
   chatPro: { limit: 30, windowMs: minute },
   chatProDaily: { limit: 1000, windowMs: day },
   /**
-   * Wrong device codes. There are 27^8 = 2.8 × 10^11: where a thousand wait at once, ten guesses an hour of each of ten thousand
-   * accounts find one in three years. None is counted for everybody, or some could lock all others out.
+   * Wrong device codes. There are 27^8 = 2.8 × 10^11: with a thousand pending at once, ten guesses per hour from each
+   * of ten thousand accounts find one in three years. There is no global limit, since it could be used to lock
+   * everyone out.
    */
   guessesOfAccount: { limit: 10, windowMs: 60 * minute },
   guessesOfAddress: { limit: 20, windowMs: 60 * minute },
 } as const satisfies Record<string, Window>;
 
-/** Set by Cloudflare at the edge; nobody else stands before the Worker. */
+/** Set by Cloudflare at the edge; only Cloudflare can reach the Worker. */
 export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Connecting-IP") ?? "unknown";
 
-/** The address as limits count it. */
+/** The client's address in the form in which limits count it. */
 export const countedAddress = (c: Context<AppEnv>): string => countedAs(clientAddress(c));
 
 const counterOf = (c: Context<AppEnv>, limit: keyof typeof limits, who: string) =>
   c.env.RATE_LIMIT.get(c.env.RATE_LIMIT.idFromName(`${limit}:${who}`));
 
-/** Counts one use of the thing named. @throws AppError rate_limited */
+/** Counts one use of the named resource. @throws AppError rate_limited */
 export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> {
   const retryAfterSeconds = await counterOf(c, limit, who).take(limits[limit]);
   if (retryAfterSeconds > 0) throw new AppError("rate_limited", { retryAfterSeconds });
 }
 
 /**
- * Counts a request; where that cannot be written, as on a full disk, one that only reads goes on. A counter that is asked too
- * much for its one place is no such case. @throws AppError rate_limited
+ * Counts a request. If the count cannot be written, such as on a full disk, read-only requests proceed; an overloaded
+ * counter still rejects them. @throws AppError rate_limited
  */
 export async function takeForRequest(
   c: Context<AppEnv>,
@@ -73,13 +77,13 @@ export async function takeForRequest(
   }
 }
 
-/** What was counted last counts for nothing after all. */
+/** Takes back the last counted use. */
 export const giveBack = (c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> =>
   counterOf(c, limit, who).giveBack();
 
 /**
- * Looks something up that must not be guessed: only a miss (nothing, not_found, unauthorized) counts, but every budget is
- * asked before, so that nothing is learnt or done once one is used up. @throws AppError rate_limited
+ * Looks up something that must not be guessed. Only misses (nothing, not_found, unauthorized) count, but every limit
+ * is checked first, so that an exhausted one prevents the lookup and its effects. @throws AppError rate_limited
  */
 export async function guessWithin<Found>(
   c: Context<AppEnv>,
@@ -115,7 +119,7 @@ export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
   await next();
 });
 
-/** What the account's plan lets it say to the assistant. @throws AppError rate_limited */
+/** The assistant limit of the account's plan. @throws AppError rate_limited */
 export async function takeForChat(c: Context<AppEnv>): Promise<void> {
   const { actor } = c.var.ctx;
   if (actor.type !== "key" && actor.type !== "session") throw new AppError("unauthorized");

@@ -13,11 +13,14 @@ import { countedAddress, takeFrom } from "./limit.ts";
 
 const dayMs = 86_400_000;
 
-/** Signed cookies of sessions that this isolate knows to have ended. None comes back, so none is looked for twice. */
+/**
+ * Signed cookies of sessions that this isolate knows to have ended. An ended session never becomes valid again, so
+ * each is looked up only once.
+ */
 const ended = new Set<string>();
 const maxEnded = 10_000;
 
-/** For the frame of pages that are for everybody: reads the cookie and nothing else. */
+/** For the layout of public pages: reads only the cookie. */
 export const noteSession = createMiddleware<AppEnv>(async (c, next) => {
   const config = configOf(c.env);
   const cookie = getCookie(c, sessionCookie(config));
@@ -25,15 +28,15 @@ export const noteSession = createMiddleware<AppEnv>(async (c, next) => {
   await next();
 });
 
-/** A cookie alone must not change anything for another site's page: state changes need our own Origin. @throws AppError */
+/** Prevents cross-site request forgery: state changes with a cookie require our own Origin. @throws AppError */
 export function requireSameOrigin(c: Context<AppEnv>): void {
   if (c.req.method === "GET" || c.req.method === "HEAD") return;
   if (c.req.header("Origin") !== configOf(c.env).SITE_URL) throw new AppError("forbidden");
 }
 
 /**
- * The account that is signed in here, or null: one query, and none for a cookie that is not signed by us. Whoever comes with
- * ended ones is counted. @throws AppError rate_limited
+ * The signed-in account, or null. Needs one query, and none for a cookie that we did not sign. Requests with ended
+ * sessions count against a limit. @throws AppError rate_limited
  */
 export async function sessionActor(c: Context<AppEnv>): Promise<(Actor & { type: "session" }) | null> {
   const config = configOf(c.env);

@@ -7,8 +7,8 @@ import { takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 /**
- * The context of the person signed in here, counted like their API requests; null sends them to sign in. Nothing between keeps
- * their pages, and they are asked anew when they are gone back to.
+ * The context of the signed-in person, with the rate limit of their API requests; null redirects to the sign-in page.
+ * Pages are not cached and are revalidated on back navigation.
  */
 export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   const actor = await sessionActor(c);
@@ -18,7 +18,7 @@ export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   return contextFor(c, actor);
 }
 
-/** For pages of which each is somebody's own. */
+/** For pages that require a signed-in person. */
 export const signedIn = createMiddleware<AppEnv>(async (c, next) => {
   const ctx = await personOf(c);
   if (!ctx) return c.redirect("/sign-in", 303);

@@ -12,9 +12,9 @@ export const AccountPage = ({
   notice,
 }: {
   keys: Key[];
-  /** Where the list goes on. */
+  /** The cursor of the next page. */
   next: string | null;
-  /** Tells the forms of this page from those of another. */
+  /** Distinguishes the forms of this page from those of another rendering. */
   once: string;
   made: { name: string; key: string } | null;
   notice: { tone: "good" | "warn"; text: string } | null;
@@ -40,7 +40,7 @@ export const AccountPage = ({
             <strong>{key.name}</strong>
             <br />
             <span class="soft">
-              <code>{key.start}…</code> · made {day(key.createdAt)} ·{" "}
+              <code>{key.start}…</code> · created {day(key.createdAt)} ·{" "}
               {key.lastUsedAt ? `last used ${day(key.lastUsedAt)}` : "never used"}
             </span>
           </td>
@@ -84,9 +84,9 @@ export const AccountPage = ({
           minlength={12}
           maxlength={200}
         />
-        <span class="soft">At least 12 characters. Every other browser is signed out.</span>
+        <span class="soft">At least 12 characters. All other browsers will be signed out.</span>
       </label>
-      <button type="submit">Change the password</button>
+      <button type="submit">Change password</button>
     </form>
   </Layout>
 );

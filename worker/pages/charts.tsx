@@ -1,7 +1,7 @@
 import type { SiteSample } from "../../protocol/api/running.ts";
 
 const [minuteMs, hourMs] = [60_000, 3_600_000];
-/** More would not be seen: each shows its highest minute. */
+/** More columns would not be visible; each shows its highest minute. */
 const mostColumns = 288;
 const height = 60;
 
@@ -10,14 +10,14 @@ const shown: { name: string; unit: string; digits: number; of: (sample: SiteSamp
   { name: "Memory", unit: "MB", digits: 0, of: ({ memoryMb }) => memoryMb },
   {
     name: "Network",
-    unit: "MB a minute",
+    unit: "MB per minute",
     digits: 1,
     of: ({ networkInBytes, networkOutBytes }) => (networkInBytes + networkOutBytes) / 1_000_000,
   },
   { name: "Disk", unit: "MB", digits: 0, of: ({ diskMb }) => diskMb },
 ];
 
-/** A line per stretch of time of which there are minutes: where the site did not run, there is none. */
+/** One line per period with data; periods in which the site did not run are left blank. */
 function pathOf(points: { column: number; value: number }[], most: number): string {
   const highest = new Map<number, number>();
   for (const { column, value } of points) highest.set(column, Math.max(highest.get(column) ?? 0, value));
@@ -29,7 +29,7 @@ function pathOf(points: { column: number; value: number }[], most: number): stri
     .join("");
 }
 
-/** What the site used, minute by minute, since the first that is known; drawn without a script. */
+/** The site's resource usage per minute over the available history, drawn without a script. */
 export const Charts = ({ samples, now }: { samples: SiteSample[]; now: Date }) => {
   const ageMs = ({ at }: SiteSample) => now.getTime() - Date.parse(at);
   const hours = Math.ceil(Math.max(1, ...samples.map((sample) => Math.min(24, ageMs(sample) / hourMs))));
@@ -44,7 +44,7 @@ export const Charts = ({ samples, now }: { samples: SiteSample[]; now: Date }) =
     const last = points.at(-1);
     if (!last) return null;
     const most = Math.max(...points.map(({ value }) => value));
-    const said = `${last.value.toFixed(digits)} ${unit}, ${most.toFixed(digits)} at most`;
+    const said = `${last.value.toFixed(digits)} ${unit}, maximum ${most.toFixed(digits)}`;
     return (
       <figure>
         <figcaption>

@@ -4,18 +4,18 @@ import { Layout } from "./layout.tsx";
 export const DevicePage = ({ userCode, request }: { userCode: string; request: DeviceRequest }) => (
   <Layout title="Authorize a device">
     <h1>Authorize this device?</h1>
-    <p>Go on only if you started this yourself and your device shows this code:</p>
+    <p>Continue only if you started this yourself and your device shows this code:</p>
     <p class="code">{userCode}</p>
     <dl>
       <dt>Client</dt>
       <dd>{request.clientName}</dd>
       <dt>Address</dt>
       <dd>{request.address}</dd>
-      <dt>Asked at</dt>
+      <dt>Requested at</dt>
       <dd>{request.startedAt.slice(0, 19).replace("T", " ")} UTC</dd>
     </dl>
     <p class="note">
-      It gets a permanent API key with all rights of your account. You can revoke it at any time.
+      The device gets a permanent API key with full access to your account. You can revoke it at any time.
     </p>
     <form method="post" action="/device">
       <input type="hidden" name="code" value={userCode} />
@@ -34,7 +34,7 @@ export const DeviceCodePage = ({ wrong }: { wrong: boolean }) => (
     <h1>Authorize a device</h1>
     {wrong && (
       <p class="note warn" role="alert">
-        No device waits with this code. Codes live for ten minutes: start again on the device.
+        No device is waiting with this code. Codes expire after ten minutes: start again on the device.
       </p>
     )}
     <form method="get" action="/device">
@@ -42,14 +42,14 @@ export const DeviceCodePage = ({ wrong }: { wrong: boolean }) => (
         Code
         <input name="code" autocomplete="off" placeholder="XXXX-XXXX" required />
       </label>
-      <button type="submit">Go on</button>
+      <button type="submit">Continue</button>
     </form>
   </Layout>
 );
 
 export const DeviceDecidedPage = ({ approved }: { approved: boolean }) => (
   <Layout title="Authorize a device">
-    <h1>{approved ? "The device is authorized" : "The device was denied"}</h1>
-    <p>{approved ? "You can close this page and go back to it." : "It gets nothing."}</p>
+    <h1>{approved ? "The device is authorized" : "The request was denied"}</h1>
+    <p>{approved ? "You can close this page and return to your device." : "The device gets no access."}</p>
   </Layout>
 );

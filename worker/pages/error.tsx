@@ -4,19 +4,16 @@ import type { ErrorCode } from "../../protocol/errors.ts";
 import { Layout } from "./layout.tsx";
 
 const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
-  not_found: [
-    "Not found",
-    "There is nothing at this address. It may have been removed, or the link is incomplete.",
-  ],
+  not_found: ["Not found", "This page does not exist. It may have been removed, or the link is incomplete."],
   forbidden: [
     "Not allowed",
-    "This page was sent from another site, or the thing is not yours. Go back and try again.",
+    "The request came from another site, or the resource belongs to someone else. Go back and try again.",
   ],
   rate_limited: ["Too many attempts", "Wait a few minutes, then try again."],
-  conflict: ["That is not possible now", "The state has changed in the meantime. Go back and look again."],
+  conflict: ["Not possible right now", "The state has changed in the meantime. Go back and reload the page."],
 };
 
-/** A refusal for a person. */
+/** An error page for people. */
 export function errorPage(code: ErrorCode, { requestId, reason, issues }: Record<string, unknown>) {
   const [title, text] = said[code] ?? ["That did not work", "Go back and try again."];
   const why = typeof reason === "string" ? reason : issuesOf(issues);
@@ -26,11 +23,11 @@ export function errorPage(code: ErrorCode, { requestId, reason, issues }: Record
         <p>{why ?? text}</p>
         {typeof requestId === "string" && (
           <p class="soft">
-            If it happens again, tell the operator: <code>{requestId}</code>
+            If it happens again, give this code to the operator: <code>{requestId}</code>
           </p>
         )}
         <p class="links">
-          <a href="/">Back to the start</a>
+          <a href="/">Back to the home page</a>
         </p>
       </Layout>
     )}`;

@@ -3,10 +3,10 @@ import { textWidth, writePdf, type PdfRule, type PdfText } from "../domain/pdf.t
 import { day, money } from "./money.ts";
 
 const [left, right] = [60, 535];
-/** What fits on the one page; no invoice of ours comes near. */
+/** The maximum that fits on one page; our invoices are far shorter. */
 const maxLines = 25;
 
-/** Cut to the width it may take. */
+/** Truncated to the given width. */
 function fitting(text: string, size: number, width: number): string {
   if (textWidth(text, size) <= width) return text;
   let cut = text;
@@ -19,7 +19,7 @@ function stateOf({ status, paidAt }: Invoice): string {
   return status === "paid" ? `paid on ${day(paidAt)}` : `${status}, was paid on ${day(paidAt)}`;
 }
 
-/** The invoice as one printable page. */
+/** The invoice as a single printable page. */
 export function invoicePdf(invoice: Invoice, isTest: boolean): string {
   const texts: PdfText[] = [
     { text: "Berth", x: left, y: 80, size: 12, bold: true },

@@ -10,21 +10,23 @@ const badges = {
 } as const;
 
 const starts = {
-  site: "Your site is built and started as soon as this is paid.",
-  database: "Your database is provisioned as soon as this is paid.",
-  credits: "Your credits are added as soon as this is paid.",
-  renewal: "Your term goes on without a break when this is paid. What is suspended starts again by itself.",
-  change: "The larger pack is yours as soon as this is paid: what runs is restarted with it.",
+  site: "Your site will be built and started as soon as this invoice is paid.",
+  database: "Your database will be provisioned as soon as this invoice is paid.",
+  credits: "Your credits will be added as soon as this invoice is paid.",
+  renewal:
+    "Your term continues without interruption once this invoice is paid. Suspended resources restart automatically.",
+  change:
+    "The larger pack takes effect as soon as this invoice is paid; running containers are restarted with it.",
 } as const;
 
 const said = {
   unpaid: null,
-  paid: "Thank you. What you ordered is on its way.",
+  paid: "Thank you. Your order is being processed.",
   void: "This invoice is void: it can no longer be paid, and nothing is owed.",
-  refunded: "The money of this invoice was given back.",
+  refunded: "This invoice was refunded.",
 } as const;
 
-/** Opened by its token alone, so that whoever pays needs no account. */
+/** The token in the URL is the credential, so that anyone can pay without an account. */
 export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnItsWay: boolean }) => (
   <Layout title="Invoice">
     <h1>Invoice</h1>
@@ -48,7 +50,8 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
     </table>
     {invoice.status === "unpaid" && isOnItsWay && (
       <p class="note" role="status">
-        Your payment is on its way. Some banks take days to confirm one; this page shows it when they have.
+        Your payment is being processed. Some banks take several days to confirm a payment; this page shows
+        the result.
       </p>
     )}
     {invoice.status === "unpaid" && !isOnItsWay && (
@@ -60,12 +63,12 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
     {said[invoice.status] !== null && <p>{said[invoice.status]}</p>}
     {invoice.status === "paid" && invoice.resource?.id.startsWith("site_") && (
       <p class="links screen-only">
-        <a href={`/sites/${invoice.resource.id}`}>To the site</a>
+        <a href={`/sites/${invoice.resource.id}`}>Go to the site</a>
       </p>
     )}
     {invoice.status === "paid" && !invoice.resource?.id.startsWith("site_") && (
       <p class="links screen-only">
-        <a href="/">To the dashboard</a>
+        <a href="/">Go to the dashboard</a>
       </p>
     )}
     <dl>

@@ -46,7 +46,7 @@ select { font-weight: 400 } textarea, select { width: 100%; font: inherit; color
 .check { display: flex; gap: .5rem; align-items: center } .check input { width: auto; margin: 0 }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; align-items: center; margin-top: 1rem } .actions a, p a { color: var(--sea) } td form { display: inline-block; margin: 0 0 .4rem .4rem }
 h1 .badge { vertical-align: middle }
-/* Laid out from its end, a box keeps its end in sight while it grows. */
+/* With column-reverse, the box stays scrolled to its end while it grows. */
 p.ended { margin-top: 1rem } .until-end:has(~ .ended) { display: none }
 .log { display: flex; flex-direction: column-reverse; max-height: 65vh; overflow: auto; margin-top: 1rem; border: 1px solid var(--line); border-radius: 9px; background: var(--ground) } .log pre { border: 0; margin: 0; overflow: visible; white-space: pre-wrap; overflow-wrap: anywhere }
 @media (max-width: 40rem) { header { flex-wrap: wrap; gap: .5rem 1rem } header > a { white-space: nowrap } main { padding: 1.25rem } main, main.wide { width: calc(100% - 1rem) } .rows td { display: block; text-align: left; white-space: normal } .rows td + td { border: 0; padding-top: 0 } .rows td + td form { margin: 0 .4rem .4rem 0 } table.fields td { display: block } table.fields td + td { width: auto; padding: 0 0 .35rem; border: 0 } }
@@ -62,10 +62,10 @@ const takesTestPayments = (): boolean => {
   return c !== undefined && configOf(c.env).PAYMENTS === "test";
 };
 
-/** As far as the cookie tells, which is all that pages for everybody look at. */
+/** Based on the cookie alone, which is all that public pages check. */
 const hasSession = (): boolean => tryGetContext<AppEnv>()?.get("hasSession") ?? false;
 
-/** The frame of every server-rendered page: no script, nothing from elsewhere. */
+/** The layout of every server-rendered page: no scripts, no external resources. */
 export const Layout = ({
   title,
   signedIn = hasSession(),
@@ -76,7 +76,7 @@ export const Layout = ({
   title: string;
   signedIn?: boolean;
   wide?: boolean;
-  /** Of a page without a form, while something on it is under way. */
+  /** Reloads a page without forms while something on it is in progress. */
   refreshSeconds?: number | null;
   children: Child;
 }) => (

@@ -5,8 +5,8 @@ const escaped = (text: string): string =>
   plain(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 /**
- * A page as it comes about: what stands before `mark`, then the lines of a log's server-sent events as they come, then what
- * `last` makes of the rest. So a log is followed without a script.
+ * Streams a page: the part before `mark`, then the lines of a log's server-sent events as they arrive, then what
+ * `last` makes of the rest. This follows a log without a script.
  */
 export function linesInto(
   page: string,
@@ -27,9 +27,9 @@ export function linesInto(
       out.enqueue(text);
     },
     async flush(out) {
-      if (isEmpty) out.enqueue("Nothing is known any more of what it wrote.");
-      const told = await last();
-      out.enqueue(foot.replace("</pre></div>", (end) => end + told));
+      if (isEmpty) out.enqueue("The log is no longer available.");
+      const result = await last();
+      out.enqueue(foot.replace("</pre></div>", (end) => end + result));
     },
   });
   return events.pipeThrough(new TextDecoderStream()).pipeThrough(lines).pipeThrough(new TextEncoderStream());

@@ -3,7 +3,7 @@ import type { Site } from "../../protocol/api/sites.ts";
 import { Layout } from "./layout.tsx";
 import { askedBy, Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
 
-/** A page whose log is written while it is open; its lines take the place of `mark`. */
+/** A page whose log is written while it is open; the lines replace `mark`. */
 const Log = ({ mark }: { mark: string }) => (
   <div class="log" tabindex={0} role="log" aria-label="Log">
     <pre>{mark}</pre>
@@ -32,10 +32,10 @@ export const DeploymentPage = ({ deployment, mark }: { deployment: Deployment; m
   </Layout>
 );
 
-/** What follows the log where the connection to it ended first. */
-export const CutOff = () => <p role="status">The log was cut off here: reload the page to go on.</p>;
+/** Shown after the log if the connection was interrupted. */
+export const CutOff = () => <p role="status">The log was interrupted here. Reload the page to continue.</p>;
 
-/** How it came out; also what follows the log of one that ended while it was read. */
+/** The result, also shown when the deployment ends while its log is being read. */
 export const DeploymentEnd = ({ deployment }: { deployment: Deployment }) => (
   <p class="ended" role="status">
     <DeploymentStatus status={deployment.status} />{" "}
@@ -46,7 +46,7 @@ export const DeploymentEnd = ({ deployment }: { deployment: Deployment }) => (
 export const SiteLogPage = ({ site, mark }: { site: Site; mark: string }) => (
   <Layout title={`Log of ${site.name}`} signedIn wide>
     <h1>Log of {site.name}</h1>
-    <p>Its output, as it is written.</p>
+    <p>The live output of the site.</p>
     <Log mark={mark} />
     <p class="links">
       <a href={`/sites/${site.id}`}>Back to the site</a>

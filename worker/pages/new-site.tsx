@@ -25,7 +25,7 @@ const Source = ({ type, title, open = false, packs, children }: SourceProps) => 
         <select name="packId">
           {packs.map((pack) => (
             <option value={pack.id}>
-              {`${pack.name}: ${money(pack.amountCents, pack.currency)} a month, ${pack.memoryMb} MB of memory, ${pack.cpuMilli / 1000} cores`}
+              {`${pack.name}: ${money(pack.amountCents, pack.currency)} per month, ${pack.memoryMb} MB of memory, ${pack.cpuMilli / 1000} cores`}
             </option>
           ))}
         </select>
@@ -40,16 +40,16 @@ const Source = ({ type, title, open = false, packs, children }: SourceProps) => 
           ))}
         </select>
       </label>
-      <button type="submit">To the invoice</button>
+      <button type="submit">Continue to the invoice</button>
     </form>
   </details>
 );
 
-/** Nothing runs before its invoice is paid, to which each of these leads. */
+/** Every form leads to an invoice, since nothing runs before it is paid. */
 export const NewSitePage = ({ packs }: { packs: Pack[] }) => (
   <Layout title="New site" signedIn>
     <h1>New site</h1>
-    <p>It is built and started as soon as its invoice is paid.</p>
+    <p>Your site will be built and started as soon as its invoice is paid.</p>
     <Source type="github" title="From a Git repository" open packs={packs}>
       <label>
         Repository
@@ -57,10 +57,10 @@ export const NewSitePage = ({ packs }: { packs: Pack[] }) => (
       </label>
       <label>
         Branch
-        <input name="branch" maxlength={200} placeholder="the repository's default" />
+        <input name="branch" maxlength={200} placeholder="the repository's default branch" />
       </label>
       <label>
-        Access token of a private one
+        Access token for a private repository
         <input name="gitToken" type="password" maxlength={500} autocomplete="off" />
       </label>
     </Source>

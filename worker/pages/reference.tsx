@@ -2,7 +2,7 @@ import type { openApiDocument } from "../openapi.ts";
 import { Layout } from "./layout.tsx";
 
 type Document = ReturnType<typeof openApiDocument>;
-/** The words of JSON Schema that our document uses. */
+/** The JSON Schema keywords that our document uses. */
 type Schema = {
   $ref?: string;
   description?: string;
@@ -33,7 +33,7 @@ type OperationObject = {
 };
 const methods = ["get", "post", "patch", "delete"] as const;
 
-/** What `#/components/<kind>/<name>` names, or the thing itself. */
+/** Resolves a reference to `#/components/<kind>/<name>`; anything else is returned as is. */
 function resolve<Thing extends { $ref?: string }>(document: Document, thing: Thing): Thing {
   if (thing.$ref === undefined) return thing;
   let found: unknown = document;
@@ -43,7 +43,7 @@ function resolve<Thing extends { $ref?: string }>(document: Document, thing: Thi
 
 const nameOf = (schema: Schema): string | undefined => schema.$ref?.split("/").at(-1);
 
-/** A schema in one phrase: its type, its values, its bounds. */
+/** Describes a schema in one phrase: its type, values and bounds. */
 function phrase(schema: Schema): string {
   if (schema.$ref !== undefined) return nameOf(schema) ?? "";
   if (schema.allOf) return schema.allOf.map(phrase).join(" and ");
@@ -64,7 +64,7 @@ function phrase(schema: Schema): string {
     .join(", ");
 }
 
-/** Of each field or parameter, what it is and what it means. */
+/** The type and description of each field or parameter. */
 const Meaning = ({ schema, description }: { schema: Schema; description: string | undefined }) => (
   <td>
     {phrase(schema)}
@@ -188,12 +188,12 @@ const Operation = ({ document, method, path, operation }: Listed & { document: D
   );
 };
 
-/** A readable reference, made of the OpenAPI document: no script, nothing from elsewhere. */
+/** A readable reference generated from the OpenAPI document: no scripts, no external resources. */
 export const ReferencePage = ({ document }: { document: Document }) => {
   const all = Object.entries(document.paths ?? {}).flatMap(([path, item]): Listed[] =>
     methods.flatMap((method) => {
       const operation = item[method] as OperationObject | undefined;
-      // Of what is not below the base address, the whole one.
+      // Operations outside the base URL are shown with their full URL.
       return operation ? [{ method, path: `${item.servers?.[0]?.url ?? ""}${path}`, operation }] : [];
     }),
   );

@@ -1,14 +1,14 @@
 import type { Child } from "hono/jsx";
 import { Layout } from "./layout.tsx";
 
-/** What the forms of a person without a session show again. */
+/** State that the forms for signed-out people show again. */
 export type Entry = {
   email: string;
-  /** Why the last attempt was refused. */
+  /** Why the last attempt failed. */
   refusal: string | null;
-  /** What went well just now. */
+  /** Confirmation of the last successful action. */
   notice: string | null;
-  /** A device that waits to be approved after signing in. */
+  /** A device to approve after signing in. */
   device: string | null;
   offers: { signUp: boolean; gitHub: boolean; reset: boolean };
 };
@@ -25,7 +25,7 @@ const Device = ({ code }: { code: string | null }) =>
 
 const Email = ({ value }: { value: string }) => (
   <label>
-    E-mail
+    Email
     <input name="email" type="email" autocomplete="username" required maxlength={254} value={value} />
   </label>
 );
@@ -75,7 +75,7 @@ export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) =>
     )}
     <p class="links">
       {offers.signUp && <a href={on("/sign-up", device)}>Create an account</a>}
-      {offers.reset && <a href="/forgot-password">Forgot the password?</a>}
+      {offers.reset && <a href="/forgot-password">Forgot your password?</a>}
     </p>
   </Layout>
 );
@@ -92,21 +92,21 @@ export const SignUpPage = ({ email, refusal, device }: Entry) => (
       </label>
       <Email value={email} />
       <NewPassword />
-      <button type="submit">Create the account</button>
+      <button type="submit">Create account</button>
     </form>
     <p class="links">
-      <a href={on("/sign-in", device)}>I have an account</a>
+      <a href={on("/sign-in", device)}>I already have an account</a>
     </p>
   </Layout>
 );
 
-/** The same for an address that has an account already, whose owner is told by mail. */
+/** Also shown for an address that already has an account, whose owner is notified by email. */
 export const SignedUpPage = ({ email, device }: { email: string; device: string | null }) => (
-  <Layout signedIn={false} title="Check your mail">
-    <h1>Check your mail</h1>
+  <Layout signedIn={false} title="Check your email">
+    <h1>Check your email</h1>
     <p class="note" role="status">
-      A link is on its way to <strong>{email}</strong>: open it to confirm that the address is yours, then
-      sign in. It works for an hour.
+      We sent a link to <strong>{email}</strong>: open it to confirm that the address is yours, then sign in.
+      The link is valid for one hour.
     </p>
     <p class="links">
       <a href={on("/sign-in", device)}>Sign in</a>
@@ -115,11 +115,11 @@ export const SignedUpPage = ({ email, device }: { email: string; device: string 
 );
 
 export const ForgotPasswordPage = ({ sent }: { sent: boolean }) => (
-  <Layout signedIn={false} title="Forgot the password?">
-    <h1>Forgot the password?</h1>
+  <Layout signedIn={false} title="Forgot your password?">
+    <h1>Forgot your password?</h1>
     {sent ? (
       <p class="note" role="status">
-        If there is an account with this address, a link is on its way to it. It works for an hour.
+        If an account with this address exists, we have sent a link to it. The link is valid for one hour.
       </p>
     ) : (
       <form method="post" action="/forgot-password">
@@ -145,9 +145,9 @@ export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: 
         Revoke all API keys as well
       </label>
       <p class="soft">
-        Every browser is signed out. Keep the keys only if nobody else knew the old password.
+        All browsers will be signed out. Keep the keys only if nobody else knew the old password.
       </p>
-      <button type="submit">Save the password</button>
+      <button type="submit">Save password</button>
     </form>
   </Layout>
 );

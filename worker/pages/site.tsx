@@ -12,7 +12,7 @@ export const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", 
 export const isUnderWay = ({ status }: Pick<Deployment, "status">): boolean =>
   status === "QUEUED" || status === "BUILDING" || status === "STARTING";
 
-/** `serves`: not a site that is stopped, or that crashed. */
+/** `serves`: false for a site that is stopped or has crashed. */
 export const DeploymentStatus = ({
   status,
   serves = true,
@@ -22,18 +22,18 @@ export const DeploymentStatus = ({
   </span>
 );
 
-/** As whoever owns the site would say it. */
+/** Triggers as shown to the site's owner. */
 export const askedBy: Record<Deployment["trigger"], string> = {
-  payment: "after the payment",
-  api: "asked for by you",
-  webhook: "by the deploy webhook",
+  payment: "started by the payment",
+  api: "requested by you",
+  webhook: "triggered by the deploy webhook",
   rollback: "a rollback",
-  chat: "asked for in the chat",
-  renewal: "after the renewal",
-  move: "a move to another host",
+  chat: "requested in the chat",
+  renewal: "started by the renewal",
+  move: "moved to another host",
 };
 
-/** A form of one button, or of fields and a button, that does one thing with the site. */
+/** A form with a button, and optionally fields, that performs one action on the site. */
 const Act = ({ site, act, children }: { site: Site; act: string; children: Child }) => (
   <form method="post" action={`/sites/${site.id}`}>
     <input type="hidden" name="act" value={act} />
@@ -41,7 +41,7 @@ const Act = ({ site, act, children }: { site: Site; act: string; children: Child
   </form>
 );
 
-/** `of` is what several such buttons of a page differ by; what is read out begins with what is seen. */
+/** `of` distinguishes equal buttons for screen readers; the accessible name starts with the visible label. */
 const Button = ({ label, of }: { label: string; of?: string }) => (
   <button class="small" type="submit" {...(of !== undefined && { "aria-label": `${label}: ${of}` })}>
     {label}
@@ -60,9 +60,9 @@ const actionsIn: Record<Site["status"], readonly string[]> = {
 const labels: Record<string, string> = { deploy: "Deploy", restart: "Restart", stop: "Stop", start: "Start" };
 
 const under: Record<string, string> = {
-  start: "It is being started …",
-  stop: "It is being stopped …",
-  restart: "It is being restarted: the new container takes over as soon as it answers.",
+  start: "The site is starting …",
+  stop: "The site is stopping …",
+  restart: "The site is restarting: the new container takes over as soon as it responds.",
 };
 const isAwaited = (asked: string | undefined, { status }: Site): boolean =>
   (asked === "start" && status === "STOPPED") ||
@@ -70,7 +70,7 @@ const isAwaited = (asked: string | undefined, { status }: Site): boolean =>
   asked === "restart";
 const isMoving = ({ status }: Site): boolean => status === "DEPLOYING" || status === "DELETING";
 
-/** All of it, what a new version was waited for in vain too. */
+/** The total duration, including unsuccessful waiting for the new version. */
 const seconds = ({ startedAt, finishedAt }: Deployment): string =>
   startedAt === null || finishedAt === null
     ? ""
@@ -99,7 +99,7 @@ const DeploymentRow = ({ site, deployment }: { site: Site; deployment: Deploymen
         <Act site={site} act="rollback">
           <input type="hidden" name="deploymentId" value={deployment.id} />
           <Button
-            label={deployment.imageKept ? "Roll back to it" : "Build it again and roll back"}
+            label={deployment.imageKept ? "Roll back to this" : "Rebuild and roll back"}
             of={`deployment ${deployment.number}`}
           />
         </Act>
@@ -180,29 +180,29 @@ type Field = { label: string; placeholder?: string } & (
 const ofSource: Record<Site["deployType"], Field[]> = {
   github: [
     { name: "githubUrl", label: "Repository" },
-    { name: "branch", label: "Branch", placeholder: "the repository's default" },
-    { name: "rootDir", label: "Folder of the app", placeholder: "the repository's root" },
-    { name: "buildCommand", label: "Build command", placeholder: "as the repository's files say" },
+    { name: "branch", label: "Branch", placeholder: "the repository's default branch" },
+    { name: "rootDir", label: "Root directory of the app", placeholder: "the repository's root" },
+    { name: "buildCommand", label: "Build command", placeholder: "detected from the repository" },
   ],
   image: [{ name: "image", label: "Image" }],
   dockerfile: [],
 };
 const ofAll: Field[] = [
-  { name: "startCommand", label: "Start command", placeholder: "as the image or the files say" },
+  { name: "startCommand", label: "Start command", placeholder: "from the image or the repository" },
   {
     name: "releaseCommand",
     label: "Release command, run once before a new version serves",
-    placeholder: "as the Procfile says",
+    placeholder: "from the Procfile",
   },
   { name: "port", label: "Port the app listens on", max: 65_535 },
   {
     name: "healthCheckPath",
-    label: "Path of the health check",
-    placeholder: "none: an open port is enough",
+    label: "Health check path",
+    placeholder: "none: an open port is sufficient",
   },
   {
     name: "startTimeoutSeconds",
-    label: "Seconds that the app may take to start",
+    label: "Start timeout in seconds",
     max: 600,
     placeholder: "the operator's default",
   },
@@ -229,23 +229,23 @@ const SettingsForm = ({ site }: { site: Site }) => (
           name="gitToken"
           type="password"
           maxlength={500}
-          placeholder="leave empty to keep the present one"
+          placeholder="leave empty to keep the current one"
           autocomplete="new-password"
         />
       </label>
     )}
-    <button type="submit">Save the settings</button>
+    <button type="submit">Save settings</button>
   </Act>
 );
 
 const used = ({ cpuMilli, memoryMb, diskMb }: SiteSample): string =>
   `${(cpuMilli / 1000).toFixed(2)} cores, ${Math.round(memoryMb)} MB of memory${diskMb === null ? "" : `, ${Math.round(diskMb)} MB of disk`} in the last minute.`;
 
-/** Deployments by their number, as they are listed above. */
+/** Replaces deployment ids with the numbers shown in the list above. */
 const named = (detail: string, deployments: Deployment[]): string =>
   deployments.reduce((text, { id, number }) => text.replaceAll(id, `#${number}`), detail);
 
-/** One site: what it does now, and all that its owner does with it every day. */
+/** One site: its current state and its owner's everyday actions. */
 export const SitePage = ({
   site,
   deployments,
@@ -258,14 +258,14 @@ export const SitePage = ({
 }: {
   site: Site;
   deployments: Deployment[];
-  /** Where the list of them goes on. */
+  /** The cursor of the next page of deployments. */
   next: string | null;
   samples: SiteSample[];
   now: Date;
   events: SiteEvent[];
-  /** Where it is paid, when it waits for that. */
+  /** The invoice to pay, if the site waits for payment. */
   payAt: string | null;
-  /** The action that was just asked for. */
+  /** The action that was just requested. */
   asked: string | undefined;
 }) => (
   <Layout
@@ -280,7 +280,9 @@ export const SitePage = ({
     <p>
       <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>
     </p>
-    {site.hostOffline && <p class="note warn">Its host cannot be reached now; the site may still answer.</p>}
+    {site.hostOffline && (
+      <p class="note warn">The host is currently unreachable; the site may still be running.</p>
+    )}
     {isAwaited(asked, site) && (
       <p class="note" role="status">
         {under[asked ?? ""]}
@@ -289,16 +291,16 @@ export const SitePage = ({
     {payAt && (
       <p class="note">
         {site.status === "PENDING"
-          ? "It is built and started as soon as it is paid."
-          : "It runs again as soon as it is paid."}{" "}
-        <a href={payAt}>Pay its invoice</a>
+          ? "The site will be built and started as soon as its invoice is paid."
+          : "The site will start again as soon as its invoice is paid."}{" "}
+        <a href={payAt}>Pay the invoice</a>
       </p>
     )}
     {site.status === "FAILED" && site.currentDeployment?.error && (
       <p class="note warn">{site.currentDeployment.error}</p>
     )}
     {events.findLast(({ kind }) => kind !== "disk_full" && kind !== "slowed")?.kind === "unhealthy" && (
-      <p class="note warn">Its health check fails: see the events.</p>
+      <p class="note warn">The health check is failing. See the events below.</p>
     )}
     {site.status === "RUNNING" && samples.slice(-1).map((last) => <p class="soft">{used(last)}</p>)}
     <div class="actions">
@@ -323,7 +325,7 @@ export const SitePage = ({
     )}
     {samples.length > 0 && <Charts samples={samples} now={now} />}
     <h2 id="variables">Variables</h2>
-    <p class="soft">Changes are used from the next restart or deployment on.</p>
+    <p class="soft">Changes take effect at the next restart or deployment.</p>
     <table class="rows">
       {site.envVariables.map((variable) => (
         <VariableRow site={site} variable={variable} />
@@ -350,7 +352,7 @@ export const SitePage = ({
       <label class="check">
         <input type="checkbox" name="encrypted" value="true" /> Secret: never shown again, masked in logs
       </label>
-      <button type="submit">Set the variable</button>
+      <button type="submit">Set variable</button>
     </Act>
     <h2 id="domains">Domains</h2>
     <table class="rows">
@@ -360,13 +362,13 @@ export const SitePage = ({
     </table>
     <Act site={site} act="add-domain">
       <label>
-        Domain of your own
+        Custom domain
         <input name="domain" required maxlength={253} placeholder="www.example.com" />
       </label>
-      <button type="submit">Add the domain</button>
+      <button type="submit">Add domain</button>
     </Act>
     <h2 id="settings">Settings</h2>
-    <p class="soft">Changes are used from the next deployment on.</p>
+    <p class="soft">Changes take effect at the next deployment.</p>
     <details>
       <summary>Commands, port, health check</summary>
       <SettingsForm site={site} />
@@ -388,9 +390,9 @@ export const SitePage = ({
       <summary>Delete this site</summary>
       <Act site={site} act="delete">
         <label>
-          Its containers, images, volumes and log are deleted for good
-          {site.paidUntil !== null && `; what is paid until ${day(site.paidUntil)} is not given back`}. Type
-          its name to delete it.
+          This permanently deletes its containers, images, volumes and logs
+          {site.paidUntil !== null && `; the remaining term until ${day(site.paidUntil)} is not refunded`}.
+          Type its name to confirm.
           <input name="name" required autocomplete="off" pattern={site.name} />
         </label>
         <button type="submit">Delete {site.name}</button>

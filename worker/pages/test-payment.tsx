@@ -3,14 +3,14 @@ import { money } from "./money.ts";
 
 type Shown = { id: string; amountCents: number; currency: string; returnUrl: string; isOpen: boolean };
 
-/** The test processor's page. */
+/** The test processor's payment page. */
 export const TestPaymentPage = ({ id, amountCents, currency, returnUrl, isOpen }: Shown) => (
   <Layout title="Test payment">
     <h1>Test payment</h1>
-    <p>This page stands where a payment processor's would be. It takes no money and asks for no card.</p>
+    <p>This page takes the place of a payment processor's page. No money is charged and no card is needed.</p>
     <table>
       <tr class="total">
-        <td>To pay</td>
+        <td>Amount due</td>
         <td>{money(amountCents, currency)}</td>
       </tr>
     </table>
@@ -19,7 +19,7 @@ export const TestPaymentPage = ({ id, amountCents, currency, returnUrl, isOpen }
         <button type="submit">Test payment: pay</button>
       </form>
     ) : (
-      <p class="note">This test payment is over.</p>
+      <p class="note">This test payment has ended.</p>
     )}
     <p class="links">
       <a href={returnUrl}>Back to the invoice</a>

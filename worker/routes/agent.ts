@@ -15,14 +15,16 @@ function authenticated(c: Context<AppEnv>) {
   return guessWithin(c, [["address", countedAddress(c)]], () => authenticateHost(c.var.ctx, token));
 }
 
-/** Which host asks, and for which lease; the services say whether that lease is current and about this backup. */
+/** The host and the claimed lease; the services check that the lease is current and about this backup. */
 const claimOf = async (c: Context<AppEnv>): Promise<LeaseClaim> => ({
   hostId: await authenticated(c),
   jobId: c.req.header(leaseHeaders.job) ?? "",
   attempt: Number(c.req.header(leaseHeaders.attempt)),
 });
 
-/** Where a host's agent dials in: its token decides which host it is. Backups pass beside the link, in parts. */
+/**
+ * The endpoint for agents, whose token identifies the host. Backups are transferred in parts, outside the WebSocket.
+ */
 export const agent = new Hono<AppEnv>()
   .use(actAs("link"))
   .get("/connect", async (c) => {
@@ -50,7 +52,7 @@ export const agent = new Hono<AppEnv>()
   .post("/backups/:id/complete", async (c) => {
     const claim = await claimOf(c);
     const done = UploadComplete.safeParse(await c.req.json().catch(() => null));
-    if (!done.success) throw invalid("", "not an upload's end");
+    if (!done.success) throw invalid("", "not a valid end of an upload");
     await completeUpload(c.var.ctx, c.req.param("id"), claim, done.data);
     return c.json({});
   })

@@ -7,6 +7,6 @@ import { limitAddress } from "../middleware/limit.ts";
 
 /** better-auth's own endpoints (https://better-auth.com/docs): sessions for browsers and for other clients. */
 export const auth = new Hono<AppEnv>()
-  // better-auth has a page of its own here, which is none of ours.
+  // better-auth serves its own error page here, which we do not expose.
   .get("/error", (c) => c.redirect("/sign-in?error=1", 303))
   .on(["GET", "POST"], "/*", limitAddress, knownAuthQuery, limitBody, (c) => toAuth(c, c.req.raw));

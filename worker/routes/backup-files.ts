@@ -8,7 +8,7 @@ import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { downloadBackup } from "../services/backups/download.ts";
 
-/** The signed address is the credential. */
+/** The signed URL is the credential. */
 export const backupFiles = new Hono<AppEnv>().get(
   "/:id/download",
   limitAddress,

@@ -23,7 +23,7 @@ async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> =
   return c.html(html`<!doctype html>${page}`, shown.notice?.tone === "warn" ? 400 : 200);
 }
 
-/** The pages of a signed-in person that are of no one site: all of them, API keys and the password. */
+/** Pages of the signed-in person that are not about a single site: the list of sites, API keys and the password. */
 export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
     const ctx = await personOf(c);
@@ -42,10 +42,10 @@ export const dashboard = new Hono<AppEnv>()
     const input = KeyCreate.safeParse(fields);
     if (!input.success)
       return accountPage(c, ctx, {
-        notice: { tone: "warn", text: "A key needs a name of up to 100 characters." },
+        notice: { tone: "warn", text: "Enter a name of up to 100 characters for the key." },
       });
     const { name } = input.data;
-    // The form of one page makes one key of a name: a browser that reloads the answer sends it again.
+    // Each rendered form creates one key per name, so reloading the answer in the browser does not create another.
     const claim = await claimRequest(ctx, {
       key: `${typeof once === "string" ? once : ""}:${name}`,
       method: "POST",
@@ -56,7 +56,7 @@ export const dashboard = new Hono<AppEnv>()
       return accountPage(c, ctx, {
         notice: {
           tone: "good",
-          text: `The key “${name}” is made. It was shown once: if you have it nowhere, revoke it and make another.`,
+          text: `The key “${name}” was already created and is shown only once. If you did not save it, revoke it and create another.`,
         },
       });
     try {
@@ -88,10 +88,10 @@ export const dashboard = new Hono<AppEnv>()
     for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
     return accountPage(c, ctx, {
       notice: answer.ok
-        ? { tone: "good", text: "The password is changed; every other browser is signed out." }
+        ? { tone: "good", text: "The password has been changed. All other browsers are signed out." }
         : {
             tone: "warn",
-            text: "The password was not changed: the current one is wrong, or the new one too short.",
+            text: "The password was not changed: the current password is wrong, or the new one is too short.",
           },
     });
   });

@@ -15,7 +15,7 @@ const Decision = z.object({ code: z.string().max(50), decision: z.enum(["approve
 const objectOf = (c: Context<AppEnv>, userCode: string) =>
   c.env.DEVICE_CODE.get(c.env.DEVICE_CODE.idFromName(userCode));
 
-/** A wrong code is counted twice: by account and by address. */
+/** A wrong code counts against two limits: per account and per address. */
 const guess = <Found,>(
   c: Context<AppEnv>,
   accountId: string,
@@ -34,7 +34,7 @@ const guess = <Found,>(
 const wrongCode = (c: Context<AppEnv>) =>
   c.html(html`<!doctype html>${<DeviceCodePage wrong={true} />}`, 404);
 
-/** Where a signed-in person sees what asks, and approves or denies it. */
+/** Shows the signed-in person which client asks, to approve or deny it. */
 export const devicePage = new Hono<AppEnv>()
   .use(limitAddress)
   .get("/", async (c) => {
@@ -54,7 +54,7 @@ export const devicePage = new Hono<AppEnv>()
     const form = Decision.safeParse(await c.req.parseBody());
     const userCode = form.success ? readUserCode(form.data.code) : null;
     const approved = form.data?.decision === "approve";
-    // Told while the code still waits, so that a key can be revoked and the device approved after all.
+    // Reported while the code is still pending, so that a key can be revoked and the device approved after all.
     if (approved) {
       await requireRoomForKey(contextFor(c, actor), actor.accountId);
       await takeFrom(c, "keyMade", actor.accountId);

@@ -5,7 +5,10 @@ import { AppError } from "../domain/app-error.ts";
 import { installScript } from "../domain/install-script.ts";
 import { configOf } from "../env.ts";
 
-/** The script that makes a machine a host, and what it installs. Cloudflare serves the bundles itself, before the Worker. */
+/**
+ * The script that sets up a machine as a host, and the files it installs. Cloudflare serves the bundles itself,
+ * without the Worker.
+ */
 export const install = new Hono<AppEnv>()
   .get("/", async (c) => {
     const { ASSETS } = c.env;

@@ -14,16 +14,16 @@ import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-b
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
 import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 
-/** A page is for browsers, which name it; any other client wants the answer. */
+/** Browsers, which accept HTML explicitly, get the page; any other client gets JSON. */
 const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.includes("text/html") ?? false;
 
-/** The token is the credential: shown and paid without signing in. */
+/** The token is the credential: no sign-in is needed to view and pay. */
 export const invoicePage = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
   .get("/:token", knownQuery(entryOperations.getInvoiceByToken), query(InvoicePageQuery), async (c) => {
     const { ctx } = c.var;
     let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
-    // The customer comes back from the processor: it is asked, as its event may be late or lost.
+    // The customer returns from the processor: query it, since its event may be delayed or lost.
     if (invoice.status === "unpaid" && c.req.valid("query").returned !== undefined) {
       await reconcileInvoice(ctx, invoice);
       invoice = await getInvoiceByToken(ctx, invoice.token);

@@ -4,11 +4,11 @@ import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../env.ts";
 import { limitAddress } from "../middleware/limit.ts";
 
-/** Made on first use: nothing else needs the generator. */
+/** Generated on first use: no other route needs the generator. */
 const documentOf = async (env: AppEnv["Bindings"]) =>
   (await import("../openapi.ts")).openApiDocument(configOf(env));
 
-/** The API for people. */
+/** The API reference for people. */
 export const reference = new Hono<AppEnv>().get("/docs", limitAddress, async (c) => {
   const { ReferencePage } = await import("../pages/reference.tsx");
   return c.html(html`<!doctype html>${<ReferencePage document={await documentOf(c.env)} />}`);

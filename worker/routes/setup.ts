@@ -9,7 +9,7 @@ import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { runSetup } from "../services/setup/run.ts";
 
-/** The bearer of SETUP_TOKEN creates the first operator account, once. */
+/** Creates the first operator account, once, with SETUP_TOKEN as the bearer token. */
 export const setup = new Hono<AppEnv>().post(
   "/",
   limitAddress,

@@ -29,7 +29,7 @@ const Form = z.object({
   revokeKeys: z.literal("yes").optional(),
 });
 
-/** The fields of a posted form; what does not fit is as good as empty. */
+/** The fields of a submitted form; invalid values are treated as empty. */
 async function formOf(c: Context<AppEnv>) {
   requireSameOrigin(c);
   const form = Form.safeParse(await c.req.parseBody());
@@ -54,10 +54,10 @@ type Page = ReturnType<typeof SignInPage>;
 const show = (c: Context<AppEnv>, page: Page, status: 200 | 400 | 401 | 403 | 404 = 200) =>
   c.html(html`<!doctype html>${page}`, status);
 
-/** Where to go on: a device that waits to be approved, and nowhere else. */
+/** Where to redirect after signing in: only to the page that approves a device, or the default. */
 const onward = (device: string | null) => (device === null ? "/" : `/device?code=${device}`);
 
-/** Goes on with the session that better-auth opened or closed. */
+/** Continues with the session cookie that better-auth set or cleared. */
 const redirectWith = (c: Context<AppEnv>, from: Response, to: string) => {
   for (const cookie of from.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
   return c.redirect(to, 303);
@@ -66,27 +66,28 @@ const redirectWith = (c: Context<AppEnv>, from: Response, to: string) => {
 const Refusal = z.looseObject({ code: z.string().optional(), message: z.string().optional() });
 
 async function refusalOf(response: Response): Promise<string> {
-  const told = Refusal.safeParse(await response.json().catch(() => ({})));
-  const code = told.data?.code ?? "";
-  if (code === "PASSWORD_TOO_SHORT") return `The password needs at least ${passwordLength.min} characters.`;
+  const refusal = Refusal.safeParse(await response.json().catch(() => ({})));
+  const code = refusal.data?.code ?? "";
+  if (code === "PASSWORD_TOO_SHORT")
+    return `The password must have at least ${passwordLength.min} characters.`;
   if (code.startsWith("USER_ALREADY_EXISTS"))
-    return "There is an account with this e-mail address already: sign in, or reset its password.";
-  if (code === "INVALID_TOKEN") return "This link has been used or is too old: ask for another one.";
-  return told.data?.message ?? "That did not work: check what you typed.";
+    return "An account with this email address already exists. Sign in, or reset its password.";
+  if (code === "INVALID_TOKEN") return "This link has been used or has expired. Request a new one.";
+  return refusal.data?.message ?? "That did not work. Check your input and try again.";
 }
 
-/** The pages of a person without a session: forms without a script, each a request to better-auth. */
+/** Pages for people without a session: forms without scripts, each sending one request to better-auth. */
 export const signInPages = new Hono<AppEnv>()
   .get("/sign-in", limitAddress, (c) => {
-    const refusal = c.req.query("error") === undefined ? null : "Signing in did not work: try again.";
-    const notice = c.req.query("saved") === undefined ? null : "The new password is saved: sign in with it.";
+    const refusal = c.req.query("error") === undefined ? null : "Sign-in failed. Try again.";
+    const notice = c.req.query("saved") === undefined ? null : "Your new password is saved. Sign in with it.";
     return show(c, <SignInPage {...entry(c, { refusal, notice })} />);
   })
   .get("/confirmed", limitAddress, (c) => {
     if (c.req.query("error") === undefined)
-      return show(c, <SignInPage {...entry(c, { notice: "Your address is confirmed: sign in." })} />);
+      return show(c, <SignInPage {...entry(c, { notice: "Your email address is confirmed. Sign in." })} />);
     const refusal =
-      "This link is too old or incomplete: your address is not confirmed by it. Sign in, and you get another one.";
+      "This link has expired or is incomplete, so your address is not confirmed. Sign in to get a new link.";
     return show(c, <SignInPage {...entry(c, { refusal })} />, 400);
   })
   .post("/sign-in", limitAddress, limitBody, async (c) => {
@@ -94,8 +95,8 @@ export const signInPages = new Hono<AppEnv>()
     const answer = await formToAuth(c, "/sign-in/email", { email, password });
     if (answer.ok) return redirectWith(c, answer, onward(device));
     const refusal = canMail(configOf(c.env))
-      ? "The e-mail address or the password is not right, or the address is not confirmed yet: look for our mail."
-      : "The e-mail address or the password is not right.";
+      ? "The email address or the password is wrong, or the address is not confirmed yet. Check your inbox for our email."
+      : "The email address or the password is wrong.";
     return show(c, <SignInPage {...entry(c, { email, refusal, device })} />, 401);
   })
   .post("/sign-in/github", limitAddress, limitBody, async (c) => {
@@ -127,7 +128,7 @@ export const signInPages = new Hono<AppEnv>()
   })
   .get("/forgot-password", limitAddress, (c) => {
     if (canMail(configOf(c.env))) return show(c, <ForgotPasswordPage sent={false} />);
-    const text = "This service sends no mail: ask its operator for a new password.";
+    const text = "This service does not send email. Ask its operator to reset your password.";
     return show(c, <MessagePage title="Forgot the password?">{text}</MessagePage>, 404);
   })
   .post("/forgot-password", limitAddress, limitBody, async (c) => {

@@ -39,14 +39,14 @@ const PastedAddress = z.string().transform((text) =>
     .replace(/\/$/, ""),
 );
 
-/** What a form may do with a site. */
+/** Actions that a form can trigger on a site. */
 const Act = z.discriminatedUnion("act", [
   z.object({ act: z.enum(siteActions) }),
   z.object({ act: z.literal("rollback"), deploymentId: z.string() }),
   z.object({
     act: z.literal("set"),
     key: EnvVariable.shape.key,
-    // A form sends each end of a line as two characters.
+    // Forms submit line breaks as CRLF.
     value: z
       .string()
       .default("")
@@ -65,7 +65,7 @@ const Act = z.discriminatedUnion("act", [
   z.object({ act: z.literal("delete"), name: z.string() }),
 ]);
 
-/** As people paste addresses, and as forms send numbers. */
+/** Accepts pasted repository URLs, and numbers as the text that forms submit. */
 const NewSite = z
   .object({
     githubUrl: PastedAddress.optional(),
@@ -78,10 +78,10 @@ const NewSite = z
 async function read<Schema extends z.ZodType>(c: Context<AppEnv>, schema: Schema): Promise<z.infer<Schema>> {
   const body = await c.req.parseBody();
   const given = Object.entries(body).filter(([, value]) => value !== "");
-  // A setting whose field is empty is taken away.
+  // An empty field removes the setting.
   const none = Object.fromEntries(
     Object.keys(body)
-      // A secret is not shown, so its field is empty where it is to stay.
+      // A secret is not shown, so an empty field leaves it unchanged.
       .filter((name) => name !== "gitToken")
       .map((name) => [name, null]),
   );
@@ -94,8 +94,8 @@ function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.inf
   throw refusalBy(form.error);
 }
 
-/** What a site's host tells, and nothing where it does not. */
-const told = <T,>(asked: Promise<{ data: T[] }>): Promise<T[]> =>
+/** Data from the site's host; empty if the host does not answer. */
+const orEmpty = <T,>(asked: Promise<{ data: T[] }>): Promise<T[]> =>
   asked.then(({ data }) => data).catch(() => []);
 
 type Asked = { action: string | undefined; cursor: string | undefined };
@@ -104,8 +104,8 @@ async function shownSite(ctx: Ctx, siteId: string, { action: asked, cursor }: As
   const isDue = site.status === "PENDING" || site.status === "SUSPENDED";
   const [deployments, samples, events, invoice, isRestarting] = await Promise.all([
     call(ctx, "listDeployments", { id: site.id, limit: 10, cursor }),
-    told(call(ctx, "getSiteMetrics", { id: site.id })),
-    told(call(ctx, "getSiteEvents", { id: site.id })),
+    orEmpty(call(ctx, "getSiteMetrics", { id: site.id })),
+    orEmpty(call(ctx, "getSiteEvents", { id: site.id })),
     isDue ? unpaidInvoiceOf(ctx, site.id) : null,
     asked === "restart" && isBeingRestarted(ctx, site.id),
   ]);
@@ -123,7 +123,7 @@ async function shownSite(ctx: Ctx, siteId: string, { action: asked, cursor }: As
   );
 }
 
-/** Does it, and answers the page to see it on. */
+/** Runs the action and returns the page that shows its result. */
 async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise<string> {
   const here = `/sites/${siteId}`;
   const change = (asked: SitePatch) => call(ctx, "patchSite", { id: siteId, ...asked });
@@ -166,7 +166,7 @@ async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise
       return `${here}#domains`;
     case "delete": {
       const { name } = await call(ctx, "getSite", { id: siteId });
-      if (form.name !== name) throw conflict(`The name of this site is ${name}: type it to delete the site.`);
+      if (form.name !== name) throw conflict(`Type the name of this site, ${name}, to confirm the deletion.`);
       await call(ctx, "deleteSite", { id: siteId });
       return "/";
     }
@@ -235,6 +235,6 @@ export const deploymentPages = new Hono<AppEnv>()
     return c.redirect(`/deployments/${id}`, 303);
   });
 
-/** Not compressed on its way, which would hold lines back until many have come. */
+/** Disables compression, which would hold back lines until a buffer fills. */
 const streamed = (c: Context<AppEnv>, page: ReadableStream<Uint8Array>) =>
   c.body(page, 200, { "Content-Type": "text/html; charset=UTF-8", "Content-Encoding": "Identity" });

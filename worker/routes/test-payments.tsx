@@ -6,7 +6,7 @@ import { limitAddress } from "../middleware/limit.ts";
 import { TestPaymentPage } from "../pages/test-payment.tsx";
 import { getTestPayment, payTestPayment } from "../services/payments/test-payment.ts";
 
-/** The embedded test processor's own pages: its address is the credential, as a processor's checkout is. */
+/** The embedded test processor's own pages. The URL is the credential, as for a real processor's checkout. */
 export const testPayments = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
   .get("/:id", async (c) => {

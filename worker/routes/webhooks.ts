@@ -11,7 +11,7 @@ import { actAs } from "../middleware/context.ts";
 import { readEvent, receiveEvent } from "../billing/payments/receive-event.ts";
 import { triggerWebhook } from "../services/webhooks/trigger.ts";
 
-/** The address is the credential; for Stripe, its signature. */
+/** The URL is the credential; for Stripe, the signature. */
 export const webhooks = new Hono<AppEnv>()
   .post("/deploy/:id", knownQuery(operations.triggerWebhook), actAs("link"), limitBody, async (c) => {
     const segment = c.req.param("id");
@@ -26,7 +26,7 @@ export const webhooks = new Hono<AppEnv>()
       await takeFrom(c, "webhook", webhookHash(segment));
       return triggerWebhook(c.var.ctx, segment, push);
     };
-    // Git hosts send for all their customers from a few addresses: only what may be a guess counts for the address.
+    // A Git host sends for all its customers from a few addresses, so only possible guesses count against the address.
     const isOwn = await isOwnWebhook(segment, tokenKeys(c.var.ctx.config, "deploy-webhook"));
     const done = await (isOwn ? trigger() : guessWithin(c, [["address", countedAddress(c)]], trigger));
     return done.skipped
@@ -39,7 +39,7 @@ export const webhooks = new Hono<AppEnv>()
     try {
       event = await readEvent(c.var.ctx, body, c.req.header("Stripe-Signature"));
     } catch (error) {
-      // Stripe itself is not limited: whoever cannot sign is.
+      // Requests signed by Stripe are not limited, all others are.
       await takeFrom(c, "address", countedAddress(c));
       throw error;
     }

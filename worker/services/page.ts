@@ -7,7 +7,7 @@ import { invalid } from "../domain/app-error.ts";
 export const before = (column: SQLiteColumn, query: ListQuery): SQL | undefined =>
   query.cursor === undefined ? undefined : lt(column, query.cursor);
 
-/** Give it one row more than `limit`, which tells whether there is a next page. */
+/** Takes one row more than `limit`, which shows whether there is a next page. */
 export function page<Row extends { id: string }, Item>(
   rows: Row[],
   query: ListQuery,
@@ -17,7 +17,7 @@ export function page<Row extends { id: string }, Item>(
   return { data: shown.map(view), nextCursor: rows.length > query.limit ? (shown.at(-1)?.id ?? null) : null };
 }
 
-/** Of a short list that is read as a whole and has an order of its own. @throws AppError invalid_request */
+/** For a short list with its own order that is read as a whole. @throws AppError invalid_request */
 export function pageOfAll<Row extends { id: string }, Item>(
   rows: Row[],
   query: ListQuery,
@@ -25,6 +25,7 @@ export function pageOfAll<Row extends { id: string }, Item>(
 ): Page<Item> {
   if (query.cursor === undefined) return page(rows, query, view);
   const last = rows.findIndex(({ id }) => id === query.cursor);
-  if (last < 0) throw invalid("cursor", "what it names is no longer in this list: begin without a cursor");
+  if (last < 0)
+    throw invalid("cursor", "the referenced entry is no longer in this list: start without a cursor");
   return page(rows.slice(last + 1), query, view);
 }

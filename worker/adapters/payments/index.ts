@@ -5,7 +5,7 @@ import { testPayments } from "./test.ts";
 
 const known = new WeakMap<Config, Payments>();
 
-/** The processor of this installation, once per isolate. */
+/** The installation's payment processor, created once per isolate. */
 export function paymentsOf(config: Config, db: D1Database, now: () => Date): Payments {
   let payments = known.get(config);
   if (!payments) {

@@ -1,6 +1,6 @@
 import type { CheckoutStatus, RefundStatus } from "../../../protocol/states.ts";
 
-/** What a checkout asks for. The same `key` with the same values is the same checkout, however often it is asked for. */
+/** The parameters of a checkout. The same `key` with the same values always yields the same checkout. */
 export type Checkout = {
   key: string;
   id: string;
@@ -12,16 +12,16 @@ export type Checkout = {
   returnUrl: string;
 };
 
-/** A checkout as the processor knows it. */
+/** A checkout as reported by the processor. */
 export type Session = {
   id: string;
-  /** Where the customer pays; null once there is nothing to do there. */
+  /** The payment page; null once the checkout is closed. */
   url: string | null;
   status: Exclude<CheckoutStatus, "opening">;
   isLive: boolean;
-  /** The invoice it is for; null where it names none, or two. */
+  /** The invoice it pays; null if it names none, or two. */
   invoiceId: string | null;
-  /** What payment, refund and dispute call the money. */
+  /** The processor's id that links payment, refund and dispute. */
   paymentReference: string | null;
   amountCents: number | null;
   currency: string | null;
@@ -31,7 +31,7 @@ export type Money = { paymentReference: string; amountCents: number; currency: s
 
 export type News =
   | { kind: "session"; session: Session }
-  /** All that was ever given back of a payment, by us or by hand. */
+  /** The total refunded for a payment, by this service or manually. */
   | ({ kind: "refunded" } & Money)
   | ({ kind: "refund_failed"; reference: string } & Money)
   | ({ kind: "dispute"; id: string; status: string; reason: string } & Money)
@@ -43,7 +43,7 @@ export type ProcessorEvent = {
   isLive: boolean;
   createdAt: Date;
   news: News;
-  /** As it came. */
+  /** The raw payload. */
   body: string;
 };
 
@@ -52,13 +52,13 @@ export type Refund = {
   invoiceId: string;
   paymentReference: string;
   amountCents: number;
-  /** The processor's name for it, where it was asked before and has not ended it yet. */
+  /** The processor's id of the refund, if an earlier request for it is still pending. */
   reference: string | null;
 };
-/** pending: the money is on its way to the bank, which may still refuse it. */
+/** pending: the money is on its way to the bank, which may still reject it. */
 export type Refunded = { reference: string | null; status: RefundStatus; error: string | null };
 
-/** A processor. Whatever it throws that is not one of the errors below may or may not have been done. */
+/** A payment processor. After an error other than those below, the outcome is unknown. */
 export type Payments = {
   name: "test" | "stripe";
   isLive: boolean;
@@ -66,28 +66,28 @@ export type Payments = {
   createCheckout(checkout: Checkout): Promise<Session>;
   /** @throws UnknownCheckout */
   retrieve(sessionId: string): Promise<Session>;
-  /** Closes it, unless the customer was faster: look at the answer. */
+  /** Closes the checkout unless the customer has already paid; check the answer. */
   expire(sessionId: string): Promise<Session>;
   refund(refund: Refund): Promise<Refunded>;
   /** @throws BadSignature */
   readEvent(body: string, signature: string | undefined): Promise<ProcessorEvent>;
-  /** All that happened in this time, both moments included, in any order; null where it keeps no list. */
+  /** All events in this period, inclusive, in any order; null if the processor keeps no list. */
   eventsBetween: ((from: Date, until: Date) => Promise<ProcessorEvent[]>) | null;
-  /** The test processor's only: the customer pays. */
+  /** Test processor only: simulates the customer's payment. */
   payAtOnce?(sessionId: string): Promise<void>;
 };
 
-/** The processor answered, and will not do it. */
+/** The processor answered with a definite refusal. */
 export class ProcessorRefused extends Error {
   override name = "ProcessorRefused";
 }
 
-/** The processor has no such checkout: it was made for another account of the operator's there. */
+/** The processor has no such checkout: it belongs to another account of the operator. */
 export class UnknownCheckout extends ProcessorRefused {
   override name = "UnknownCheckout";
 }
 
-/** Not from the processor, not as it was sent, or too old. */
+/** Not from the processor, altered, or too old. */
 export class BadSignature extends Error {
   override name = "BadSignature";
 }

@@ -15,7 +15,7 @@ type Settings = { secretKey: string; webhookSecret: string; apiHost: string };
 const load = () => import("stripe");
 let cryptoProvider: ReturnType<typeof Stripe.createSubtleCryptoProvider> | undefined;
 
-/** Older events are refused: a replay of one that was overheard. */
+/** Older events are rejected, which limits replays. */
 const toleranceSeconds = 300;
 
 const idOf = (value: string | { id: string } | null | undefined): string | null =>
@@ -47,7 +47,7 @@ function sessionOf(session: Stripe.Checkout.Session): Session {
   };
 }
 
-/** Those that `newsOf` reads. */
+/** The event types that `newsOf` handles. */
 const toldTypes = [
   "checkout.session.completed",
   "checkout.session.async_payment_succeeded",
@@ -73,7 +73,7 @@ const eventOf = (event: Stripe.Event, body: string) => ({
   body,
 });
 
-/** What an event tells. Order and repetition are the services' matter. */
+/** The content of an event. The services handle order and repetition. */
 function newsOf(event: Stripe.Event): News {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- Stripe tells of hundreds of things that are not ours.
   switch (event.type) {
@@ -121,7 +121,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
   const stripe = async () => {
     const { Stripe } = await load();
     return (client ??= new Stripe(secretKey, {
-      // Called through, as workerd's fetch must not be taken off the global.
+      // Wrapped because workerd's fetch must be called on the global object.
       httpClient: Stripe.createFetchHttpClient((...args: Parameters<typeof fetch>) => fetch(...args)),
       host: hostname,
       port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
@@ -132,7 +132,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
     }));
   };
 
-  /** @throws ProcessorRefused where Stripe answered that it will not; anything else may or may not have been done */
+  /** @throws ProcessorRefused if Stripe definitely refused; after any other error the outcome is unknown */
   async function refusing<T>(ask: (stripe: Stripe) => Promise<T>): Promise<T> {
     try {
       return await ask(await stripe());
@@ -140,7 +140,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
       const { Stripe } = await load();
       if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === "resource_missing")
         throw new UnknownCheckout(error.message, { cause: error });
-      // 409: the first request with this key still runs. 429: too many. Neither says no.
+      // 409: the first request with this key is still in progress. 429: rate limited. Neither is a definite refusal.
       if (
         error instanceof Stripe.errors.StripeError &&
         error.statusCode !== undefined &&
@@ -173,7 +173,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
                   price_data: { currency, unit_amount: amountCents, product_data: { name: description } },
                 },
               ],
-              // The amount asked for is the amount of the invoice, in its currency.
+              // Charges the invoice's amount in its currency.
               adaptive_pricing: { enabled: false },
               expires_at: Math.floor(expiresAt.getTime() / 1000),
               success_url: `${returnUrl}?returned=1`,
@@ -195,7 +195,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
     async refund({ id, invoiceId, paymentReference, amountCents, reference }) {
       try {
         const { refunds } = await stripe();
-        // Under its key the first answer would come again and again.
+        // Creating it again would replay the first answer, so a known refund is retrieved instead.
         const refund =
           reference === null
             ? await refunds.create(
@@ -211,7 +211,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
           return {
             reference: refund.id,
             status: "failed",
-            error: refund.failure_reason ?? "Stripe could not refund it",
+            error: refund.failure_reason ?? "Stripe could not refund the payment",
           };
         return {
           reference: refund.id,
@@ -221,7 +221,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
       } catch (error) {
         const { Stripe } = await load();
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
-        // Its answer to our own first try may have been lost.
+        // The answer to our own first attempt may have been lost.
         if (error.code === "charge_already_refunded") return { reference: null, status: "done", error: null };
         return { reference: null, status: "failed", error: error.message };
       }
@@ -241,7 +241,7 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
           cryptoProvider,
         );
       } catch (error) {
-        throw new BadSignature("The signature does not fit the event, or is too old", { cause: error });
+        throw new BadSignature("The signature is invalid, or the event is too old", { cause: error });
       }
       return eventOf(event, body);
     },

@@ -10,7 +10,9 @@ type Row = {
   expires_at: number;
 };
 
-/** The embedded test processor: sessions in a table of its own, a page at our own address, and no money. */
+/**
+ * The embedded test processor: it keeps sessions in its own table, shows a page at our own address and moves no money.
+ */
 export function testPayments(db: D1Database, siteUrl: string, now: () => Date) {
   const find = (id: string) => db.prepare("SELECT * FROM test_sessions WHERE id = ?").bind(id).first<Row>();
   const end = (id: string, status: "complete" | "expired") =>
@@ -53,7 +55,7 @@ export function testPayments(db: D1Database, siteUrl: string, now: () => Date) {
     },
     refund: ({ id }) => Promise.resolve({ reference: `test_${id}`, status: "done", error: null }),
     readEvent: () => Promise.reject(new BadSignature("The test processor sends no events")),
-    // What it knows is in the record, and goes back with it.
+    // Its state is part of the database, and is restored with it.
     eventsBetween: null,
     async payAtOnce(id) {
       await end(id, "complete");

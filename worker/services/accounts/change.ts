@@ -9,8 +9,8 @@ import { tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
 /**
- * The one way in which a role or a plan changes: guards of keys hold a copy of both, and hear of it before this answers.
- * What is cut short in between, the timer finishes.
+ * The only way to change a role or plan. Key guards cache both and are notified before this returns; the timer
+ * completes interrupted notifications.
  */
 export async function changeAccount(
   ctx: Ctx,
@@ -35,5 +35,5 @@ export async function changeAccount(
   if (changed) return accountView(changed);
   const [row] = await ctx.db.select().from(accounts).where(eq(accounts.id, accountId));
   if (!row) throw new AppError("not_found");
-  throw conflict("This is the only operator: make another account an operator first.");
+  throw conflict("This is the only operator. Make another account an operator first.");
 }

@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { accounts } from "../../db/schema.ts";
 
-/** Whoever came by a link that was mailed reads the account's mail. */
+/** Opening the mailed link proves control of the address. */
 export async function confirmEmail(ctx: Ctx, accountId: Id<"account">): Promise<void> {
   await ctx.db.update(accounts).set({ emailVerified: true }).where(eq(accounts.id, accountId));
 }

@@ -3,7 +3,7 @@ import type { Ctx } from "../../context.ts";
 import { sessions } from "../../db/schema.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-/** A session that is used does not end. */
+/** Use extends a session. */
 export async function extendSession(ctx: Ctx, token: string, expiresAt: Date): Promise<void> {
   await ctx.db
     .update(sessions)

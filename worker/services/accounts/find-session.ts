@@ -5,7 +5,7 @@ import { sha256Hex } from "../../domain/tokens.ts";
 
 export type Session = { actor: Actor & { type: "session" }; expiresAt: Date };
 
-/** Who a session acts for, and until when; null for an unknown or ended one. */
+/** The account and expiry of a session; null for an unknown or ended one. */
 export async function findSession(ctx: Ctx, token: string): Promise<Session | null> {
   const [row] = await ctx.db
     .select({

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Credential, Ctx } from "../../context.ts";
 import { accounts, apiKeys, sessions } from "../../db/schema.ts";
 
-/** Those of these keys and sessions that still open their account: one query, however many there are. */
+/** The keys and sessions among these that are still valid, in a single query. */
 export async function findWorking(ctx: Ctx, credentials: Credential[]): Promise<Set<Credential>> {
   const asked = sql`(SELECT value FROM json_each(${JSON.stringify(credentials)}))`;
   const rows = await ctx.db.all<{ id: Credential }>(sql`

@@ -7,7 +7,7 @@ const atOnce = 100;
 
 type Untold = Pick<typeof apiKeys.$inferSelect, "id" | "hash" | "untoldChange">;
 
-/** The guard of a key hears that its account has changed; it may hear of it again. */
+/** Notifies a key's guard of a change of its account; idempotent. */
 export async function tellOfChange(ctx: Ctx, { id, hash, untoldChange }: Untold): Promise<void> {
   await ctx.guards.forget(hash);
   await ctx.db
@@ -16,7 +16,7 @@ export async function tellOfChange(ctx: Ctx, { id, hash, untoldChange }: Untold)
     .where(and(eq(apiKeys.id, id), eq(apiKeys.untoldChange, untoldChange ?? "")));
 }
 
-/** Changes of accounts that were cut short between the record and the guards, which go by what was until they hear. */
+/** Completes interrupted account changes; until notified, guards use the previous role and plan. */
 export async function finishAccountChanges(ctx: Ctx): Promise<void> {
   const untold = await ctx.db
     .select({ id: apiKeys.id, hash: apiKeys.hash, untoldChange: apiKeys.untoldChange })

@@ -6,11 +6,11 @@ import { accountOf, type Ctx } from "../../context.ts";
 import { activity } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 
-/** What was changed in the caller's account, newest first. */
+/** Changes in the caller's account, newest first. */
 export const listActivity = (ctx: Ctx, query: ActivityQuery): Promise<Page<Activity>> =>
   list(ctx, query, eq(activity.accountId, accountOf(ctx)));
 
-/** The same over all accounts, for operators. */
+/** Changes in all accounts, for operators. */
 export const listAllActivity = (ctx: Ctx, query: AllActivityQuery): Promise<Page<Activity>> =>
   list(
     ctx,

@@ -12,8 +12,8 @@ type Asked = { id: OperationId; operation: Operation; input: Record<string, unkn
 type Batch = Db["batch"];
 
 /**
- * Does the work and leaves one row that says who did what, and how it ended. The row is written in the first batch of the work
- * that writes anything, so that neither stands without the other; after the work where it has no batch.
+ * Runs the work and adds one row to the audit log. The row is part of the work's first writing batch, so that both are
+ * stored atomically; work without a batch gets its row afterwards.
  */
 export async function recorded<Answer>(
   ctx: Ctx,
@@ -62,7 +62,7 @@ export async function recorded<Answer>(
   }
 }
 
-/** Raw and prepared statements know their text; of the builder's, all but a SELECT write. */
+/** Raw and prepared statements expose their SQL; among the builder's statements, all but SELECT write. */
 const writes = (statement: object): boolean =>
   "getQuery" in statement
     ? /^\s*(?:with\b[^]*?\)\s*)?(?:insert|update|delete)\b/i.test(

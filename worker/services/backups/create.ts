@@ -9,7 +9,7 @@ import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
 import { queueBackup } from "../../jobs/backups/queue.ts";
 import { backupView } from "./view.ts";
 
-/** A backup now, of a database that runs. */
+/** Starts a backup of a running database. */
 export async function createBackup(ctx: Ctx, { id: databaseId }: ById): Promise<Backup> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
@@ -26,8 +26,8 @@ export async function createBackup(ctx: Ctx, { id: databaseId }: ById): Promise<
   if (!row)
     throw conflict(
       database.status === "RUNNING" && database.wanted === "RUNNING"
-        ? "A backup of this database is under way: wait until it has ended."
-        : `A ${database.status} database cannot be backed up: start it first.`,
+        ? "A backup of this database is already in progress. Wait until it has finished."
+        : `A ${database.status} database cannot be backed up. Start it first.`,
     );
   ctx.hosts.wake(row.hostId);
   return backupView(row);

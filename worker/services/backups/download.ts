@@ -9,7 +9,7 @@ import { backupIdOf } from "./owned.ts";
 
 const endings: Record<DatabaseType, string> = { postgresql: "pgdump", mysql: "sql.gz", redis: "rdb" };
 
-/** The one range a header asks for; undefined: all of it, as a header we do not understand may be ignored. */
+/** The single range that a header requests; undefined: the whole file, since unsupported headers may be ignored. */
 export function rangeOf(
   header: string | undefined,
   sizeBytes: number,
@@ -27,7 +27,7 @@ type Found = Pick<
   "accountId" | "databaseId" | "id" | "attempt" | "sizeBytes" | "sha256"
 >;
 
-/** The stored object, or the part of it that the header asks for, as an answer. */
+/** Answers with the stored object or the requested range. */
 export async function answerData(
   ctx: Ctx,
   row: Found,
@@ -45,7 +45,7 @@ export async function answerData(
     "Content-Length": String(part?.length ?? sizeBytes),
     "Accept-Ranges": "bytes",
     "Cache-Control": "no-store",
-    // Range requests of one download speak of the same bytes.
+    // Identifies the same bytes across range requests.
     ETag: `"${row.sha256}"`,
     ...also,
   };
@@ -60,7 +60,7 @@ export async function answerData(
     : new Response(body, { headers });
 }
 
-/** Who has a signed address gets the file. */
+/** Serves the file to anyone with a signed URL. */
 export async function downloadBackup(
   ctx: Ctx,
   backupId: string,
@@ -80,7 +80,7 @@ export async function downloadBackup(
   const digest = Buffer.from(row.sha256 ?? "", "hex").toString("base64");
   return answerData(ctx, row, range, {
     "Content-Disposition": `attachment; filename="${row.name}-${at}Z.${endings[row.type]}"`,
-    // RFC 9530: of the whole file, whatever part is sent.
+    // RFC 9530: the digest of the whole file, even for a range.
     "Repr-Digest": `sha-256=:${digest}:`,
   });
 }

@@ -9,7 +9,7 @@ import { backupIdOf, type BackupRow } from "./owned.ts";
 export type LeaseClaim = { hostId: Id<"host">; jobId: string; attempt: number };
 export type Leased = { backup: BackupRow; attempt: number };
 
-/** The backup, where the claim is the current lease of a job of these kinds about it. */
+/** The backup, if the claim is the current lease of one of its jobs of these kinds. */
 export async function leasedBackup(
   ctx: Ctx,
   backupId: string,
@@ -25,6 +25,6 @@ export async function leasedBackup(
   if (!job || !backup || job.backupId !== id || !kinds.includes(job.kind)) throw new AppError("not_found");
   if (job.hostId !== claim.hostId) throw new AppError("forbidden");
   if (job.status !== "LEASED" || job.attempt !== claim.attempt)
-    throw conflict("This lease is over: another attempt has taken its place, or the job has ended.");
+    throw conflict("This lease has ended: another attempt has replaced it, or the job has finished.");
   return { backup, attempt: job.attempt };
 }

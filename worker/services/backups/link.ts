@@ -9,7 +9,7 @@ import { hmacSha256 } from "../../domain/ciphers.ts";
 import { findWorking } from "../accounts/find-working.ts";
 import { backupOwnedBy } from "./owned.ts";
 
-/** As its address carries it. */
+/** The parameters of the URL. */
 export type SignedLink = { expires: string; by: string; signature: string };
 
 const signatureOf = (ctx: Ctx, id: string, { expires, by }: Omit<SignedLink, "signature">): string =>
@@ -17,11 +17,11 @@ const signatureOf = (ctx: Ctx, id: string, { expires, by }: Omit<SignedLink, "si
     hmacSha256(deriveKey(ctx.config.SECRET_KEY, "backup-link"), Buffer.from(`${id}:${expires}:${by}`)),
   ).toString("base64url");
 
-/** An address that opens this backup, and nothing else, for ten minutes, while the key or session that asked for it works. */
+/** A URL for this backup alone, valid for ten minutes and only while the key or session that requested it is valid. */
 export async function linkBackup(ctx: Ctx, { id: backupId }: ById): Promise<BackupLink> {
   const { id, status } = await backupOwnedBy(ctx, backupId);
   if (status !== "VERIFIED" && status !== "STORED")
-    throw conflict(`A ${status} backup cannot be downloaded: only one that is complete.`);
+    throw conflict(`A ${status} backup cannot be downloaded. Choose one that is STORED or VERIFIED.`);
   const expiresAt = new Date(ctx.now().getTime() + linkLifeMs);
   const expires = String(expiresAt.getTime());
   const url = new URL(`/backups/${id}/download`, ctx.config.SITE_URL);
@@ -30,7 +30,7 @@ export async function linkBackup(ctx: Ctx, { id: backupId }: ById): Promise<Back
   return { url: url.href, expiresAt: expiresAt.toISOString() };
 }
 
-/** @throws AppError not_found: forged and outdated addresses lead nowhere, nor do those of who may not come in any more */
+/** @throws AppError not_found for forged and expired URLs, and if the requesting key or session has ended */
 export async function requireSigned(ctx: Ctx, id: string, link: SignedLink): Promise<void> {
   const expected = Buffer.from(signatureOf(ctx, id, link));
   const given = Buffer.from(link.signature);

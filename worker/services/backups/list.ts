@@ -8,12 +8,12 @@ import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { backupView } from "./view.ts";
 
-/** The caller's backups, newest first; those of deleted databases as well. */
+/** The caller's backups, newest first, including those of deleted databases. */
 export async function listBackups(ctx: Ctx, query: BackupListQuery): Promise<Page<Backup>> {
   return page(await backupsOf(ctx, query), query, backupView);
 }
 
-/** Of a database that is there: not_found, then forbidden. */
+/** For an existing database: not_found, then forbidden. */
 export async function listBackupsOf(
   ctx: Ctx,
   { id: databaseId, ...query }: ById & ListQuery,

@@ -7,20 +7,20 @@ import { requireOwned } from "../owned.ts";
 
 export type BackupRow = typeof backups.$inferSelect;
 
-/** A text that came in as a backup's id. @throws AppError not_found */
+/** Parses a backup id. @throws AppError not_found */
 export function backupIdOf(text: string): Id<"backup"> {
   if (!isId("backup", text)) throw new AppError("not_found");
   return text;
 }
 
-/** The query of a backup, for a batch whose answer goes through `requireOwned`. */
+/** The query for a backup, for a batch whose result is passed to `requireOwned`. */
 export const backupById = (ctx: Ctx, id: Id<"backup"> | SQL) =>
   ctx.db
     .select()
     .from(backups)
     .where(and(eq(backups.id, id), isNull(backups.removedAt)));
 
-/** A backup and nothing else: not_found, then forbidden. */
+/** A single backup: not_found, then forbidden. */
 export async function backupOwnedBy(ctx: Ctx, backupId: string): Promise<BackupRow> {
   const [row] = await backupById(ctx, backupIdOf(backupId));
   return requireOwned(ctx, row);

@@ -8,8 +8,8 @@ import { reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
 import { backupOwnedBy } from "./owned.ts";
 
 /**
- * It is hidden at once, and what makes or proves it is cancelled; the cron removes its file when no host works on it any
- * more. A restore that reads it goes first.
+ * Hides the backup at once and cancels its backup and verification jobs; the cron deletes the file once no host uses
+ * it. A restore of the backup takes precedence.
  */
 export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<BackupDeleted> {
   const { id, hostId } = await backupOwnedBy(ctx, backupId);
@@ -28,7 +28,7 @@ export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
       WHERE backup_id = ${id} AND status = 'QUEUED' AND ${hidden}`),
     ctx.statement(sql`
       UPDATE jobs SET cancel_requested = 1 WHERE backup_id = ${id} AND status = 'LEASED' AND ${hidden}`),
-    // None makes it: another may begin. What a host makes ends when the host says so.
+    // If no host works on the backup, it ends now and another may start; otherwise it ends when its host reports.
     ctx.statement(sql`
       UPDATE backups SET status = 'FAILED', error = 'Cancelled.', finished_at = ${now.getTime()}
       WHERE id = ${id} AND status = 'RUNNING' AND mark = ${mark}
@@ -44,11 +44,13 @@ export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
       .limit(1),
   ]);
   if (!removed && reader)
-    throw conflict("This backup is being restored: wait until that has ended, then delete it.");
-  // Somebody else deleted it at the same moment.
+    throw conflict(
+      "This backup is being restored. Wait until the restore has finished, then delete the backup.",
+    );
+  // A concurrent request deleted it.
   if (!removed) throw new AppError("not_found");
   reviseCancelled(ctx, leases);
-  // What waited behind it may go.
+  // Jobs that were queued behind it may start.
   ctx.hosts.wake(hostId);
   return { id, status: "DELETING" };
 }

@@ -13,14 +13,14 @@ import { backupById } from "./owned.ts";
 import { queueBackup } from "../../jobs/backups/queue.ts";
 
 /**
- * The database becomes what the backup holds: its own or another of the account's. One that runs is backed up before, and
- * serves until the restored one is proven.
+ * Replaces the database's data with a backup of this or another database of the account. A running database is backed
+ * up first, and serves until the restored data is verified.
  */
 export async function restoreDatabase(
   ctx: Ctx,
   { id: databaseId, backupId }: ById & DatabaseRestore,
 ): Promise<DatabaseActionAccepted> {
-  // A text that is no backup's id is looked for as well: whose database this is comes first.
+  // Query even for malformed ids, so that ownership of the database is checked first.
   const [[foundDatabase], [foundBackup]] = await ctx.db.batch([
     databaseById(ctx, databaseIdOf(databaseId)),
     backupById(ctx, sql`${backupId}`),
@@ -29,10 +29,10 @@ export async function restoreDatabase(
   const backup = requireOwned(ctx, foundBackup);
   await refuseUnpaid(ctx, database);
   if (backup.status !== "VERIFIED" && backup.status !== "STORED")
-    throw conflict(`A ${backup.status} backup cannot be restored: choose one that is VERIFIED.`);
+    throw conflict(`A ${backup.status} backup cannot be restored. Choose one that is VERIFIED.`);
   if (backup.type !== database.type)
     throw conflict(
-      `This is a backup of a ${backup.type} database: restore it into one, not into a ${database.type} database.`,
+      `This is a backup of a ${backup.type} database, which cannot be restored into a ${database.type} database. Choose a database of the same type.`,
     );
   const { from, wanted } = databaseEvents.restoreRequested;
   const mark = ctx.newMark();
@@ -65,8 +65,8 @@ export async function restoreDatabase(
   if (!moved)
     throw conflict(
       (from as readonly string[]).includes(database.status)
-        ? "A restore into this database is under way: wait until it has ended."
-        : `A ${database.status} database cannot be restored into: wait until it runs or has failed.`,
+        ? "A restore into this database is already in progress. Wait until it has finished."
+        : `A ${database.status} database cannot be restored. Wait until it is RUNNING or FAILED.`,
     );
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };

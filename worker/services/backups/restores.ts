@@ -6,7 +6,7 @@ import { jobs } from "../../db/schema.ts";
 
 const shownMax = 20;
 
-/** The query of the last restores into a database that ended. */
+/** The query for the latest finished restores of a database. */
 export const endedRestores = (ctx: Ctx, databaseId: Id<"database">) =>
   ctx.db
     .select({ backupId: jobs.backupId, error: jobs.error, finishedAt: jobs.finishedAt })
@@ -23,10 +23,10 @@ export const endedRestores = (ctx: Ctx, databaseId: Id<"database">) =>
 
 type Ended = Awaited<ReturnType<typeof endedRestores>>[number];
 
-/** Its host keeps only what happened to containers. */
+/** Added from the record because the host stores container events only. */
 export const restoreEvent = ({ backupId, error, finishedAt }: Ended): SiteEvent => ({
   at: (finishedAt ?? new Date(0)).toISOString(),
   ...(error === null
-    ? { kind: "restored", detail: `Its data is that of backup ${backupId} now.` }
-    : { kind: "restore_failed", detail: `Backup ${backupId} was not restored: ${error}`.slice(0, 2000) }),
+    ? { kind: "restored", detail: `The data of backup ${backupId} was restored.` }
+    : { kind: "restore_failed", detail: `Restoring backup ${backupId} failed: ${error}`.slice(0, 2000) }),
 });

@@ -9,7 +9,7 @@ import { databaseOwnedBy } from "../databases/owned.ts";
 import { databaseView, selectDatabases } from "../databases/view.ts";
 import { requireOwned } from "../owned.ts";
 
-/** When a database is backed up by itself, and how many backups stay. */
+/** Sets when a database is backed up automatically, and how many backups are kept. */
 export async function scheduleBackups(
   ctx: Ctx,
   { id: databaseId, backups: change }: ById & { backups: BackupSettingsPatch },

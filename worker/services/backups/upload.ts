@@ -15,7 +15,7 @@ import { leasedBackup, type LeaseClaim } from "./leased.ts";
 
 const uploads = ["database.backup"] as const;
 
-/** This attempt's upload begins; what an earlier one left of its own ends. */
+/** Starts this attempt's upload, and aborts the unfinished upload of an earlier attempt. */
 export async function beginUpload(
   ctx: Ctx,
   backupId: string,
@@ -29,11 +29,11 @@ export async function beginUpload(
     .set({ uploadId, attempt, sha256: null })
     .where(and(eq(backups.id, backup.id), eq(backups.status, "RUNNING")))
     .returning({ id: backups.id });
-  if (!begun) throw conflict(`This backup is ${backup.status}.`);
+  if (!begun) throw conflict(`This backup is ${backup.status} and accepts no upload.`);
   return { uploadId };
 }
 
-/** One part; the same number again replaces it. */
+/** Uploads one part; the same number again replaces it. */
 export async function storePart(
   ctx: Ctx,
   backupId: string,
@@ -48,13 +48,13 @@ export async function storePart(
     crypto.subtle.digest("SHA-256", part.bytes),
   ]);
   if (Buffer.from(digest).toString("hex") !== part.sha256)
-    throw invalid("part", "it is not what its SHA-256 says: send it again");
-  if (backup.uploadId === null || backup.attempt !== attempt) throw conflict("No upload has begun.");
+    throw invalid("part", "does not match its SHA-256: send it again");
+  if (backup.uploadId === null || backup.attempt !== attempt) throw conflict("No upload is in progress.");
   const etag = await ctx.backups.putPart(dataKeyOf(backup), backup.uploadId, part.number, part.bytes);
   return { etag };
 }
 
-/** The parts become one object of the announced length, then the manifest is written, then the record knows of it. */
+/** Combines the parts into one object of the announced length, writes the manifest, then updates the record. */
 export async function completeUpload(
   ctx: Ctx,
   backupId: string,
@@ -63,7 +63,7 @@ export async function completeUpload(
 ): Promise<void> {
   const { backup, attempt } = await leasedBackup(ctx, backupId, claim, uploads);
   if (backup.attempt !== attempt || backup.uploadId !== done.uploadId)
-    throw conflict("This is not the upload that is under way.");
+    throw conflict("This is not the upload in progress.");
   const { sizeBytes, sha256, fingerprint } = done;
   await ctx.backups.complete(dataKeyOf(backup), done.uploadId, done.etags, sizeBytes);
   const { id, accountId, databaseId } = backup;

@@ -9,12 +9,12 @@ import { backupById, backupOwnedBy } from "./owned.ts";
 import { queueVerification } from "../../jobs/backups/queue.ts";
 import { backupView } from "./view.ts";
 
-/** Restores it once more into a throw-away server; asked for again meanwhile, it is the same verification. */
+/** Restores the backup into a temporary server once more. A request during a verification returns that verification. */
 export async function verifyBackup(ctx: Ctx, { id: backupId }: ById): Promise<Backup> {
   const { id, status, sha256 } = await backupOwnedBy(ctx, backupId);
-  if (status === "RUNNING") throw conflict("This backup is being made: it is verified after that by itself.");
-  if (sha256 === null)
-    throw conflict("This backup failed before it was stored and has no file: make another.");
+  if (status === "RUNNING")
+    throw conflict("This backup is still in progress. It is verified automatically when it is complete.");
+  if (sha256 === null) throw conflict("This backup failed and has no file to verify. Create another one.");
   const [, , [row]] = await ctx.db.batch([
     ctx.db
       .update(backups)

@@ -9,7 +9,7 @@ import { requireOwned } from "../owned.ts";
 import { commandById, commandIdOf } from "./owned.ts";
 import { commandView } from "./view.ts";
 
-/** A waiting command ends at once; a running one when its host has stopped it. */
+/** A queued command ends at once, a running one when its host has stopped it. */
 export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<Command> {
   const id = commandIdOf(commandId);
   const [[found], [job]] = await ctx.db.batch([
@@ -26,7 +26,7 @@ export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<
     const ended = await endAsFailed({ ...ctx, now: () => now }, job, failure);
     if (ended.recorded) return commandView({ ...command, status: "CANCELLED", finishedAt: now });
   }
-  // It runs, or was taken by a host just now.
+  // It is running, or a host has just taken it.
   const [[leased], [running]] = await ctx.db.batch([
     ctx.db
       .update(jobs)
@@ -35,7 +35,7 @@ export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<
       .returning(),
     commandById(ctx, id),
   ]);
-  if (!leased) throw conflict("This command has ended already.");
+  if (!leased) throw conflict("This command has already finished.");
   if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
   return commandView(requireOwned(ctx, running));
 }

@@ -9,7 +9,7 @@ import { before, page } from "../page.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { commandView, selectCommands } from "./view.ts";
 
-/** A site's commands, newest first; or only the runs of one schedule. */
+/** A site's commands, newest first, optionally of one schedule only. */
 export async function listCommands(
   ctx: Ctx,
   { id: siteId, ...query }: ById & CommandListQuery,

@@ -10,7 +10,9 @@ import { commandById } from "./owned.ts";
 import { queueCommand } from "../../jobs/commands/queue.ts";
 import { commandView } from "./view.ts";
 
-/** A command in a new container of the site's image, once. Also of a stopped site: its image is there. */
+/**
+ * Runs a command once in a new container of the site's image. A stopped site works as well, since its image is kept.
+ */
 export async function runCommand(
   ctx: Ctx,
   { id: siteId, ...wanted }: ById & CommandCreate,
@@ -35,9 +37,10 @@ export async function runCommand(
 }
 
 function refusal({ status, currentDeploymentId, hostId }: SiteRow): string {
-  if (status === "DELETING") return "A DELETING site runs no commands.";
+  if (status === "DELETING") return "A site that is being deleted cannot run commands.";
   if (currentDeploymentId === null)
-    return "No version of this site has run yet, so there is no image to run commands in: deploy it first.";
-  if (hostId === null) return "The site is on no host now: run the command once it has been deployed again.";
-  return `${maxCommandsWaiting} commands of this site wait already, and ${maxCommandsRunning} run at a time: wait until one has ended, or cancel one.`;
+    return "No version of this site has run yet, so there is no image to run commands in. Deploy the site first.";
+  if (hostId === null)
+    return "The site is currently not placed on a host. Deploy it again, then run the command.";
+  return `${maxCommandsWaiting} commands of this site are already queued, and ${maxCommandsRunning} run at a time. Wait until one has finished, or cancel one.`;
 }

@@ -4,7 +4,7 @@ import type { Db } from "../../context.ts";
 import { commands } from "../../db/schema.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
-/** Commands with all that their public record shows. */
+/** Commands with everything in their public representation. */
 export const selectCommands = (db: Db) =>
   db
     .select({

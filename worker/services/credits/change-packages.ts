@@ -24,7 +24,7 @@ export async function createCreditPackage(
   return creditPackageView(made);
 }
 
-/** For what is bought from now on: invoices keep what they promised. */
+/** Applies to future purchases; existing invoices are unchanged. */
 export async function changeCreditPackage(
   ctx: Ctx,
   { id: packageId, amountCents, ...patch }: ById & CreditPackagePatch,

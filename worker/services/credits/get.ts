@@ -5,7 +5,7 @@ import { ledgerAccounts, ledgerTransfers } from "../../db/schema.ts";
 
 const shown = 20;
 
-/** The balance and the last transactions, newest first. What is held counts until it is spent. */
+/** The balance and the latest transactions, newest first. The balance includes held credits until they are spent. */
 export async function getCredits(ctx: Ctx): Promise<Credits> {
   const accountId = accountOf(ctx);
   const [[account], transfers] = await ctx.db.batch([

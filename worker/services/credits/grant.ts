@@ -5,7 +5,7 @@ import { ledgerTransfers } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 
-/** Credits as a gift, by an operator. */
+/** Grants credits to an account, by an operator. */
 export async function grantCredits(
   ctx: Ctx,
   { accountId, email, amount }: CreditGrant,
@@ -18,6 +18,6 @@ export async function grantCredits(
       FROM accounts WHERE id = ${accountId ?? null} OR email = ${email?.toLowerCase() ?? null}`),
     ctx.db.select().from(ledgerTransfers).where(eq(ledgerTransfers.id, id)),
   ]);
-  if (!made) throw invalid(accountId === undefined ? "email" : "accountId", "nobody has this account");
+  if (!made) throw invalid(accountId === undefined ? "email" : "accountId", "no such account");
   return { id, type: "grant", amount, createdAt: made.createdAt.toISOString() };
 }

@@ -14,7 +14,7 @@ export const creditPackageView = (row: typeof creditPackages.$inferSelect): Cred
   active: row.active,
 });
 
-/** What can be bought, cheapest first. */
+/** Packages on offer, cheapest first. */
 export async function listCreditPackages(ctx: Ctx, query: ListQuery): Promise<Page<CreditPackage>> {
   const rows = await ctx.db
     .select()
@@ -27,7 +27,7 @@ export async function listCreditPackages(ctx: Ctx, query: ListQuery): Promise<Pa
   });
 }
 
-/** All there are, inactive ones as well. */
+/** All packages, including inactive ones. */
 export async function listAllCreditPackages(
   ctx: Ctx,
   query: ListQuery,

@@ -7,7 +7,7 @@ import { addDays, invoiceDueDays } from "../../domain/pricing.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { maxNeverPaid } from "../../billing/invoices/never-paid.ts";
 
-/** An unpaid invoice for a package, at its price and with its credits of now. */
+/** Creates an unpaid invoice with the package's current price and credits. */
 export async function purchaseCredits(ctx: Ctx, { packageId }: CreditPurchase): Promise<CreditPurchased> {
   const [found] = await ctx.db
     .select({
@@ -19,7 +19,7 @@ export async function purchaseCredits(ctx: Ctx, { packageId }: CreditPurchase): 
   if (!found) throw invalid("packageId", "no active credit package has this id");
   if (found.unpaid >= maxNeverPaid)
     throw conflict(
-      `${maxNeverPaid} of your invoices for credits are unpaid: pay one of them, or wait until they are void, ${invoiceDueDays} days after they were made.`,
+      `You have ${maxNeverPaid} unpaid invoices for credits. Pay one of them, or wait until they become void, ${invoiceDueDays} days after their creation.`,
     );
   const now = ctx.now();
   const invoiceId = ctx.newId("invoice");

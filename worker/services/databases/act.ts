@@ -10,7 +10,7 @@ import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
-/** Start, stop or restart. The status follows when the host reports the effect. */
+/** Starts, stops or restarts. The status changes when the host reports the result. */
 export async function actOnDatabase(
   ctx: Ctx,
   { id: databaseId, action }: ById & Extract<DatabasePatch, { action: unknown }>,
@@ -26,7 +26,7 @@ export async function actOnDatabase(
 
 const statements = { start, stop, restart };
 
-/** Also behind a stop that is still under way; one without data is provisioned anew. */
+/** Also valid while a stop is in progress; a database without data is provisioned again. */
 function start(ctx: Ctx, { id }: DatabaseRow, mark: string) {
   const { startRequested, provisionRequested } = databaseEvents;
   const noneQueued = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${id} AND kind = 'database.start' AND status IN ('QUEUED', 'LEASED'))`;

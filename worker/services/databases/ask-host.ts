@@ -8,7 +8,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 type Server = Pick<ServerQuestion, "databaseId" | "type" | "databaseName" | "login">;
 
-/** Asks the database's own server. The login is opened only here, on its way to the host. */
+/** Sends a question to the database's own server. The login is decrypted only here, for the host. */
 export async function askServer<K extends ServerQuestion["kind"]>(
   ctx: Ctx,
   database: DatabaseRow,
@@ -21,9 +21,9 @@ export async function askServer<K extends ServerQuestion["kind"]>(
   return answer as AnswerTo<K>;
 }
 
-/** @throws AppError payment_required, conflict when there is no server to ask */
+/** @throws AppError payment_required; conflict if no server is running */
 export async function demandServer(ctx: Ctx, database: DatabaseRow): Promise<void> {
   await refuseUnpaid(ctx, database);
   if (database.status !== "RUNNING")
-    throw conflict(`A ${database.status} database cannot be asked: it is to be RUNNING.`);
+    throw conflict(`A ${database.status} database cannot be queried. It must be RUNNING.`);
 }

@@ -9,7 +9,7 @@ import { exposeDatabase } from "./expose.ts";
 
 type Changed = Database | PackChanged | DatabaseActionAccepted;
 
-/** Exactly one kind of change, as the schema has made sure. */
+/** Applies exactly one kind of change, as the schema ensures. */
 export async function changeDatabase(ctx: Ctx, change: ById & DatabasePatch): Promise<Changed> {
   if ("packId" in change) return changePackOfDatabase(ctx, change);
   if ("backups" in change) return scheduleBackups(ctx, change);

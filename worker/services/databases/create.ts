@@ -10,7 +10,7 @@ import { neverPaid, refuseMoreUnpaid } from "../../billing/invoices/never-paid.t
 import { packOffered } from "../packs/offered.ts";
 import { sealAdminPassword, sealNewPassword } from "../../jobs/databases/logins.ts";
 
-/** A PENDING database and its unpaid invoice; nothing is provisioned. */
+/** Creates a PENDING database and its unpaid invoice; nothing is provisioned yet. */
 export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<DatabaseCreated> {
   const accountId = accountOf(ctx);
   const [[pack], [taken], regions, unpaid] = await ctx.db.batch([
@@ -24,7 +24,7 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
   ]);
   if (!pack) throw invalid("packId", "no active database pack has this id");
   refuseUnknownRegion("region", input.region, regions);
-  const nameTaken = () => conflict(`You already have a database named ${input.name}: choose another name.`);
+  const nameTaken = () => conflict(`You already have a database named ${input.name}. Choose another name.`);
   if (taken) throw nameTaken();
   refuseMoreUnpaid(unpaid);
 

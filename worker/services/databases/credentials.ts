@@ -6,7 +6,7 @@ import { addressOf, currentLogin } from "../../jobs/databases/logins.ts";
 import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
-/** Reveals the password: to the owner, on request only. */
+/** Reveals the password to the owner on request. */
 export async function databaseCredentials(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseCredentials> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);

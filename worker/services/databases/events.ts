@@ -7,7 +7,7 @@ import { requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { databaseById, databaseIdOf } from "./owned.ts";
 
-/** What happened to the database's container, which its host keeps, and how restores ended. */
+/** The events of the database's container, which its host stores, and the results of restores. */
 export async function databaseEventsOf(ctx: Ctx, { id: databaseId }: ById): Promise<SiteEvents> {
   const id = databaseIdOf(databaseId);
   const [[found], restores] = await ctx.db.batch([databaseById(ctx, id), endedRestores(ctx, id)]);

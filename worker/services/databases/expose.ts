@@ -16,12 +16,18 @@ import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { databaseView, selectDatabases } from "./view.ts";
 
-/** After the host said that it cannot: nothing there changes by itself within seconds. */
+/** The delay after the host reported a failure, which rarely resolves within seconds. */
 const retryMs = 10 * 60_000;
-/** The host makes a new certificate earlier than this before the end of the last (agent/databases/certificates.ts). */
+/**
+ * Certificates are renewed this long before they expire. The host's own threshold is earlier
+ * (agent/databases/certificates.ts), so this job always issues a new one.
+ */
 const renewMs = 60 * 24 * 60 * 60_000;
 
-/** Who reaches the database from outside. It runs on; the host follows, and is asked until it has. */
+/**
+ * Changes the public access of a database without a restart. The host applies it asynchronously, and the job is
+ * repeated until it succeeds.
+ */
 export async function exposeDatabase(
   ctx: Ctx,
   { id: databaseId, publicAccess: { enabled, allow: asked } }: ById & { publicAccess: PublicAccessPatch },
@@ -66,8 +72,8 @@ export async function exposeDatabase(
   if (!moved)
     throw conflict(
       database.version === null || database.hostId === null
-        ? `A ${database.status} database cannot be reached from outside: wait until it has been provisioned.`
-        : "It is being deleted, or its host has no public port left: look, and ask the operator.",
+        ? `A ${database.status} database cannot be made public. Wait until it has been provisioned.`
+        : "The database is being deleted, or its host has no free public port. Check its status, and ask the operator if it is not being deleted.",
     );
   ctx.hosts.wake(moved.hostId);
   return databaseView(requireOwned(ctx, record));
@@ -77,16 +83,19 @@ function refuseUnreachable(allow: readonly string[]): void {
   if (allow.length === 0)
     throw invalid(
       "publicAccess.allow",
-      "name at least one address or network that may connect; 0.0.0.0/0 is everybody",
+      "name at least one address or network that may connect; 0.0.0.0/0 allows everyone",
     );
   if (!allow.some(isIpv4Network))
     throw invalid(
       "publicAccess.allow",
-      "hosts are reached over IPv4: name at least one IPv4 address or network beside those of IPv6",
+      "hosts are reachable over IPv4 only: add at least one IPv4 address or network",
     );
 }
 
-/** One that no database of its host has: the first from somewhere on, so that a port that was given back rests. */
+/**
+ * Picks a port that no database on its host has, starting at a random position so that released ports are not reused
+ * immediately.
+ */
 const freePort = (ctx: Ctx): SQL => {
   const { first, count } = publicPorts;
   const start = Buffer.from(ctx.random(4)).readUInt32BE() % count;
@@ -97,7 +106,7 @@ const freePort = (ctx: Ctx): SQL => {
     LIMIT 1)`;
 };
 
-/** The host did what this generation asked for; a later one is still to come. */
+/** The host has applied this generation; a later one may still be pending. */
 export const exposed = (
   ctx: Ctx,
   id: Id<"database">,
@@ -112,7 +121,7 @@ export const exposed = (
       publicAuthority: certificateAuthority,
       publicEndsAt: endsAt === null ? null : new Date(endsAt),
       publicError: null,
-      // One that is to run and does not has no certificate to follow.
+      // A database that should run but does not has no certificate to renew.
       publicTryAt: endsAt === null ? new Date(ctx.now().getTime() + retryMs) : null,
       updatedAt: ctx.now(),
     })
@@ -124,7 +133,7 @@ export const exposeFailed = (ctx: Ctx, id: Id<"database">, error: string, ended:
     .set({ publicError: error, publicTryAt: new Date(ctx.now().getTime() + retryMs) })
     .where(and(eq(databases.id, id), ended));
 
-/** What its host has not done yet, or whose certificate is to be followed by another. */
+/** Databases whose public access is not applied yet, or whose certificate is due for renewal. */
 export async function exposeAgain(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
   const due = sql`(d.public_enabled OR d.public_applied < d.public_generation)

@@ -4,7 +4,9 @@ import type { Ctx } from "../../context.ts";
 import { followLogOf } from "../running/follow-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
-/** The server's log as server-sent events, as that of a site. @throws AppError conflict when nobody can follow it now */
+/**
+ * The server's log as server-sent events, like a site's. @throws AppError conflict if the log cannot be followed now
+ */
 export async function followDatabaseLog(
   ctx: Ctx,
   { id, lastEventId, ...query }: ById & Resumed & SiteLogQuery,

@@ -6,6 +6,6 @@ import { readDatabaseLog } from "./read-log.ts";
 
 type Asked = ById & Resumed & SiteLogQuery;
 
-/** The last lines of a database's server, or all that come as server-sent events. */
+/** The latest lines of a database's server, or a live stream of server-sent events. */
 export const getDatabaseLogs = (ctx: Ctx, asked: Asked): Promise<SiteLogs | ReadableStream<Uint8Array>> =>
   asked.follow === "1" ? followDatabaseLog(ctx, asked) : readDatabaseLog(ctx, asked);

@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { askServer } from "./ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
-/** How the server does now, as it says itself. */
+/** Live statistics reported by the server. */
 export async function databaseInsight(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseInsight> {
   const database = await databaseOwnedBy(ctx, databaseId);
   return (await askServer<"insight">(ctx, database, (server) => ({ kind: "insight", ...server }))).insight;

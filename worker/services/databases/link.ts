@@ -9,13 +9,15 @@ import { requireOwned } from "../owned.ts";
 import { newestEnv } from "../sites/view.ts";
 import { databaseById, databaseIdOf } from "./owned.ts";
 
-/** The site is given the database's address as a secret variable that follows the password. */
+/**
+ * Adds the database's connection string to the site as a secret variable that is updated when the password is rotated.
+ */
 export async function linkDatabase(
   ctx: Ctx,
   { id: databaseId, ...input }: ById & DatabaseLinkCreate,
 ): Promise<DatabaseLink> {
   const id = databaseIdOf(databaseId);
-  // A text that is no site's id is looked for as well: whose database this is comes first.
+  // Query even for malformed ids, so that ownership of the database is checked first.
   const siteId = sql`${input.siteId}`;
   const [[foundDatabase], [foundSite], [env]] = await ctx.db.batch([
     databaseById(ctx, id),
@@ -29,12 +31,14 @@ export async function linkDatabase(
   const site = requireOwned(ctx, foundSite);
   const variable = input.variable ?? databaseEngines[database.type].variable;
   if (env?.entries.some(({ key }) => key === variable))
-    throw conflict(`${site.name} has a variable ${variable} already: remove it, or name another variable.`);
+    throw conflict(
+      `${site.name} already has a variable ${variable}. Remove it, or choose another variable name.`,
+    );
   if (isApart(database, site))
     throw conflict(
-      `${database.name} and ${site.name} are on different hosts, and the private network does not reach from one to the other: create a database for this site before it is paid for, so that it is placed beside it.`,
+      `${database.name} and ${site.name} are on different hosts, which do not share a private network. Create a new database for this site, and link it before it is paid for, so that it is placed on the same host.`,
     );
-  // Whoever is placed later is placed beside the other.
+  // The resource that is placed later is placed on the host of the other.
   const [[made]] = await ctx.db.batch([
     ctx.db
       .insert(databaseLinks)
@@ -63,7 +67,7 @@ export async function linkDatabase(
   ]);
   if (!made)
     throw conflict(
-      `${site.name} is linked to this database, or to another by the variable ${variable}, or one of the two is being moved or deleted: look, then try again.`,
+      `${site.name} is already linked to this database, or to another one by the variable ${variable}, or the site or database is being moved or deleted. Check both, then try again.`,
     );
   return {
     databaseId: database.id,

@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
-/** A day of samples, which the database's host keeps. */
+/** One day of samples, which the database's host stores. */
 export async function databaseMetrics(ctx: Ctx, { id: databaseId }: ById): Promise<SiteMetrics> {
   const database = await databaseOwnedBy(ctx, databaseId);
   const answer = await askHostOf<"metrics">(ctx, database, { kind: "metrics", siteId: database.id });

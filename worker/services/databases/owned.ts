@@ -7,17 +7,17 @@ import { requireOwned } from "../owned.ts";
 
 export type DatabaseRow = typeof databases.$inferSelect;
 
-/** A text that came in as a database's id. @throws AppError not_found */
+/** Parses a database id. @throws AppError not_found */
 export function databaseIdOf(text: string): Id<"database"> {
   if (!isId("database", text)) throw new AppError("not_found");
   return text;
 }
 
-/** The query of a database, for a batch whose first answer goes through `requireOwned`. */
+/** The query for a database, for a batch whose result is passed to `requireOwned`. */
 export const databaseById = (ctx: Ctx, id: Id<"database">) =>
   ctx.db.select().from(databases).where(eq(databases.id, id));
 
-/** A database and nothing else: not_found, then forbidden. */
+/** A single database: not_found, then forbidden. */
 export async function databaseOwnedBy(ctx: Ctx, databaseId: string): Promise<DatabaseRow> {
   const [database] = await databaseById(ctx, databaseIdOf(databaseId));
   return requireOwned(ctx, database);

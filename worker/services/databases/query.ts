@@ -15,7 +15,10 @@ import { databaseOwnedBy } from "./owned.ts";
 
 type Write = Extract<ServerQuestion, { kind: "query" }>["write"];
 
-/** One statement. What may write is answered with a confirmation first, and run when it comes back with it. */
+/**
+ * Runs one statement. A statement that may write is first answered with a confirmation, and runs when repeated with
+ * it.
+ */
 export async function queryDatabase(
   ctx: Ctx,
   { id: databaseId, statement, write, confirm, limit, timeoutSeconds }: ById & DatabaseQuery,
@@ -35,7 +38,7 @@ export async function queryDatabase(
   return result;
 }
 
-/** @throws AppError conflict with a confirmation, unless there is one that is good */
+/** @throws AppError conflict with a new confirmation, unless a valid one was given */
 function consentTo(ctx: Ctx, confirmed: Confirmed, confirm: string | undefined): Write {
   const key = deriveKey(ctx.config.SECRET_KEY, "confirm-statement");
   const nowMs = ctx.now().getTime();
@@ -45,8 +48,8 @@ function consentTo(ctx: Ctx, confirmed: Confirmed, confirm: string | undefined):
   const asked: WriteConfirmation = {
     reason:
       confirm === undefined
-        ? "This statement may change or delete data: send it again with `confirm` to run it."
-        : "The confirmation is for another statement or database, or has expired: send the statement again with this one.",
+        ? "This statement may change or delete data. Send it again with `confirm` to run it."
+        : "The confirmation is for another statement or database, or has expired. Send the statement again with this one.",
     confirm: mintConfirmation(key, confirmed, expiresAtMs, ctx.random(12)),
     expiresAt: new Date(expiresAtMs).toISOString(),
   };

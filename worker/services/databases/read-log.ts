@@ -4,6 +4,6 @@ import type { Ctx } from "../../context.ts";
 import { readLogOf } from "../running/read-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
-/** The last lines the database's server wrote. */
+/** The latest lines of the database server's log. */
 export const readDatabaseLog = async (ctx: Ctx, { id, ...query }: ById & SiteLogQuery): Promise<SiteLogs> =>
   readLogOf(ctx, await databaseOwnedBy(ctx, id), query, []);

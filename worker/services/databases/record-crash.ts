@@ -4,14 +4,17 @@ import type { Ctx } from "../../context.ts";
 import { databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 
-/** The server kept exiting, and its host has stopped it. false: other work on it decides first, so it is to be said again. */
+/**
+ * The server kept exiting, and its host has stopped it. false: a job in progress decides first, so the host must
+ * report again.
+ */
 export async function recordDatabaseCrash(
   ctx: Ctx,
   hostId: Id<"host">,
   { databaseId, error }: { databaseId: Id<"database">; error: string },
 ): Promise<boolean> {
   const { from, to } = databaseEvents.crashed;
-  // A backup leaves the server as it is; what is under way otherwise starts or stops it.
+  // A backup does not affect the server; other jobs in progress start or stop it.
   const open = sql`lane = ${databaseId} AND status IN ('QUEUED', 'LEASED') AND kind <> 'database.backup'`;
   const [, busy] = await ctx.db.batch([
     ctx.db

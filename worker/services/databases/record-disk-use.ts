@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 
-/** What its host has measured; nothing is written where nothing changed. */
+/** Stores the host's measurements; writes only rows that changed. */
 export async function recordDiskUse(
   ctx: Ctx,
   hostId: Id<"host">,

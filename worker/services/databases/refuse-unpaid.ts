@@ -4,7 +4,7 @@ import { invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import type { DatabaseRow } from "./owned.ts";
 
-/** 402 with the invoice that would settle it, for a database nobody has paid (again). */
+/** 402 with the invoice to pay, for a database that is not paid for. */
 export async function refuseUnpaid(ctx: Ctx, database: DatabaseRow): Promise<void> {
   if (database.status !== "PENDING" && database.status !== "SUSPENDED") return;
   const [open] = await ctx.db

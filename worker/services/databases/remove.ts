@@ -14,8 +14,8 @@ export const removeDatabase = async (ctx: Ctx, { id: databaseId }: ById): Promis
   deleteDatabase(ctx, await databaseOwnedBy(ctx, databaseId));
 
 /**
- * DELETING is final: work that waits ends, a last backup is made, the host removes container and data, then the record goes.
- * @param only must hold when it begins
+ * DELETING is final: queued work ends, a last backup is created, the host removes the container and data, then the
+ * record is deleted. @param only a condition that must hold at the start
  */
 export async function deleteDatabase(
   ctx: Ctx,
@@ -38,14 +38,14 @@ export async function deleteDatabase(
     ctx.statement(sql`
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()}
       WHERE database_id = ${database.id} AND status = 'QUEUED' AND kind <> 'database.delete' AND ${deleting}`),
-    // In the lane before the deletion, which does not wait for its success.
+    // Queued before the deletion, which proceeds even if the backup fails.
     ...queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
     queueDatabaseJob(ctx, "database.delete", database.id, sql`d.mark = ${mark} AND d.host_id IS NOT NULL`),
     ctx.db
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, database.id), eq(invoices.status, "unpaid"), deleting)),
-    // Nothing of it ever reached a host: the record goes at once.
+    // It never reached a host, so the record is deleted at once.
     ...forgetDatabase(
       ctx,
       database.id,
@@ -57,7 +57,7 @@ export async function deleteDatabase(
   return { id: moved.id, status: moved.status };
 }
 
-/** Statements for one batch that delete the record, children first, where `guard` still holds. */
+/** Statements for one batch that delete the record, children first, if `guard` still holds. */
 export const forgetDatabase = (ctx: Ctx, id: Id<"database">, guard: SQL) =>
   [
     ctx.db

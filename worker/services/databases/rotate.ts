@@ -12,8 +12,9 @@ import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
- * A new user name and password, in steps that repeat: the server learns the next login beside the present one; then it is
- * the one shown, and linked sites that run are restarted with it; when none runs with the previous one, the server forgets that.
+ * Rotates the user name and password in idempotent steps: the server adds the next login beside the current one; then
+ * the next login becomes the current one, and running linked sites are restarted with it; once no site uses the
+ * previous login, the server removes it.
  */
 export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseActionAccepted> {
   const database = await databaseOwnedBy(ctx, databaseId);
@@ -45,21 +46,21 @@ export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promis
   if (!moved)
     throw conflict(
       database.status === "RUNNING"
-        ? "Its password is being changed already: wait until every linked site runs with the new one, and restart those that do not."
-        : `The password of a ${database.status} database cannot be changed: start it first.`,
+        ? "The password is already being rotated. Wait until every linked site runs with the new password, and restart those that do not."
+        : `The password of a ${database.status} database cannot be rotated. Start it first.`,
     );
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
 
-/** Behind the end of a job that made the previous login go. */
+/** Runs after a job that removed the previous login. */
 export const passwordRetired = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
   ctx.db
     .update(databases)
     .set({ previousPasswordSealed: null, error: null })
     .where(and(eq(databases.id, id), isNull(databases.nextPasswordSealed), ended));
 
-/** Behind the end of a job that made the next login known: it is the current one. */
+/** Runs after a job that added the next login, which becomes the current one. */
 export const passwordKnown = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
   ctx.db
     .update(databases)

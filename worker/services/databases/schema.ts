@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { askServer } from "./ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
-/** What is in the database. */
+/** The structure of the database. */
 export async function databaseSchema(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseSchema> {
   const database = await databaseOwnedBy(ctx, databaseId);
   return (await askServer<"schema">(ctx, database, (server) => ({ kind: "schema", ...server }))).schema;

@@ -6,7 +6,7 @@ import { databaseLinks } from "../../db/schema.ts";
 import { siteIdOf } from "../sites/owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
-/** The variable goes from the site's next container on. */
+/** Removes the variable, effective from the site's next container. */
 export async function unlinkDatabase(
   ctx: Ctx,
   { id: databaseId, siteId }: ById & DatabaseUnlinkQuery,

@@ -7,7 +7,7 @@ import { databaseEngines, databaseHostname, usernameOf } from "../../domain/data
 import { diskNotice } from "../../domain/disk-notice.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
-/** Databases with all that their public record shows, in one statement. */
+/** Databases with everything in their public representation, in one statement. */
 export const selectDatabases = (db: Db) =>
   db
     .select({
@@ -22,7 +22,7 @@ export const selectDatabases = (db: Db) =>
         FROM jobs j WHERE j.lane = databases.id AND j.status IN ('QUEUED', 'LEASED') ORDER BY j.seq LIMIT 1)`.as(
         "silent_since",
       ),
-      // By the lane, which has an index of what is open.
+      // Found by the lane, whose index contains open jobs.
       restoring: sql<{ backupId: string; since: number } | null>`
         (SELECT json_object('backupId', backup_id, 'since', created_at) FROM jobs
         WHERE lane = databases.id AND status IN ('QUEUED', 'LEASED') AND kind = 'database.restore' LIMIT 1)`
@@ -47,7 +47,7 @@ export const selectDatabases = (db: Db) =>
 const waitsFor = (silentSince: number): string =>
   silentSince === 0 ? waitReasons.placement : silentHost(silentSince);
 
-/** The public record; no password is part of it. */
+/** The public representation, without any password. */
 export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[number]): Database => ({
   id: row.id,
   name: row.name,

@@ -8,7 +8,7 @@ import { endAsFailed } from "../../jobs/finish.ts";
 import { requireOwned } from "../owned.ts";
 import { deploymentById, deploymentIdOf } from "./owned.ts";
 
-/** A waiting deployment ends at once; a running one when its host has stopped the work. */
+/** A queued deployment ends at once, a running one when its host has stopped the work. */
 export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Promise<DeploymentCancelled> {
   const id = deploymentIdOf(deploymentId);
   const [[found], [job]] = await ctx.db.batch([
@@ -29,7 +29,7 @@ export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Pr
     const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
     if (ended.recorded) return { id, status: "CANCELLED" };
   }
-  // It runs, or was taken by a host just now.
+  // It is running, or a host has just taken it.
   const [[leased]] = await ctx.db.batch([
     ctx.db
       .update(jobs)
@@ -37,7 +37,7 @@ export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Pr
       .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
       .returning(),
   ]);
-  if (!leased) throw conflict("This deployment has ended already.");
+  if (!leased) throw conflict("This deployment has already finished.");
   if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
   return { id, status };
 }

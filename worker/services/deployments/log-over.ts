@@ -3,10 +3,10 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { commands, deployments } from "../../db/schema.ts";
 
-/** What ended so long ago has its last line, or never will: its log is kept for a time, and news of the end may be lost. */
+/** After this time the log has its last line, or never will: logs expire, and a notification of the end may be lost. */
 const lastLineMs = 60_000;
 
-/** Whether nothing more comes of the log of this deployment or command, whatever the log knows. */
+/** Whether the log of this deployment or command is complete according to the database. */
 export async function isLogOver(ctx: Ctx, id: Id<"deployment" | "command">): Promise<boolean> {
   const [[deployment], [command]] = await ctx.db.batch([
     ctx.db
@@ -22,6 +22,6 @@ export async function isLogOver(ctx: Ctx, id: Id<"deployment" | "command">): Pro
   return logged === undefined || isOver(ctx, logged.finishedAt);
 }
 
-/** The same of one that was read. */
+/** The same for a row that was already read. */
 export const isOver = (ctx: Ctx, finishedAt: Date | null): boolean =>
   finishedAt !== null && finishedAt.getTime() < ctx.now().getTime() - lastLineMs;

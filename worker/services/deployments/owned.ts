@@ -6,17 +6,17 @@ import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { selectDeployments, type DeploymentRecord } from "./view.ts";
 
-/** A text that came in as a deployment's id. @throws AppError not_found */
+/** Parses a deployment id. @throws AppError not_found */
 export function deploymentIdOf(text: string): Id<"deployment"> {
   if (!isId("deployment", text)) throw new AppError("not_found");
   return text;
 }
 
-/** The query of a deployment, for a batch whose first answer goes through `requireOwned`. */
+/** The query for a deployment, for a batch whose first result is passed to `requireOwned`. */
 export const deploymentById = (ctx: Ctx, id: Id<"deployment">) =>
   selectDeployments(ctx.db).where(eq(deployments.id, id));
 
-/** A deployment and nothing else: not_found, then forbidden. */
+/** A single deployment: not_found, then forbidden. */
 export async function deploymentOwnedBy(ctx: Ctx, deploymentId: string): Promise<DeploymentRecord> {
   const [row] = await deploymentById(ctx, deploymentIdOf(deploymentId));
   return requireOwned(ctx, row);

@@ -10,11 +10,14 @@ export type LogAnswer = Page<LogLine> | ReadableStream<Uint8Array>;
 export type LogAsked = ById & LogQuery & Resumed;
 type Logged = { id: Id<"deployment" | "command">; finishedAt: Date | null };
 
-/** The log of a deployment: a page of it, or server-sent events. */
+/** The log of a deployment: one page, or server-sent events. */
 export const getDeploymentLogs = async (ctx: Ctx, { id, ...asked }: LogAsked): Promise<LogAnswer> =>
   recordedLog(ctx, await deploymentOwnedBy(ctx, id), asked);
 
-/** A page of a recorded log, or server-sent events that resume after `lastEventId`. @throws AppError conflict with too many readers */
+/**
+ * A page of a stored log, or server-sent events that resume after `lastEventId`. @throws AppError conflict with too
+ * many readers
+ */
 export async function recordedLog(
   ctx: Ctx,
   logged: Logged,
@@ -28,13 +31,15 @@ export async function recordedLog(
   return { data: lines, nextCursor: lines.length === limit ? String(lines.at(-1)?.seq) : null };
 }
 
-/** The lines after a line as server-sent events, to the end of the log. @throws AppError conflict with too many readers */
+/**
+ * The lines after a line as server-sent events, to the end of the log. @throws AppError conflict with too many readers
+ */
 export async function followRecordedLog(
   ctx: Ctx,
   { id, finishedAt }: Logged,
   after: number,
 ): Promise<ReadableStream<Uint8Array>> {
   const events = await ctx.logs.follow(id, after, credentialOf(ctx), isOver(ctx, finishedAt));
-  if (!events) throw conflict("Too many readers follow this log already: close one of them first.");
+  if (!events) throw conflict("Too many readers follow this log. Close one of them first.");
   return events;
 }

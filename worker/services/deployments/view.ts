@@ -8,7 +8,7 @@ import { imageKept, mayComeBack } from "../../jobs/deployments/kept.ts";
 
 const { build: _, ...columns } = getTableColumns(deployments);
 
-/** Of a row that is QUEUED; null of any other. */
+/** For a QUEUED row; null for any other. */
 const waitReason = sql<WaitReason | null>`(SELECT CASE
     WHEN j.host_id IS NULL THEN 'placement'
     WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND offline_since IS NOT NULL) THEN 'host'
@@ -16,11 +16,11 @@ const waitReason = sql<WaitReason | null>`(SELECT CASE
     ELSE 'turn' END
   FROM jobs j WHERE deployments.status = 'QUEUED' AND j.deployment_id = deployments.id AND j.status = 'QUEUED')`;
 
-/** Of a row that is under way: since when its host is not heard. */
+/** For a row in progress: since when its host is unreachable. */
 const silentSince = sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
   WHERE deployments.status IN ('BUILDING', 'STARTING') AND j.deployment_id = deployments.id AND j.status = 'LEASED')`;
 
-/** Deployments with all that their public record shows. */
+/** Deployments with everything in their public representation. */
 export const selectDeployments = (db: Db) =>
   db
     .select({

@@ -3,12 +3,12 @@ import type { Ctx } from "../../context.ts";
 import { newApiKey } from "../keys/create.ts";
 import { insertKey } from "../keys/insert.ts";
 
-/** Who approved the device, and in which session. */
+/** The account and session that approved the device. */
 export type Approval = { accountId: Id<"account">; sessionId: Id<"session"> };
 
 /**
- * The key of an approved device, made at the moment it is handed over, in place of one that could not be. null: the session
- * that approved it has ended meanwhile, as all do with a new password, or the account has as many keys as it may.
+ * Creates the key of an approved device at the moment of delivery, replacing one whose delivery failed. null: the
+ * approving session has ended, as all do when the password changes, or the account has the maximum number of keys.
  */
 export async function deliverDeviceKey(
   ctx: Ctx,

@@ -4,7 +4,7 @@ import { AppError } from "../../domain/app-error.ts";
 import { userCodeOf } from "../../domain/device-codes.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-/** @throws AppError not_found for a code that is denied, expired, consumed or unknown; rate_limited */
+/** @throws AppError not_found for a denied, expired, consumed or unknown code; rate_limited */
 export async function pollDevice(ctx: Ctx, { code }: DevicePollQuery): Promise<DevicePolled> {
   const userCode = userCodeOf(code);
   const polled = userCode === null ? null : await ctx.devices.poll(userCode, sha256Hex(code));

@@ -8,7 +8,7 @@ import {
 } from "../../domain/device-codes.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-/** A pair of codes that waits for a person (after RFC 8628): by themselves they grant nothing. */
+/** Creates a pair of codes that grants nothing until a person approves it (after RFC 8628). */
 export async function startDevice(ctx: Ctx, { clientName }: DeviceStart): Promise<DeviceStarted> {
   const address = ctx.actor.type === "link" ? ctx.actor.address : undefined;
   for (;;) {

@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
 
-/** A key whose delivery ended half-way: nobody has it, so no guard knows it. */
+/** Removes a key whose delivery was interrupted. Nobody has received it, so no guard knows it. */
 export async function withdrawDeviceKey(ctx: Ctx, keyId: Id<"key">): Promise<void> {
   await ctx.db.delete(apiKeys).where(eq(apiKeys.id, keyId));
 }

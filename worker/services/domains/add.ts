@@ -8,14 +8,18 @@ import { domainView } from "./view.ts";
 
 const maxDomains = 50;
 
-/** Answers the TXT record that proves ownership; nothing is served until it is verified. `total`: how many there are. */
+/**
+ * Answers with the TXT record that proves ownership; the domain is served after verification. `total`: the number of
+ * domains.
+ */
 export async function addDomain(ctx: Ctx, site: SiteRow, name: string, total: number): Promise<Domain> {
   for (const own of [ctx.config.SITE_URL, ctx.config.WEBHOOK_HOST, ctx.config.SITES_ORIGIN]) {
     const { hostname } = new URL(own);
     if (name === hostname || name.endsWith(`.${hostname}`))
       throw invalid("domain", "this name belongs to the service itself");
   }
-  if (total >= maxDomains) throw conflict(`A site has at most ${maxDomains} domains: remove some first.`);
+  if (total >= maxDomains)
+    throw conflict(`A site can have at most ${maxDomains} domains. Remove some first.`);
   const row = {
     id: ctx.newId("domain"),
     siteId: site.id,
@@ -25,6 +29,6 @@ export async function addDomain(ctx: Ctx, site: SiteRow, name: string, total: nu
     createdAt: ctx.now(),
   };
   const [[made]] = await ctx.db.batch([ctx.db.insert(domains).values(row).onConflictDoNothing().returning()]);
-  if (!made) throw conflict("This domain was added at the same moment: ask again.");
+  if (!made) throw conflict("This domain was added concurrently. Try again.");
   return domainView(ctx, site, made);
 }

@@ -11,7 +11,7 @@ import { removeDomain } from "./remove.ts";
 import { holderOf, verifyDomain } from "./verify.ts";
 import { domainView } from "./view.ts";
 
-/** Add, remove or verify a site's own domain. */
+/** Adds, removes or verifies a custom domain. */
 export async function changeDomain(
   ctx: Ctx,
   { id: siteId, domain: change }: ById & { domain: DomainChange },

@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 
-/** A statement for one batch: the host that carries the site is told its names; one waiting job carries all changes. */
+/** A statement for one batch that queues a route update for the site's host; one queued job covers all changes. */
 export const queueRoutes = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
   queueSiteJob(
     ctx,

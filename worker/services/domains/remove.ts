@@ -6,7 +6,7 @@ import type { SiteRow } from "../sites/owned.ts";
 import type { DomainRow } from "./view.ts";
 import { queueRoutes } from "./queue-routes.ts";
 
-/** The name is free for others at once; the host stops answering it when it took the new routes. */
+/** Other sites may claim the name at once; the host stops serving it when it applies the new routes. */
 export async function removeDomain(
   ctx: Ctx,
   site: SiteRow,

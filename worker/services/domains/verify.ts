@@ -8,8 +8,8 @@ import { challengeName, domainView, type DomainRow } from "./view.ts";
 import { queueRoutes } from "./queue-routes.ts";
 
 /**
- * Looks for the TXT record now. The first site that proves a name has it; it is served from then on. Another site gets it where
- * the first one's record is gone: names are sold, and who has one now is not to wait for who had it.
+ * Looks up the TXT record. The first site to prove a name gets it and is served under it. Another site can take the
+ * name over once the holder's record is gone, because a domain's new owner must not depend on its previous one.
  */
 export async function verifyDomain(
   ctx: Ctx,
@@ -23,13 +23,13 @@ export async function verifyDomain(
   try {
     records = await ctx.resolveTxt(challengeName(name));
   } catch {
-    throw conflict("The name servers could not be asked just now: try again in a minute.");
+    throw conflict("The name servers could not be queried. Try again in a minute.");
   }
   if (!records.includes(row.challenge))
     throw conflict(
       records.length === 0
-        ? `There is no TXT record at ${challengeName(name)} yet: set it, wait some minutes, then verify again.`
-        : `The TXT record at ${challengeName(name)} has another value: set it to ${row.challenge}.`,
+        ? `There is no TXT record at ${challengeName(name)} yet. Create it, wait a few minutes, then verify again.`
+        : `The TXT record at ${challengeName(name)} has a different value. Set it to ${row.challenge}.`,
     );
   const isGivenUp = holder !== undefined && !records.includes(holder.challenge);
   const verifiedAt = ctx.now();
@@ -60,7 +60,7 @@ export async function verifyDomain(
   ]);
   if (!verified)
     throw conflict(
-      `${name} is served by another site: remove it there first, or take that site's TXT record away and try again in an hour.`,
+      `${name} is in use by another site. Remove it there first, or delete that site's TXT record and try again in an hour.`,
     );
   if (site.hostId) ctx.hosts.wake(site.hostId);
   if (isGivenUp && holder.hostId) ctx.hosts.wake(holder.hostId);
@@ -69,7 +69,7 @@ export async function verifyDomain(
 
 export type Holder = Awaited<ReturnType<typeof holderOf>>[number];
 
-/** A query of the site that has the name. */
+/** The query for the site that holds the name. */
 export const holderOf = (ctx: Ctx, name: string) =>
   ctx.db
     .select({ id: domains.id, siteId: domains.siteId, challenge: domains.challenge, hostId: sites.hostId })

@@ -4,7 +4,7 @@ import type { domains, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 export type DomainRow = typeof domains.$inferSelect;
-/** As much of a row as is shown. */
+/** The columns of the public representation. */
 type Shown = Pick<DomainRow, "name" | "challenge" | "verifiedAt" | "createdAt"> & { id: string };
 
 export const challengeName = (domain: string): string => `_berth-challenge.${domain}`;

@@ -7,7 +7,7 @@ import { sha256Hex } from "../../domain/tokens.ts";
 
 const tokenPattern = /^hst_[0-9a-z][0-9A-Za-z]{43}$/;
 
-/** Which host an agent's token enrols. */
+/** The host that an agent's token belongs to. */
 export async function authenticateHost(ctx: Ctx, token: string): Promise<Id<"host">> {
   if (!tokenPattern.test(token)) throw new AppError("unauthorized");
   const [host] = await ctx.db

@@ -8,7 +8,10 @@ import { hostIdOf, hostNamed } from "./named.ts";
 
 const statusAfter = { drain: "DRAINING", activate: "ACTIVE" } as const;
 
-/** drain: no new sites, and those that are here move one by one; activate: as before. A move under way ends. */
+/**
+ * drain: no new sites, and the existing ones move one by one. activate: back to normal, and moves in progress are
+ * cancelled.
+ */
 export async function changeHost(ctx: Ctx, { id: hostId, action }: ById & HostPatch): Promise<Host> {
   const id = hostIdOf(hostId);
   await ctx.db.batch([

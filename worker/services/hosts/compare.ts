@@ -11,26 +11,31 @@ import { eachAlone } from "../../each-alone.ts";
 import { idleLane } from "../../jobs/idle.ts";
 import { arePaymentsRead } from "../../billing/payments/read-events.ts";
 
-/** Another host's word for what it has is one that it gave so lately: a record that was put back does not count as its word. */
+/**
+ * Another host's inventory counts only if it is this recent. After a restore of the database, the restored rows do not
+ * count as an inventory.
+ */
 const lateMs = 25 * 60_000;
 const hourMs = 3_600_000;
 const dataLost =
-  "Its data is not on its host any more: restore a backup into it, or ask the operator to bring the data back and start it then.";
+  "The database's data is no longer on its host. Restore a backup into it, or ask the operator to bring the data back and then start it.";
 
 /**
- * What a host has is compared with the record, which is right about what is wanted; the host about what there is. Invariants:
- * - Nothing is deleted: what no record knows is stopped and kept aside, until an operator removes it or a record names it again.
- * - What serves does so until what the record wants is up: a version that the record does not know makes way by a swap.
- * - An inventory is of a moment (`asOf`). What was changed or worked on since, or waits for work, is left out: a row's `updated_at`, and
- *   jobs open or ended since. Each change asks for that once more, in its own statement.
- * - Only the newest connection's inventory is acted on: `HostLink` sees to that.
+ * Compares a host's inventory with the record. The record is right about the desired state, the host about the actual one.
+ * Invariants:
+ * - Nothing is deleted. Anything unknown to the record is stopped and set aside until an operator removes it or a record
+ *   assigns it to the host again.
+ * - A version in service keeps serving until the recorded version is up; an unknown version is replaced by a swap.
+ * - An inventory describes one moment (`asOf`). Resources that changed or had jobs since then, or have queued jobs, are
+ *   skipped; each change checks this again in its own statement.
+ * - Only inventories of the newest connection are applied, which `HostLink` ensures.
  */
 export async function compareHost(
   ctx: Ctx,
   hostId: Id<"host">,
   inventory: Inventory,
 ): Promise<Omit<Verdicts, "type">> {
-  // A host's clock is none of ours.
+  // Hosts' clocks are not trusted.
   const asOf = Math.min(Date.parse(inventory.asOf), ctx.now().getTime());
   const known: Known = { arePaymentsRead: await arePaymentsRead(ctx, asOf) };
   const found = await readRecords(ctx, hostId, inventory, asOf);
@@ -65,7 +70,7 @@ export async function compareHost(
   return lists;
 }
 
-/** Placement does not know that it takes memory here. */
+/** Placement is unaware of the memory it uses here. */
 const isUncounted = (row: { place: Place } | undefined): boolean =>
   !row || row.place === "elsewhere" || row.place === "nowhere";
 
@@ -168,7 +173,7 @@ async function settleDatabase(
         );
       return;
     case "setAside":
-      // Where its data is, it is to be provisioned once it is paid.
+      // It is provisioned on the host with its data once it is paid for.
       await ctx.db
         .update(databases)
         .set({ hostId })
@@ -177,14 +182,17 @@ async function settleDatabase(
   }
 }
 
-/** All that the record puts on this host in the inventory's part of the ids, and what else it knows of what the host has. */
+/**
+ * Everything that the record assigns to this host in the inventory's id range, and everything else it knows about the
+ * inventory's entries.
+ */
 async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, asOf: number) {
   const { after, upTo } = inventory;
   const ids = JSON.stringify([...inventory.sites, ...inventory.databases].map(({ id }) => id));
   const isHeld = (id: SQLWrapper) => sql`${id} IN (SELECT value FROM json_each(${ids}))`;
   const isHere = (id: SQL, host: SQL) =>
     sql`${host} = ${hostId} AND ${id} > ${after ?? ""} AND (${upTo} IS NULL OR ${id} <= ${upTo})`;
-  // What it is elsewhere is that host's word, if it has given it since.
+  // For resources elsewhere, the other host's recent inventory counts.
   const place = (row: string) => sql<Place>`CASE
     WHEN ${sql.raw(row)}.host_id IS NULL THEN 'nowhere' WHEN ${sql.raw(row)}.host_id = ${hostId} THEN 'here'
     WHEN EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${sql.raw(row)}.host_id AND h.compared_at > ${ctx.now().getTime() - lateMs})
@@ -238,7 +246,7 @@ async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, a
   return { sites: siteRows, databases: databaseRows, busy: busyIds };
 }
 
-/** Each id once, with what the record says of it and what the host has. */
+/** Each id once, with its record and its state on the host. */
 function rowsOf<Row extends { id: string }, Held extends { id: Row["id"] }>(
   rows: readonly Row[],
   held: ReadonlyMap<Row["id"], Held>,

@@ -5,7 +5,7 @@ import { conflict } from "../../domain/app-error.ts";
 import { installCommand } from "../../domain/install-script.ts";
 import { mintToken, sha256Hex } from "../../domain/tokens.ts";
 
-/** A host that an agent may enrol as; the token is kept only as a hash. */
+/** Creates a host that an agent can enrol as; only the hash of the token is stored. */
 export async function createHost(ctx: Ctx, input: HostCreate): Promise<HostCreated & { token: string }> {
   const token = mintToken("hst", ctx.random(32));
   const [[created]] = await ctx.db.batch([
@@ -21,6 +21,6 @@ export async function createHost(ctx: Ctx, input: HostCreate): Promise<HostCreat
       .onConflictDoNothing()
       .returning({ id: hosts.id }),
   ]);
-  if (!created) throw conflict(`A host named ${input.name} exists already: choose another name.`);
+  if (!created) throw conflict(`A host named ${input.name} already exists. Choose another name.`);
   return { id: created.id, token, installCommand: installCommand(ctx.config.SITE_URL, token) };
 }

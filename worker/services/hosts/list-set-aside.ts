@@ -10,7 +10,7 @@ import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
 import { databases } from "../../db/schema.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 
-/** The host itself says what it keeps, as a record that was put back has forgotten that. */
+/** Asks the host itself what it has set aside, because a restored database may not know. */
 export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {
   const { id } = await hostNamed(ctx, hostIdOf(hostId));
   const host = id as Id<"host">;
@@ -36,7 +36,7 @@ export async function heldBy(ctx: Ctx, host: Id<"host">) {
   return held;
 }
 
-/** Those of them that no record puts on this host. */
+/** Those that no record assigns to this host. */
 export async function unnamedOf<T extends Id<"site" | "database">>(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -50,7 +50,7 @@ export async function unnamedOf<T extends Id<"site" | "database">>(
   return rows.map(({ id }) => id);
 }
 
-/** Volumes of databases that the record puts on this host, of which it knows neither a use nor that they were replaced. */
+/** Volumes of databases assigned to this host that are neither in use nor recorded as replaced. */
 export async function spareVolumesOf(
   ctx: Ctx,
   hostId: Id<"host">,

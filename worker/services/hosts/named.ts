@@ -6,13 +6,13 @@ import { hosts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { hostView, selectHosts } from "./view.ts";
 
-/** A text that came in as a host's id. @throws AppError not_found */
+/** Parses a host id. @throws AppError not_found */
 export function hostIdOf(text: string): Id<"host"> {
   if (!isId("host", text)) throw new AppError("not_found");
   return text;
 }
 
-/** @throws AppError not_found, also for one that was removed */
+/** @throws AppError not_found, also for a removed host */
 export async function hostNamed(ctx: Ctx, id: Id<"host">): Promise<Host> {
   const [row] = await selectHosts(ctx.db).where(eq(hosts.id, id));
   if (!row || row.status === "REMOVED") throw new AppError("not_found");

@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 
-/** A part of its ingress was replaced. */
+/** Records that a part of the ingress was replaced. */
 export async function recordIngress(ctx: Ctx, hostId: Id<"host">, at: string): Promise<void> {
   await ctx.db
     .update(hosts)

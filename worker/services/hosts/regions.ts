@@ -3,7 +3,7 @@ import type { Ctx } from "../../context.ts";
 import { hosts } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 
-/** A query of the regions that have a host, up or not. */
+/** The query for the regions that have a host, connected or not. */
 export const regionsOfHosts = (ctx: Ctx) =>
   ctx.db
     .selectDistinct({ region: hosts.region })
@@ -11,7 +11,7 @@ export const regionsOfHosts = (ctx: Ctx) =>
     .where(and(ne(hosts.status, "REMOVED"), isNotNull(hosts.region)))
     .orderBy(asc(hosts.region));
 
-/** What no host could take is refused while it costs nothing yet. @throws AppError invalid_request */
+/** Rejects a region without hosts before anything is paid for. @throws AppError invalid_request */
 export function refuseUnknownRegion(
   path: string,
   wanted: string | null | undefined,
@@ -22,7 +22,7 @@ export function refuseUnknownRegion(
   throw invalid(
     path,
     names === ""
-      ? "no host is in this region, nor in any other: leave it out to be placed anywhere"
-      : `no host is in this region, but in ${names}: choose one of them, or leave it out to be placed anywhere`,
+      ? "this region has no hosts, and neither has any other: omit it to use any host"
+      : `this region has no hosts, only ${names}: choose one of them, or omit it to use any host`,
   );
 }

@@ -6,7 +6,7 @@ import { AppError, conflict } from "../../domain/app-error.ts";
 import { heldBy, spareVolumesOf, unnamedOf } from "./list-set-aside.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 
-/** Data and all, for good: never what a record puts there. */
+/** Permanently deletes it with its data, unless a record assigns it to the host. */
 export async function removeSetAside(
   ctx: Ctx,
   { id: hostId, keptId }: ById & { keptId: string },
@@ -28,4 +28,4 @@ export async function removeSetAside(
   return { id: keptId, removed: true };
 }
 
-const isNamed = () => conflict("A record puts this on the host: delete the site or the database itself.");
+const isNamed = () => conflict("A record assigns this to the host. Delete the site or the database itself.");

@@ -3,7 +3,7 @@ import { evictLeft } from "../../jobs/hosts/evict-left.ts";
 import { giveUpSilentMoves } from "../../jobs/hosts/give-up-moves.ts";
 import { moveSites } from "../../jobs/hosts/move-sites.ts";
 
-/** What hosts owe each other is carried on with, wherever it was interrupted. */
+/** Continues interrupted work between hosts. */
 export async function tendHosts(ctx: Ctx): Promise<void> {
   await giveUpSilentMoves(ctx);
   await evictLeft(ctx);

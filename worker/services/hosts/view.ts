@@ -6,7 +6,7 @@ import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
 import { placedMb } from "../../jobs/hosts/placement.ts";
 
-/** Hosts with all that their public record shows, in one statement. */
+/** Hosts with everything in their public representation, in one statement. */
 export const selectHosts = (db: Db) =>
   db
     .select({

@@ -7,19 +7,22 @@ import { sha256Hex } from "../../domain/tokens.ts";
 
 export type IdempotentRequest = { key: string; method: string; path: string; body: string };
 export type FirstAnswer = { status: number; location: string | null; body: string };
-/** Either the answer given before, or the right to give the first one. */
+/** Either the stored first answer, or permission to produce it. */
 export type Claim =
   | { replay: FirstAnswer }
   | { keep(answer: FirstAnswer): Promise<void>; release(): Promise<void> };
 
-/** Longer runs no request: it died, and nobody knows whether it had acted. */
+/** No request runs longer than this: it was interrupted, and may or may not have had an effect. */
 const abandonedAfterMs = 5 * 60_000;
-/** Of a larger answer only that there was one is kept: rows that a statement showed would fill the database. */
+/** Only the fact of a larger answer is stored; otherwise query results would fill the database. */
 const maxKeptBytes = 64 * 1024;
 
-/** One of several equal requests gets to run. @throws AppError idempotency_mismatch, or conflict while the first runs */
+/**
+ * Admits one of several identical requests. @throws AppError idempotency_mismatch, or conflict while the first is
+ * running
+ */
 export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
-  // A key is not told what only a session may ask for.
+  // A key must not see answers that require a session.
   const who = ctx.actor.type === "session" ? [accountOf(ctx), "session"] : [accountOf(ctx)];
   const id = sha256Hex(JSON.stringify([...who, request.method, request.path, request.key]));
   const bodyHash = sha256Hex(request.body);
@@ -58,15 +61,15 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
   if (!known || known.status === null)
     throw conflict(
       known && now.getTime() - known.createdAt.getTime() > abandonedAfterMs
-        ? "The first request with this Idempotency-Key was cut short: look whether it acted, then use another key."
-        : "The first request with this Idempotency-Key is still running: try again in a moment.",
+        ? "The first request with this Idempotency-Key was interrupted. Check whether it had an effect, then use another key."
+        : "The first request with this Idempotency-Key is still in progress. Try again in a moment.",
     );
   if (known.responseSealed === null)
     throw conflict(
-      "The first request with this Idempotency-Key was done, and its answer is more than is kept: it is not done twice.",
+      "The first request with this Idempotency-Key succeeded, but its answer was too large to store. It is not executed again.",
     );
   const answer = ctx.secrets.open(known.responseSealed, context);
-  // One that was kept by an earlier version is the body alone.
+  // Earlier versions stored the body alone.
   const [, location = "", body = answer] = /^((?:\/.*)?)\n([^]*)$/.exec(answer) ?? [];
   return { replay: { status: known.status, location: location || null, body } };
 }

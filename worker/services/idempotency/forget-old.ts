@@ -3,7 +3,7 @@ import type { Ctx } from "../../context.ts";
 import { idempotentRequests } from "../../db/schema.ts";
 import { addDays } from "../../domain/pricing.ts";
 
-/** Answers older than a day are no longer replayed. */
+/** Answers are replayed for one day. */
 export async function forgetOldRequests(ctx: Ctx): Promise<void> {
   await ctx.db.delete(idempotentRequests).where(lt(idempotentRequests.createdAt, addDays(ctx.now(), -1)));
 }

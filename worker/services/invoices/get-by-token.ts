@@ -18,7 +18,7 @@ export async function invoiceByToken(ctx: Ctx, token: string): Promise<InvoiceRo
 export const getInvoiceByToken = async (ctx: Ctx, token: string): Promise<Invoice> =>
   invoiceView(await invoiceByToken(ctx, token));
 
-/** The customer is done, and the bank is not. */
+/** The customer has paid, and the bank has not confirmed it yet. */
 export async function isPaymentOnItsWay(ctx: Ctx, invoice: { id: string }): Promise<boolean> {
   const [open] = await ctx.db
     .select({ id: checkouts.id })

@@ -7,7 +7,7 @@ import { invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { invoiceView } from "./view.ts";
 
-/** One of the account's invoices: not_found, then forbidden. */
+/** One invoice of the account: not_found, then forbidden. */
 export async function getInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
   if (!isId("invoice", invoiceId)) throw new AppError("not_found");
   const [row] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));

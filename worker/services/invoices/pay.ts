@@ -5,14 +5,17 @@ import { openCheckout } from "../../billing/payments/checkout.ts";
 import { invoiceByToken } from "./get-by-token.ts";
 import { invoiceView } from "./view.ts";
 
-/** Where the customer pays it; null where it is paid already. Nothing is paid by asking. */
+/** The URL where the customer pays; null if the invoice is already paid. This does not pay it. */
 export async function payInvoice(ctx: Ctx, token: string): Promise<{ url: string } | null> {
   const { id } = await invoiceByToken(ctx, token);
   const session = await openCheckout(ctx, id);
   return session?.url ? { url: session.url } : null;
 }
 
-/** For clients that show no page: the test processor takes the payment at once. Any other processor's page is answered. */
+/**
+ * For clients without a browser: the test processor settles the invoice at once; for any other processor, the answer
+ * is the URL of its page.
+ */
 export async function payInvoiceAtOnce(ctx: Ctx, token: string): Promise<Invoice | { url: string }> {
   const { id } = await invoiceByToken(ctx, token);
   const session = await openCheckout(ctx, id);

@@ -8,7 +8,7 @@ import { insertKey, tooManyKeys } from "./insert.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
-/** The row to insert and the key to show once. */
+/** The row to insert, and the key to show once. */
 export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string, origin: Origin) {
   const key = await mintApiKey(ctx.random(32), tokenKeys(ctx.config, "api-key-check")[0]);
   const row: typeof apiKeys.$inferInsert = {
@@ -23,7 +23,7 @@ export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string
   return { key, row };
 }
 
-/** A key of the signed-in account; the answer is the only place where it is ever shown. */
+/** Creates a key for the signed-in account. The answer is the only place that shows it. */
 export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated & { key: string }> {
   const { key, row } = await newApiKey(ctx, accountOf(ctx), name, "dashboard");
   if (!(await insertKey(ctx, row))) throw tooManyKeys();

@@ -2,7 +2,7 @@ import { and, eq, isNull } from "drizzle-orm";
 import type { Actor, Db } from "../../context.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 
-/** Who a key acts for; null for an unknown or revoked one. */
+/** The account of a key; null for an unknown or revoked one. */
 export async function findKeyActor(db: Db, keyHash: string): Promise<(Actor & { type: "key" }) | null> {
   const [row] = await db
     .select({ keyId: apiKeys.id, accountId: accounts.id, role: accounts.role, plan: accounts.plan })

@@ -5,13 +5,13 @@ import { eachAlone } from "../../each-alone.ts";
 
 const atOnce = 100;
 
-/** The guard of a revoked key hears of it; it may hear of it again. */
+/** Notifies the guard of a revoked key; idempotent. */
 export async function tellGuard(ctx: Ctx, { id, hash }: Pick<typeof apiKeys.$inferSelect, "id" | "hash">) {
   await ctx.guards.revoke(hash);
   await ctx.db.update(apiKeys).set({ guardToldAt: ctx.now() }).where(eq(apiKeys.id, id));
 }
 
-/** Revocations that were cut short between the record and the guard: until they are finished, the key works on. */
+/** Completes interrupted revocations; until the guard is notified, the key still works. */
 export async function finishRevocations(ctx: Ctx): Promise<void> {
   const untold = await ctx.db
     .select({ id: apiKeys.id, hash: apiKeys.hash })

@@ -4,11 +4,11 @@ import type { Ctx } from "../../context.ts";
 import { apiKeys, sessions } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 
-/** Live keys of an account: each has a limit and a guard of its own. */
+/** Valid keys per account; each has its own limit and guard. */
 export const maxLiveKeys = 50;
 
 export const tooManyKeys = () =>
-  conflict(`The account has ${maxLiveKeys} keys, which is the most: revoke one that is not needed any more.`);
+  conflict(`The account has the maximum of ${maxLiveKeys} keys. Revoke one that is no longer needed.`);
 
 const liveKeysOf = (accountId: Id<"account">) =>
   sql`(SELECT count(*) FROM ${apiKeys} k WHERE k.account_id = ${accountId} AND k.revoked_at IS NULL)`;
@@ -16,8 +16,8 @@ const liveKeysOf = (accountId: Id<"account">) =>
 type KeyRow = typeof apiKeys.$inferInsert;
 
 /**
- * Writes the row, in place of one of this id; false: the account has as many keys as it may, or the session that the key is
- * made for has ended.
+ * Inserts the row, replacing one with this id. false: the account has the maximum number of keys, or the session that
+ * requested the key has ended.
  */
 export async function insertKey(ctx: Ctx, row: KeyRow, sessionId?: Id<"session">): Promise<boolean> {
   const { id, accountId, name, hash, start, origin, createdAt } = row;
@@ -33,7 +33,7 @@ export async function insertKey(ctx: Ctx, row: KeyRow, sessionId?: Id<"session">
   return meta.changes > 0;
 }
 
-/** @throws AppError conflict where the account may have no more keys */
+/** @throws AppError conflict if the account has the maximum number of keys */
 export async function requireRoomForKey(ctx: Ctx, accountId: Id<"account">): Promise<void> {
   const [row] = await ctx.db.all<{ live: number }>(sql`SELECT ${liveKeysOf(accountId)} AS live`);
   if ((row?.live ?? 0) >= maxLiveKeys) throw tooManyKeys();

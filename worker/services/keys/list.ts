@@ -16,7 +16,7 @@ export const keyView = (row: KeyRow): Key => ({
   lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
 });
 
-/** The account's keys that work, newest first. */
+/** The account's valid keys, newest first. */
 export async function listKeys(ctx: Ctx, query: ListQuery): Promise<Page<Key>> {
   const rows = await ctx.db
     .select()

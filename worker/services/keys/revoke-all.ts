@@ -7,7 +7,7 @@ import { tellGuard } from "./finish-revocations.ts";
 
 const atOnce = 50;
 
-/** Every key of the account; a guard that cannot be reached hears of it from the timer. */
+/** Revokes all keys of the account; the timer notifies guards that cannot be reached now. */
 export async function revokeAllKeys(ctx: Ctx, accountId: Id<"account">): Promise<void> {
   const revoked = await ctx.db
     .update(apiKeys)

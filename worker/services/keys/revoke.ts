@@ -8,8 +8,8 @@ import { AppError } from "../../domain/app-error.ts";
 import { tellGuard } from "./finish-revocations.ts";
 
 /**
- * Works on no request that comes after this answer. The record first, then the guard that keeps a copy of it; what is cut
- * short in between, the next request or the timer finishes.
+ * After this answer, every request with the key is rejected. Updates the record first, then the guard that caches it;
+ * the next request or the timer completes an interrupted revocation.
  */
 export async function revokeKey(ctx: Ctx, { id: keyId }: ById): Promise<KeyRevoked> {
   if (!isId("key", keyId)) throw new AppError("not_found");

@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import type { Db } from "../../context.ts";
 import { apiKeys } from "../../db/schema.ts";
 
-/** Shown as "last used"; the guard calls it at most every five minutes. false: the record does not know this key. */
+/** Updates "last used"; the guard calls it at most every five minutes. false: the record does not contain this key. */
 export async function touchKey(db: Db, keyHash: string, at: Date): Promise<boolean> {
   const touched = await db
     .update(apiKeys)

@@ -7,7 +7,7 @@ import { LedgerAudit } from "../../domain/ledger.ts";
 const atOnce = 2000;
 const shownProblems = 100;
 
-/** Statements that must find nothing: each row is a sentence about money that does not add up. */
+/** Queries that must return nothing: each row is a sentence about an inconsistency. */
 const crossChecks = [
   sql`SELECT 'Invoice ' || i.id || ' is ' || i.status || ' and has ' || count(p.id) || ' payments' AS problem
     FROM invoices i LEFT JOIN payments p ON p.invoice_id = i.id WHERE i.status IN ('paid', 'refunded') GROUP BY i.id HAVING count(p.id) <> 1`,
@@ -18,7 +18,7 @@ const crossChecks = [
     FROM invoices i JOIN credit_purchases c ON c.invoice_id = i.id
     LEFT JOIN ledger_transfers t ON t.type = 'purchase' AND t.reference = i.id AND t.credit_id = i.account_id AND t.amount = c.credits
     WHERE i.status IN ('paid', 'refunded') AND t.id IS NULL
-      -- Given back before it was heard of, it bought nothing.
+      -- Refunded before the payment was recorded, so it bought nothing.
       AND NOT EXISTS (SELECT 1 FROM payments p JOIN payment_flags f ON f.reason = 'refunded_elsewhere'
         AND f.reference = p.reference || ':' || f.amount_cents WHERE i.status = 'refunded' AND p.invoice_id = i.id)`,
   sql`SELECT 'Transfer ' || t.id || ' is a purchase that nobody paid' AS problem
@@ -30,10 +30,10 @@ const crossChecks = [
     WHERE h.status = 'posted' AND t.id IS NULL`,
 ];
 
-/** Folds the whole ledger from its first transfer, and holds it against the balances, the invoices and the payments. */
+/** Folds the whole ledger from its first transfer, and compares it with the balances, invoices and payments. */
 export async function verifyLedger(ctx: Ctx): Promise<LedgerVerified> {
   const audit = new LedgerAudit();
-  // Read first: what is added meanwhile is later than this.
+  // Read first, so that concurrent additions are later than this.
   const [accounts, holds, [last]] = await ctx.db.batch([
     ctx.db.select().from(ledgerAccounts),
     ctx.db

@@ -7,7 +7,7 @@ import { AppError, invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
 import { packForOperator, packView, type PackRow } from "./view.ts";
 
-/** @throws AppError invalid_request where a discount makes a term too cheap to be charged */
+/** @throws AppError invalid_request if a discount reduces a term's price below the minimum charge */
 function requireChargeable(row: PackRow): void {
   const term = packView(row).terms.find(({ amountCents }) => amountCents < leastCents);
   if (term) throw invalid("discounts", `${term.months} months would cost less than ${leastCents} cents`);
@@ -20,7 +20,7 @@ export async function createPack(ctx: Ctx, { amountCents, ...input }: PackCreate
   return packForOperator(row);
 }
 
-/** Prices are for what is bought from now on, resources for what is deployed from now on. */
+/** New prices apply to future purchases, new resources to future deployments. */
 export async function changePack(
   ctx: Ctx,
   { id: packId, amountCents, ...patch }: ById & PackPatch,

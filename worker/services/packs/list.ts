@@ -8,7 +8,7 @@ import { packForOperator, packView } from "./view.ts";
 
 const cheapestFirst = [asc(packs.kind), asc(packs.priceCents), asc(packs.id)];
 
-/** What can be bought, cheapest first. */
+/** Packs on offer, cheapest first. */
 export async function listPacks(ctx: Ctx, query: ListQuery): Promise<Page<Pack>> {
   const rows = await ctx.db
     .select()
@@ -18,7 +18,7 @@ export async function listPacks(ctx: Ctx, query: ListQuery): Promise<Page<Pack>>
   return pageOfAll(rows, query, packView);
 }
 
-/** All there are, inactive ones as well. */
+/** All packs, including inactive ones. */
 export async function listAllPacks(ctx: Ctx, query: ListQuery): Promise<Page<PackForOperator>> {
   const rows = await ctx.db
     .select()

@@ -4,7 +4,7 @@ import { packs } from "../../db/schema.ts";
 
 export type PackRow = typeof packs.$inferSelect;
 
-/** A query of the active pack of this kind that was named, or of the cheapest where none was. */
+/** The query for the named active pack of this kind, or for the cheapest one if none is named. */
 export const packOffered = (ctx: Ctx, kind: PackRow["kind"], packId: string | undefined) =>
   ctx.db
     .select()

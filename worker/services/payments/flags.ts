@@ -19,7 +19,7 @@ const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({
   resolution: row.resolution,
 });
 
-/** What waits for an operator, newest first. */
+/** Flags for an operator, newest first. */
 export async function listFlags(ctx: Ctx, query: FlagQuery): Promise<Page<PaymentFlag>> {
   const rows = await ctx.db
     .select()
@@ -35,7 +35,7 @@ export async function listFlags(ctx: Ctx, query: FlagQuery): Promise<Page<Paymen
   return page(rows, query, flagView);
 }
 
-/** An operator has dealt with it and says how. The first resolution stays. */
+/** Marks a flag as resolved, with a note. The first resolution is final. */
 export async function resolveFlag(
   ctx: Ctx,
   { id: flagId, resolution }: ById & FlagResolve,

@@ -4,7 +4,7 @@ import { voidOverdue } from "../../billing/invoices/void.ts";
 import { readEvents } from "../../billing/payments/read-events.ts";
 import { reconcilePayments } from "../../billing/payments/reconcile.ts";
 
-/** By cron. What was paid in time is heard of before anything is void. */
+/** Run by cron. Payments are queried before invoices become void, so that timely payments count. */
 export async function tendBilling(ctx: Ctx): Promise<void> {
   try {
     await hearOfPayments(ctx);

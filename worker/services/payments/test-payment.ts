@@ -11,7 +11,7 @@ type TestPayment = {
   isOpen: boolean;
 };
 
-/** @throws AppError not_found, also where another processor takes the payments */
+/** @throws AppError not_found, also if another processor is configured */
 export async function getTestPayment(ctx: Ctx, id: string): Promise<TestPayment> {
   const [row] = ctx.payments.payAtOnce
     ? await ctx.db.select().from(testSessions).where(eq(testSessions.id, id))
@@ -21,7 +21,7 @@ export async function getTestPayment(ctx: Ctx, id: string): Promise<TestPayment>
   return { id, amountCents, currency, returnUrl, isOpen: status === "open" && expiresAt > ctx.now() };
 }
 
-/** The customer pays at the test processor; the invoice hears of it as of any processor. */
+/** Simulates the customer's payment at the test processor; the invoice is updated as with any processor. */
 export async function payTestPayment(ctx: Ctx, id: string): Promise<TestPayment> {
   const payment = await getTestPayment(ctx, id);
   await ctx.payments.payAtOnce?.(id);

@@ -9,7 +9,10 @@ export type AnswerTo<K extends Kind> = Extract<Answer, { kind: K }>;
 /** A site or a database; its host knows it by this id. */
 export type Hosted = { id: Id<"site" | "database">; hostId: Id<"host"> | null };
 
-/** Asks the site's host; null for a site that no host ever had. @throws AppError conflict when the host does not answer */
+/**
+ * Sends a question to the site's host; null if the site was never placed. @throws AppError conflict if the host does
+ * not answer
+ */
 export async function askHost<K extends Kind>(
   ctx: Ctx,
   siteId: string,
@@ -19,7 +22,10 @@ export async function askHost<K extends Kind>(
   return askHostOf<K>(ctx, site, question(site.id));
 }
 
-/** The same of what was read already. @throws AppError also invalid_request, of a statement that its server refuses */
+/**
+ * The same for a resource that was already read. @throws AppError also invalid_request, for a statement that its
+ * server refuses
+ */
 export async function askHostOf<K extends Kind>(
   ctx: Ctx,
   { hostId }: Hosted,

@@ -6,7 +6,7 @@ import { siteById, siteIdOf } from "../sites/owned.ts";
 import { askHostOf } from "./ask-host.ts";
 import { lastMove, movedDetail } from "./last-move.ts";
 
-/** What happened to the site's containers, which its host keeps, and since when that is this one. */
+/** The events of the site's containers, which its host stores, and when the site moved to this host. */
 export async function siteEventsOf(ctx: Ctx, { id: siteId }: ById): Promise<SiteEvents> {
   const id = siteIdOf(siteId);
   const [[found], [move]] = await ctx.db.batch([siteById(ctx, id), lastMove(ctx, id)]);

@@ -7,7 +7,10 @@ import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
 import { siteAndMasks } from "./masks.ts";
 
-/** The log as server-sent events, after the last line the reader has. @throws AppError conflict when nobody can follow it now */
+/**
+ * The log as server-sent events, after the last line the reader received. @throws AppError conflict if the log cannot
+ * be followed now
+ */
 export async function followSiteLog(
   ctx: Ctx,
   { id, lastEventId, ...query }: ById & Resumed & SiteLogQuery,
@@ -22,7 +25,7 @@ export async function followLogOf(
   { tail, since }: SiteLogQuery,
   { lastEventId, masks }: { lastEventId: string | undefined; masks: string[] },
 ): Promise<ReadableStream<Uint8Array>> {
-  if (hostId === null) throw conflict(`This ${noun} has not run yet: there is nothing to follow.`);
+  if (hostId === null) throw conflict(`This ${noun} has not run yet, so there is no log to follow.`);
   const after = placeOn(hostId, lastEventId) ?? since ?? null;
   const question = { kind: "logs", siteId: id, tail, after, follow: true, masks } as const;
   const followed = await ctx.questions.follow(hostId, question, readerOf(ctx));
@@ -30,7 +33,9 @@ export async function followLogOf(
   return followed;
 }
 
-/** All that was written on this host is new to whoever has read on the one before, as both ran for a while. */
+/**
+ * For a reader who followed the previous host, all lines on this host are new, since both ran in parallel for a while.
+ */
 function placeOn(hostId: Id<"host">, lastEventId = ""): string | undefined {
   const [place, readOn = hostId] = lastEventId.split("@");
   const known = LogPlace.safeParse(place).data;

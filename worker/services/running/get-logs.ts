@@ -6,6 +6,6 @@ import { readSiteLog } from "./read-log.ts";
 
 type Asked = ById & Resumed & SiteLogQuery;
 
-/** The last lines of a running site, or all that come as server-sent events. */
+/** The latest lines of a running site, or a live stream of server-sent events. */
 export const getSiteLogs = (ctx: Ctx, asked: Asked): Promise<SiteLogs | ReadableStream<Uint8Array>> =>
   asked.follow === "1" ? followSiteLog(ctx, asked) : readSiteLog(ctx, asked);

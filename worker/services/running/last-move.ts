@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { deployments } from "../../db/schema.ts";
 
-/** The query of when a site last began to run on another host: what its host keeps goes back no further. */
+/** The query for when a site last started on another host, the earliest time that its current host has data for. */
 export const lastMove = (ctx: Ctx, siteId: Id<"site">) =>
   ctx.db
     .select({ at: deployments.startedAt })
@@ -19,4 +19,4 @@ export const lastMove = (ctx: Ctx, siteId: Id<"site">) =>
     .limit(1);
 
 export const movedDetail =
-  "The site moved to another host, as its host was emptied. What it wrote, used and met before was kept there and went with it; the logs of its deployments stay.";
+  "The site moved to another host because its host was drained. Earlier logs, metrics and events were stored on the previous host and are gone; deployment logs are kept.";

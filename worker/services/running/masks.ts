@@ -8,7 +8,7 @@ import { keptEnvVersions } from "../sites/forget-env.ts";
 import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
 import { lastMove } from "./last-move.ts";
 
-/** The caller's site with what is to be masked in what it writes. @throws AppError not_found, forbidden */
+/** The caller's site, and the secrets to mask in its output. @throws AppError not_found, forbidden */
 export async function siteAndMasks(
   ctx: Ctx,
   siteId: string,
@@ -23,7 +23,7 @@ export async function siteAndMasks(
   return { site, masks: masksOf(ctx, site, environments), movedAt: move?.at ?? null };
 }
 
-/** What is to be masked in what a site wrote, for whoever is no customer. */
+/** The secrets to mask in a site's output, for readers other than customers. */
 export async function masksOfSite(ctx: Ctx, id: Id<"site">): Promise<string[]> {
   const [[site], environments] = await ctx.db.batch([siteById(ctx, id), newestEnvironments(ctx, id)]);
   return site ? masksOf(ctx, site, environments) : [];
@@ -38,15 +38,16 @@ const newestEnvironments = (ctx: Ctx, siteId: Id<"site">) =>
     .limit(keptEnvVersions);
 
 /**
- * Secrets that a build may have left in the image, so that the site may write them: variables of a build, now and earlier,
- * and the logins of its source. Its containers do not have them, so its host is told when somebody reads.
+ * Secrets that a build may have left in the image, from where the site could print them: current and earlier build
+ * variables, and the source's credentials. Its containers were not given them, so the host receives them with each
+ * read.
  */
 function masksOf(
   ctx: Ctx,
   { id, gitTokenSealed, registryPasswordSealed }: SiteRow,
   environments: Awaited<ReturnType<typeof newestEnvironments>>,
 ): string[] {
-  // What did not change is sealed as it was: opened once.
+  // An unchanged value keeps its sealed text, so each text is opened once.
   const sealed = new Map(
     environments
       .flatMap(({ entries }) => entries)

@@ -6,7 +6,7 @@ import { askHostOf, type Hosted } from "./ask-host.ts";
 import { movedDetail } from "./last-move.ts";
 import { siteAndMasks } from "./masks.ts";
 
-/** The last lines the site's containers wrote, and why there are none before them. */
+/** The latest lines of the site's containers, and why there are no earlier ones. */
 export async function readSiteLog(ctx: Ctx, { id, ...query }: ById & SiteLogQuery): Promise<SiteLogs> {
   const { site, masks, movedAt } = await siteAndMasks(ctx, id);
   const { data } = await readLogOf(ctx, site, query, masks);

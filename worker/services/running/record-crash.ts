@@ -10,12 +10,12 @@ import { masksOfSite } from "./masks.ts";
 type Crash = { siteId: Id<"site">; deploymentId: Id<"deployment">; error: string };
 
 /**
- * The version in service kept exiting, and its host has stopped it, or cannot start it again. Said twice it counts once, and a report on what is
- * no longer in service changes nothing. While a deployment is under way, its outcome decides the status.
+ * The version in service kept exiting and was stopped by its host, or cannot be restarted. Reports are idempotent, and
+ * those about other versions have no effect. During a deployment, its outcome decides the status.
  */
 export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): Promise<void> {
   const { from, to } = siteEvents.crashed;
-  // The lines it wrote last are in it.
+  // The reason contains the last lines it wrote.
   const error = redactor(await masksOfSite(ctx, crash.siteId))(crash.error);
   const mark = ctx.newMark();
   await ctx.db.batch([

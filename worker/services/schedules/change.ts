@@ -9,7 +9,9 @@ import { nameIsTaken } from "./name-is-taken.ts";
 import { scheduleById, scheduleOwnedBy } from "./owned.ts";
 import { scheduleView } from "./view.ts";
 
-/** A run that has begun goes on as it was. Other times, or being switched on, count from now: nothing is made up for. */
+/**
+ * A run in progress is not affected. A changed or enabled schedule counts from now; missed runs are not made up for.
+ */
 export async function changeSchedule(
   ctx: Ctx,
   { id: scheduleId, ...change }: ById & SchedulePatch,
@@ -31,7 +33,7 @@ export async function changeSchedule(
       .where(
         and(
           eq(schedules.id, row.id),
-          // What the next time was computed from.
+          // The inputs of the next time.
           sql`${schedules.cron} = ${row.cron} AND ${schedules.enabled} = ${row.enabled ? 1 : 0}`,
           change.name === undefined
             ? undefined
@@ -47,7 +49,7 @@ export async function changeSchedule(
     change.name !== row.name &&
     (await nameIsTaken(ctx, row.siteId, change.name))
   )
-    throw conflict(`This site has a schedule named ${change.name} already.`);
+    throw conflict(`This site already has a schedule named ${change.name}.`);
   await scheduleOwnedBy(ctx, row.id);
-  throw conflict("Somebody else changed this schedule just now: look at it again.");
+  throw conflict("The schedule was changed concurrently. Check it, then try again.");
 }

@@ -11,7 +11,7 @@ import { nameIsTaken } from "./name-is-taken.ts";
 import { scheduleById } from "./owned.ts";
 import { scheduleView } from "./view.ts";
 
-/** A command by the clock. Of any site that was paid for: it runs while the site is not stopped and has an image. */
+/** Creates a scheduled command. The site must be paid for; runs take place while it is not stopped and has an image. */
 export async function createSchedule(
   ctx: Ctx,
   { id: siteId, ...wanted }: ById & ScheduleCreate,
@@ -37,10 +37,10 @@ export async function createSchedule(
     scheduleById(ctx, id),
   ]);
   if (made) return scheduleView(made, now);
-  if (site.status === "DELETING") throw conflict("A DELETING site takes no schedules.");
+  if (site.status === "DELETING") throw conflict("A site that is being deleted cannot have schedules.");
   if (await nameIsTaken(ctx, site.id, name))
-    throw conflict(`This site has a schedule named ${name} already.`);
+    throw conflict(`This site already has a schedule named ${name}.`);
   throw conflict(
-    `A site has at most ${maxSchedulesPerSite} schedules, an account ${maxSchedulesPerAccount}: delete one first.`,
+    `A site can have at most ${maxSchedulesPerSite} schedules, an account ${maxSchedulesPerAccount}. Delete one first.`,
   );
 }

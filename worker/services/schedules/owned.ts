@@ -6,11 +6,11 @@ import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { selectSchedules, type ScheduleRow } from "./view.ts";
 
-/** The query of a schedule, for a batch. */
+/** The query for a schedule, for a batch. */
 export const scheduleById = (ctx: Ctx, id: Id<"schedule">) =>
   selectSchedules(ctx.db).where(eq(schedules.id, id));
 
-/** A schedule and nothing else: not_found, then forbidden. */
+/** A single schedule: not_found, then forbidden. */
 export async function scheduleOwnedBy(ctx: Ctx, scheduleId: string): Promise<ScheduleRow> {
   if (!isId("schedule", scheduleId)) throw new AppError("not_found");
   const [row] = await scheduleById(ctx, scheduleId);

@@ -4,7 +4,7 @@ import type { Ctx } from "../../context.ts";
 import { schedules } from "../../db/schema.ts";
 import { scheduleOwnedBy } from "./owned.ts";
 
-/** What it ran, and a run that still goes on, stay. */
+/** Past runs and a run in progress are kept. */
 export async function removeSchedule(
   ctx: Ctx,
   { id: scheduleId }: ById,

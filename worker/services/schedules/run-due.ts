@@ -8,20 +8,20 @@ import { eachAlone } from "../../each-alone.ts";
 import { runsSchedules } from "./view.ts";
 
 const atOnce = 10;
-/** One minute's work ends, whatever is due. */
+/** Bounds the work of one minute. */
 const mostAMinute = 5000;
 
 const itsSiteRuns = sql`EXISTS (SELECT 1 FROM sites s WHERE s.id = c.site_id AND ${runsSchedules})`;
 
-/** Queues what is due: once for each due minute, however many ticks race, and once for all that were missed. */
+/** Queues due runs: once per due minute even with concurrent ticks, and once for all missed minutes. */
 export async function runDueSchedules(ctx: Ctx): Promise<void> {
   await setAgain(ctx);
   const now = ctx.now().getTime();
   const [, due] = await ctx.db.batch([
-    // Looked at again when its site runs.
+    // Resumed when its site runs.
     ctx.statement(sql`
       UPDATE schedules AS c SET next_run_at = NULL WHERE next_run_at <= ${now} AND enabled AND NOT ${itsSiteRuns}`),
-    // Each account's first before anybody's second.
+    // Fairness: the first run of each account precedes the second of any.
     ctx.db
       .select({ id: schedules.id, cron: schedules.cron, nextRunAt: schedules.nextRunAt })
       .from(schedules)
@@ -32,7 +32,7 @@ export async function runDueSchedules(ctx: Ctx): Promise<void> {
   await eachAlone("run schedules", due, (schedule) => runOne(ctx, schedule), atOnce);
 }
 
-/** What was not run while its site was stopped counts from now. */
+/** Runs missed while the site was stopped are not made up for. */
 async function setAgain(ctx: Ctx): Promise<void> {
   const parked = await ctx.db
     .select({ id: schedules.id, cron: schedules.cron })
@@ -68,7 +68,7 @@ async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
   const now = ctx.now();
   const taken = sql`(SELECT site_id FROM schedules WHERE id = ${id} AND mark = ${mark})`;
   const [, , , , gone, [queued]] = await ctx.db.batch([
-    // Whoever moves the due minute on has it.
+    // The tick that advances the due minute gets to run it.
     ctx.db
       .update(schedules)
       .set({ nextRunAt: nextRun(cron, now), mark })
@@ -89,7 +89,7 @@ async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
       where: sql`c.id = ${id} AND c.mark = ${mark} AND ${runsSchedules}
         AND NOT EXISTS (SELECT 1 FROM commands WHERE schedule_id = c.id AND status IN ('QUEUED', 'RUNNING'))`,
     }),
-    // The run before still goes on, or too many commands wait.
+    // The previous run is still active, or too many commands are queued.
     ctx.statement(sql`
       UPDATE schedules SET skipped_runs = skipped_runs + 1, last_skipped_at = ${now.getTime()}
       WHERE id = ${id} AND mark = ${mark} AND NOT EXISTS (SELECT 1 FROM commands WHERE id = ${commandId})

@@ -4,10 +4,10 @@ import type { Db } from "../../context.ts";
 import { schedules } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 
-/** Of a site `s`: one that is to be stopped, or that nobody pays for, runs nothing. */
+/** For a site `s`: schedules pause while it is stopped or unpaid. */
 export const runsSchedules = sql`s.status IN ('DEPLOYING', 'RUNNING', 'FAILED') AND s.wanted = 'RUNNING'`;
 
-/** Schedules with all that their public record shows. */
+/** Schedules with everything in their public representation. */
 export const selectSchedules = (db: Db) =>
   db
     .select({
@@ -28,7 +28,7 @@ export const scheduleView = (row: ScheduleRow, now: Date): Schedule => ({
   command: row.command,
   timeoutSeconds: row.timeoutSeconds,
   enabled: row.enabled,
-  // Set by the timer again once the site runs; what is missed meanwhile is not made up for.
+  // The timer sets it again once the site runs; missed runs are not made up for.
   nextRunAt:
     row.isRun && row.enabled ? ((row.nextRunAt ?? nextRun(row.cron, now))?.toISOString() ?? null) : null,
   skippedRuns: row.skippedRuns,

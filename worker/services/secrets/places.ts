@@ -4,12 +4,12 @@ import type { SealedFor, SealedPlace } from "../../domain/sealed-places.ts";
 
 export type SealedRow = { key: string; text: string };
 
-/** How a place is walked, in the order of `key`, and how one of its rows gets new text. */
+/** How to iterate over a place in the order of `key`, and how to update a row. */
 type Place = {
   rowsAfter: (key: string, limit: number) => SQL;
-  /** The row's text with each sealed value in it replaced. */
+  /** The row's text with each sealed value replaced. */
   replace: (row: SealedRow, by: (sealed: string, place: SealedFor) => string) => string;
-  /** Only while the row is as it was read. */
+  /** Succeeds only if the row is unchanged since it was read. */
   update: (row: SealedRow, text: string) => SQL;
 };
 
@@ -24,7 +24,7 @@ function column(place: SealedPlace, table: string, name: string): Place {
   };
 }
 
-/** A database's passwords as they lie in its row: each is sealed for the generation that it is of. */
+/** The sealed passwords in a database's row; each is bound to its generation. */
 type Passwords = { generation: number; current: string; next: string | null; previous: string | null };
 const passwordsText = sql.raw(`json_object('generation', generation, 'current', password_sealed,
   'next', next_password_sealed, 'previous', previous_password_sealed)`);

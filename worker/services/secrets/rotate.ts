@@ -4,7 +4,7 @@ import { invalid } from "../../domain/app-error.ts";
 import { sealedPlaces, type SealedFor, type SealedPlace } from "../../domain/sealed-places.ts";
 import { places, type SealedRow } from "./places.ts";
 
-/** Seals one page of what lies under older keys anew, under the current one. May be repeated, and stopped anywhere. */
+/** Re-seals one page of values from older keys with the current key. Can be repeated and interrupted at any point. */
 export async function rotateSecrets(ctx: Ctx, { limit, cursor }: SecretsRotate): Promise<SecretsRotated> {
   const [place, after] = cursor === undefined ? [sealedPlaces[0], ""] : positionOf(cursor);
   const { rowsAfter, update } = places[place];

@@ -8,7 +8,9 @@ import { sha256Hex } from "../../domain/tokens.ts";
 import { hashPassword } from "../../adapters/password.ts";
 import { newApiKey } from "../keys/create.ts";
 
-/** The first account, an operator, with its first API key; once per installation, for the bearer of SETUP_TOKEN. */
+/**
+ * Creates the first account, an operator, and its first API key, once per installation, for the bearer of SETUP_TOKEN.
+ */
 export async function runSetup(
   ctx: Ctx,
   token: string,
@@ -25,7 +27,7 @@ export async function runSetup(
     .from(accounts)
     .where(eq(accounts.role, "operator"))
     .limit(1);
-  if (operator) throw conflict("This installation is set up already: sign in with the operator's account.");
+  if (operator) throw conflict("This installation is already set up. Sign in with the operator's account.");
   const password = await hashPassword(input.password, ctx.random(16));
   const now = ctx.now();
   const accountId = ctx.newId("account");
@@ -35,7 +37,7 @@ export async function runSetup(
       id: accountId,
       name: input.name,
       email: input.email.toLowerCase(),
-      // The bearer of SETUP_TOKEN is believed.
+      // The address needs no confirmation, since SETUP_TOKEN authenticates the caller.
       emailVerified: true,
       role: "operator",
       createdAt: now,

@@ -14,7 +14,7 @@ import { deploySite } from "./deploy.ts";
 import { siteOwnedBy, type SiteRow } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
-/** Start, stop, restart or deploy. The status follows when the host reports the effect. */
+/** Starts, stops, restarts or deploys. The status changes when the host reports the result. */
 export async function actOnSite(
   ctx: Ctx,
   { id: siteId, ...wanted }: ById & Extract<SitePatch, { action: unknown }>,
@@ -32,7 +32,7 @@ export async function actOnSite(
   }
 }
 
-/** From STOPPED, from FAILED with a version to start, and behind a stop that is still under way. */
+/** Valid from STOPPED, from FAILED with an existing version, and while a stop is in progress. */
 async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.startRequested;
@@ -46,7 +46,7 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
         mark,
         updatedAt: ctx.now(),
         ...room.set,
-        // No host has its image: the version it had is made once more.
+        // No host has its image, so the version is built again.
         status: sql`CASE WHEN (host_id IS NULL OR ${room.leaves}) AND ${inArray(sites.status, [...from])} THEN 'DEPLOYING' ELSE status END`,
       })
       .where(
@@ -73,7 +73,7 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   return { id: moved.id, status: moved.status };
 }
 
-/** Ends deployments that wait or run as well: the last accepted command decides. */
+/** Also cancels queued and running deployments: the last accepted command wins. */
 async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.stopRequested;
@@ -85,7 +85,7 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
         wanted,
         mark,
         updatedAt: ctx.now(),
-        // Nothing of it runs anywhere: there is no host to wait for.
+        // It runs nowhere, so there is no host to wait for.
         status: sql`CASE WHEN host_id IS NULL THEN ${siteEvents.stopped.to} ELSE status END`,
       })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), ne(sites.wanted, wanted)))
@@ -110,7 +110,7 @@ async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted>
       .set({ mark, updatedAt: ctx.now() })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), eq(sites.wanted, wanted)))
       .returning(),
-    // One that waits takes the newest of everything when its turn comes.
+    // A queued restart uses the latest state when it starts.
     queueSiteJob(
       ctx,
       "site.restart",
@@ -127,6 +127,6 @@ const refusal = (action: "start" | "stop" | "restart", site: SiteRow) =>
   conflict(
     site.currentDeploymentId === null &&
       (site.status === "FAILED" || (site.status === "STOPPED" && action !== "stop"))
-      ? "No version of this site has run yet: deploy it first."
+      ? "No version of this site has run yet. Deploy it first."
       : refusedAction(action, { what: "site", ...site }),
   );

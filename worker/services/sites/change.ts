@@ -16,7 +16,7 @@ import { setSiteSettings } from "./set-settings.ts";
 
 type Changed = EnvChanged | DomainChanged | PackChanged | Site | SiteActionAccepted;
 
-/** Exactly one kind of change, as the schema has made sure. */
+/** Applies exactly one kind of change, as the schema ensures. */
 export async function changeSite(ctx: Ctx, change: ById & SitePatch): Promise<Changed> {
   if ("action" in change) return actOnSite(ctx, change);
   if ("settings" in change) return setSiteSettings(ctx, change);

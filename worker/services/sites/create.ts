@@ -14,7 +14,7 @@ import { keepVolumes } from "../volumes/keep.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { newSegment } from "../webhooks/address.ts";
 
-/** A PENDING site and its unpaid invoice; nothing is deployed. */
+/** Creates a PENDING site and its unpaid invoice; nothing is deployed yet. */
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
   if (input.deployType === "github") refuseUnfetched(ctx, "githubUrl", input.githubUrl);
@@ -29,7 +29,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
   ]);
   if (!pack) throw invalid("packId", "no active site pack has this id");
   refuseUnknownRegion("region", input.region, regions);
-  if (taken) throw conflict(`You already have a site named ${input.name}: choose another name.`);
+  if (taken) throw conflict(`You already have a site named ${input.name}. Choose another name.`);
 
   refuseTooManyReplicas("replicas", input.replicas ?? 1, pack.memoryMb);
   refuseMoreUnpaid(unpaid);
@@ -92,7 +92,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     keepVolumes(ctx, siteId, input.volumes ?? []),
   ]);
   if (created.length === 0)
-    throw conflict(`You already have a site named ${input.name}: choose another name.`);
+    throw conflict(`You already have a site named ${input.name}. Choose another name.`);
   const { invoiceToken, invoiceId } = invoice;
   return { invoiceToken, invoiceId, siteId };
 }

@@ -23,9 +23,9 @@ type Accepted = SiteActionAccepted & { deploymentId: string };
 const { from, to, wanted } = siteEvents.deployRequested;
 
 /**
- * Statements for one batch, its last ones: move the site that `which` names, where `only` holds, to DEPLOYING and queue a
- * deployment, or change nothing at all. A waiting one is joined, not doubled; one that may begin is leased to the site's host.
- * `accepted` reads what they answer.
+ * Statements at the end of a batch that set the site selected by `which` to DEPLOYING and queue a deployment if `only`
+ * holds, or change nothing. A queued deployment is joined instead of duplicated; one that can start is leased to the
+ * site's host. `accepted` reads their results.
  */
 export function deploymentRequest(which: SQL, only?: SQL) {
   const [mark, now] = [param("mark"), param("now")];
@@ -55,12 +55,12 @@ export function deploymentRequest(which: SQL, only?: SQL) {
     return {
       statements,
       mark: given.mark,
-      /** What the batch did; null: nothing. */
+      /** The result of the batch; null: nothing changed. */
       accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
         const [[moved], replaced, , joined, added, , ...leased] = answers;
         const [waiting] = [...joined.results, ...added.results] as { id: Id<"deployment"> }[];
         if (!moved || !waiting) return null;
-        for (const { id } of replaced) ctx.logs.finish(id, "Cancelled: a later request took its place.");
+        for (const { id } of replaced) ctx.logs.finish(id, "Cancelled because a later request replaced it.");
         if (!lease.deliver(leased)) ctx.hosts.wake(moved.hostId);
         return { id: moved.id, status: moved.status, deploymentId: waiting.id };
       },
@@ -68,7 +68,7 @@ export function deploymentRequest(which: SQL, only?: SQL) {
   };
 }
 
-/** Why a site did not move. @throws AppError payment_required, conflict */
+/** Why a site did not change. @throws AppError payment_required, conflict */
 export async function refuseDeployment(ctx: Ctx, site: Pick<SiteRow, "id" | "status">): Promise<never> {
   await refuseUnpaid(ctx, site);
   throw conflict(`A ${site.status} site cannot be deployed.`);
@@ -77,7 +77,7 @@ export async function refuseDeployment(ctx: Ctx, site: Pick<SiteRow, "id" | "sta
 const which = eq(sites.id, param("siteId"));
 const requestOfSite = deploymentRequest(which);
 
-/** `only` says what must hold when the site moves, and why it is refused otherwise. */
+/** `only` is a condition for the site's row, with the reason to refuse otherwise. */
 export async function deploySite(
   ctx: Ctx,
   site: SiteRow,

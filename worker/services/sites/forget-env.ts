@@ -3,12 +3,12 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 import { oldestKeptNumber } from "../../jobs/deployments/kept.ts";
 
-/** What a site writes is masked by as many: an image may have been built with any of them. */
+/** A site's output is masked with this many versions, since the image may have been built with any of them. */
 export const keptEnvVersions = 20;
 
 /**
- * A statement for the batch that adds a version: older ones go but those of deployments that wait, run or may be brought
- * back, and of what a host works on.
+ * A statement for the batch that adds a version. It deletes older ones, except those of queued or running deployments,
+ * of rollback targets, and of jobs in progress.
  */
 export const forgetOldEnv = (ctx: Ctx, siteId: Id<"site">) =>
   ctx.statement(sql`

@@ -7,7 +7,7 @@ import { requireOwned } from "../owned.ts";
 import { siteIdOf } from "./owned.ts";
 import { selectRecords, siteView } from "./view.ts";
 
-/** One round trip and one statement. */
+/** One round trip with one statement. */
 export async function getSite(ctx: Ctx, { id: siteId }: ById): Promise<Site> {
   const [[site]] = await ctx.db.batch([ctx.hot(recordById, { id: siteIdOf(siteId) })]);
   return siteView(ctx, requireOwned(ctx, site));

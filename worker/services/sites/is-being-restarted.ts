@@ -2,7 +2,7 @@ import { and, eq, inArray } from "drizzle-orm";
 import type { Ctx } from "../../context.ts";
 import { jobs } from "../../db/schema.ts";
 
-/** A restart leaves the site RUNNING: only its job tells. */
+/** The site stays RUNNING during a restart, so only its job shows it. */
 export async function isBeingRestarted(ctx: Ctx, siteId: string): Promise<boolean> {
   const open = await ctx.db
     .select({ id: jobs.id })

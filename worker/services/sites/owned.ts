@@ -7,16 +7,16 @@ import { requireOwned } from "../owned.ts";
 
 export type SiteRow = typeof sites.$inferSelect;
 
-/** A text that came in as a site's id. @throws AppError not_found */
+/** Parses a site id. @throws AppError not_found */
 export function siteIdOf(text: string): Id<"site"> {
   if (!isId("site", text)) throw new AppError("not_found");
   return text;
 }
 
-/** The query of a site, for a batch whose first answer goes through `requireOwned`. */
+/** The query for a site, for a batch whose first result is passed to `requireOwned`. */
 export const siteById = (ctx: Ctx, id: Id<"site">) => ctx.db.select().from(sites).where(eq(sites.id, id));
 
-/** A site and nothing else: not_found, then forbidden. */
+/** A single site: not_found, then forbidden. */
 export async function siteOwnedBy(ctx: Ctx, siteId: string): Promise<SiteRow> {
   const [site] = await siteById(ctx, siteIdOf(siteId));
   return requireOwned(ctx, site);

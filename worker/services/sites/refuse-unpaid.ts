@@ -6,14 +6,14 @@ import type { SiteRow } from "./owned.ts";
 
 type Payable = Pick<SiteRow, "id" | "status">;
 
-/** 402 with the invoice that would settle it, for a site nobody has paid (again). */
+/** 402 with the invoice to pay, for a site that is not paid for. */
 export async function refuseUnpaid(ctx: Ctx, site: Payable): Promise<void> {
   if (site.status !== "PENDING" && site.status !== "SUSPENDED") return;
   const invoiceToken = await unpaidInvoiceOf(ctx, site.id);
   throw new AppError("payment_required", invoiceToken === null ? {} : { invoiceToken });
 }
 
-/** The token of the newest invoice of a site that waits to be paid. */
+/** The token of the latest invoice of a site that waits for payment. */
 export async function unpaidInvoiceOf(ctx: Ctx, siteId: string): Promise<string | null> {
   const [open] = await ctx.db
     .select({ token: invoices.token })

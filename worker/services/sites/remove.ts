@@ -14,8 +14,8 @@ export const removeSite = async (ctx: Ctx, { id: siteId }: ById): Promise<SiteAc
   deleteSite(ctx, await siteOwnedBy(ctx, siteId));
 
 /**
- * DELETING is final: open work of the site ends, a host cleans up, then the record goes.
- * @param only must hold when it begins
+ * DELETING is final: the site's open jobs end, a host cleans up, then the record is deleted. @param only a condition
+ * that must hold at the start
  */
 export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<SiteActionAccepted> {
   const { from, to } = siteEvents.deleteRequested;
@@ -38,7 +38,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid"), deleting)),
-    // Nothing of it ever reached a host: the record goes at once.
+    // It never reached a host, so the record is deleted at once.
     ...forgetSite(
       ctx,
       site.id,

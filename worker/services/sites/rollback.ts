@@ -12,8 +12,8 @@ import { siteById, siteIdOf } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
- * A new deployment of an earlier one's image, environment and run settings; by default of the one before the current. A move
- * made a version once more, and comes after none but that.
+ * Deploys the image, environment and run settings of an earlier deployment, by default of the previous one. A move
+ * repeats a version, so it counts as a target only if there is no other.
  */
 export async function rollbackSite(
   ctx: Ctx,
@@ -34,9 +34,9 @@ export async function rollbackSite(
   await refuseUnpaid(ctx, site);
   if (!target && deploymentId !== undefined) throw new AppError("not_found");
   if (!target)
-    throw conflict("There is no earlier deployment of this site to go back to: deploy it instead.");
+    throw conflict("There is no earlier deployment of this site to roll back to. Deploy the site instead.");
   if (target.status !== "LIVE" && target.status !== "SUPERSEDED")
-    throw conflict(`Deployment ${target.number} was never live: choose one that was.`);
+    throw conflict(`Deployment ${target.number} was never live. Choose one that was.`);
   if (!target.mayComeBack) throw gone(target);
   const kept = sql`EXISTS (SELECT 1 FROM deployments WHERE id = ${target.id} AND ${mayComeBack})`;
   return deploySite(ctx, site, "rollback", {
@@ -47,5 +47,5 @@ export async function rollbackSite(
 
 const gone = ({ number }: DeploymentRecord) =>
   conflict(
-    `Deployment ${number} is no longer kept: a rollback may name the ${keptPerSite} newest successful ones of a site. Choose a newer one, or deploy its source again.`,
+    `Deployment ${number} is no longer kept: only the ${keptPerSite} latest successful deployments of a site can be rolled back to. Choose a newer one, or deploy its source again.`,
   );

@@ -11,14 +11,17 @@ import { siteById, siteIdOf } from "./owned.ts";
 import { newestEnv, shownEnv } from "./view.ts";
 
 const maxVariables = 500;
-/** Of all of them as they are stored: a job carries them to the host in one frame. */
+/** The limit for all stored variables together, since a job sends them to the host in one message. */
 const maxEnvBytes = 256 * 1024;
-/** In each round at least one of the changes made at the same moment comes through. */
+/** In each round, at least one of the concurrent changes succeeds. */
 const maxRounds = 20;
 
 type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
 
-/** A new version of the environment: entries by key are set, those with value null removed. Secret values are sealed. */
+/**
+ * Creates a new version of the environment: sets entries by key and removes those with the value null. Secret values
+ * are sealed.
+ */
 export async function setSiteEnv(
   ctx: Ctx,
   { id: siteId, envVariables: changes }: ById & { envVariables: EnvVariable[] },
@@ -27,10 +30,10 @@ export async function setSiteEnv(
     const changed = await tryToSet(ctx, siteId, changes);
     if (changed) return changed;
   }
-  throw conflict("The environment was changed by others at the same moment: try again.");
+  throw conflict("The environment was changed concurrently. Try again.");
 }
 
-/** null: another change came first, and this one is to be made to what it left. */
+/** null: another change came first, and this one must be applied to its result. */
 async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed | null> {
   const id = siteIdOf(siteId);
   const [[found], [newest], links] = await ctx.db.batch([
@@ -50,7 +53,7 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
   );
   if (linked)
     throw conflict(
-      `${linked.key} is the address of a database that the site is linked to: take the link away first, or name another variable.`,
+      `${linked.key} is set by the link to a database. Remove the link first, or use another variable.`,
     );
   const entries = new Map<string, EnvEntry>((newest?.entries ?? []).map((entry) => [entry.key, entry]));
   for (const { key, value, encrypted, scope } of changes) {
@@ -59,20 +62,20 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
       continue;
     }
     const before = entries.get(key);
-    // Whoever replaces a secret's value does not want the new one shown, nor one for builds given to the site.
+    // A secret stays secret with its scope when only its value is replaced.
     const secret = encrypted ?? before?.secret ?? false;
     const kept = secret ? ctx.secrets.seal(value, `site_env:${site.id}:${key}`) : value;
     entries.set(key, { key, value: kept, scope: scope ?? before?.scope ?? "both", secret });
   }
   if (entries.size > maxVariables)
-    throw conflict(`A site has at most ${maxVariables} variables: remove some first.`);
+    throw conflict(`A site can have at most ${maxVariables} variables. Remove some first.`);
   const next = [...entries.values()];
   if (bytesOf(next) > Math.max(maxEnvBytes, bytesOf(newest?.entries ?? [])))
     throw invalid(
       "envVariables",
-      `A site's variables have at most ${maxEnvBytes / 1024} KiB in all, with these they would have more: remove some, or keep large values in a file or volume.`,
+      `The variables of a site can have at most ${maxEnvBytes / 1024} KiB in total, and this change exceeds the limit. Remove some, or store large values in a file or volume.`,
     );
-  // The version is unique per site: of two changes at once, none is lost.
+  // The version is unique per site, so that no concurrent change is lost.
   const [[made]] = await ctx.db.batch([
     ctx.db
       .insert(siteEnvVersions)

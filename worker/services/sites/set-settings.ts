@@ -20,7 +20,7 @@ const ofSource = {
   image: ["image", "registryUsername", "registryPassword"],
 } as const;
 
-/** Used from the next deployment. A setting of another kind of source is refused. */
+/** Applies from the next deployment. Settings of other kinds of sources are rejected. */
 export async function setSiteSettings(
   ctx: Ctx,
   { id: siteId, settings }: ById & { settings: SiteSettings },

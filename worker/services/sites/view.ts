@@ -14,14 +14,16 @@ export const shownEnv = ({ key, value, secret, scope }: EnvEntry): EnvVariableSh
   scope,
 });
 
-/** Of each site, its newest environment. */
+/** The latest environment of each site. */
 export const newestEnv = sql`${siteEnvVersions.version} = (SELECT max(n.version) FROM site_env_versions n WHERE n.site_id = ${siteEnvVersions.siteId})`;
 
-/** A subquery's answer as JSON, parsed; null when it has none. */
+/** The result of a JSON subquery, parsed; null if it has none. */
 const json = <T>(query: ReturnType<typeof sql>, name: string) =>
   sql<T>`${query}`.mapWith((text: string) => JSON.parse(text) as T).as(name);
 
-/** Sites with all that their public record shows, in one statement: rows of other tables come as JSON. */
+/**
+ * Sites with everything in their public representation, in one statement: rows of other tables are selected as JSON.
+ */
 export const selectRecords = (db: Db) => db.select(recordFields).from(sites);
 
 const recordFields = {
@@ -54,7 +56,7 @@ const recordFields = {
 };
 export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
-/** The public record. */
+/** The public representation. */
 export function siteView(ctx: Ctx, site: SiteRecord): Site {
   const { current, latest } = site;
   return {

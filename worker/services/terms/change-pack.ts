@@ -29,7 +29,7 @@ import {
 
 type PackRow = typeof packs.$inferSelect;
 
-/** A change of pack that nobody pays within this time is off. */
+/** An unpaid pack change is cancelled after this time. */
 const changeDueDays = 3;
 
 export async function changePackOfSite(
@@ -97,24 +97,25 @@ function chosenOf(kind: Termed, row: SiteRow | DatabaseRow, found: PackRow[], wa
   return { old, next };
 }
 
-/** @throws AppError conflict where the volumes hold more than the pack allows, or nobody can tell */
+/** @throws AppError conflict if the volumes exceed the pack's disk space, or their size is unknown */
 async function refuseTooFull(ctx: Ctx, { id, hostId }: SiteRow, next: PackRow): Promise<void> {
   if (hostId === null) return;
   const answer = await ctx.questions.ask(hostId, { kind: "volumes", siteId: id });
   if (answer.kind !== "volumes")
-    throw conflict("The site's host cannot say now what its volumes hold: try again when it is up.");
+    throw conflict("The site's host cannot measure the volumes right now. Try again when it is up.");
   const usedMb = answer.volumes.reduce((sum, { sizeMb }) => sum + (sizeMb ?? 0), 0);
   if (usedMb > next.diskGb * 1024)
     throw conflict(
-      `The site's volumes hold ${Math.ceil(usedMb)} MB, and ${next.name} has ${next.diskGb * 1024} MB: remove files first, or choose a larger pack.`,
+      `The site's volumes use ${Math.ceil(usedMb)} MB, but ${next.name} has only ${next.diskGb * 1024} MB. Remove files first, or choose a larger pack.`,
     );
 }
 
 type Change = { old: PackRow; next: PackRow; wanted: PackChange; renewal: { token: string } | undefined };
 
 /**
- * A dearer pack is invoiced for the rest of the term and comes with the payment, and its memory is kept on a host while it is
- * being paid; where the term is being renewed already, and for any other pack, it comes with the renewal. One batch decides.
+ * An upgrade is invoiced for the rest of the term and takes effect on payment; until then its memory is reserved on a
+ * host. If the term is already being renewed, and for any other pack, the change takes effect at the renewal. A single
+ * batch decides.
  */
 async function changePack(
   ctx: Ctx,
@@ -186,7 +187,7 @@ async function changePack(
     ...invoice,
   };
 
-  /** The renewal that was there is void: it had another price. */
+  /** Voids the existing renewal invoice, which has the old price. */
   async function reissue() {
     if (!renewal) return { invoiceToken: null, invoiceId: null, amountCents: null };
     await issueRenewal(ctx, kind, { ...row, paidUntil: paidUntil?.getTime() ?? 0, suspendedAt: null });
@@ -209,15 +210,16 @@ async function refusal(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, next:
         AND ${beingPaid(sql`i.id`)}) AS isPaid
     FROM ${tableOf(kind)} r WHERE r.id = ${row.id}`);
   const what = wordOf(kind);
-  if (!now || now.status === "DELETING") return conflict(`A DELETING ${what} has no other pack.`);
+  if (!now || now.status === "DELETING")
+    return conflict(`A ${what} that is being deleted cannot change its pack.`);
   if (now.isPaid === 1)
     return conflict(
-      "Its open invoice is being paid: look at it, and change the pack when it is paid or an hour has passed.",
+      "The open invoice is being paid. Check it, and change the pack once it is paid or after an hour.",
     );
   if (now.nextPackAt !== null)
     return conflict(
-      `Another pack is paid for and begins on ${new Date(now.nextPackAt).toISOString().slice(0, 10)}: change it after that.`,
+      `Another pack is already paid for and starts on ${new Date(now.nextPackAt).toISOString().slice(0, 10)}. Change it after that.`,
     );
   if (now.fits === 0) return noRoomForPack(kind, next.memoryMb);
-  return conflict(`The ${what} was changed at the same moment: look at it, then try again.`);
+  return conflict(`The ${what} was changed concurrently. Check it, then try again.`);
 }

@@ -7,7 +7,7 @@ import { issueRenewals } from "../../billing/terms/issue.ts";
 import { remindOwners } from "../../billing/terms/remind.ts";
 import { suspendOverdue } from "../../billing/terms/suspend.ts";
 
-/** In the order of a term's life. Each step is repeatable, and none waits for another that fails. */
+/** In the order of a term's life. Every step is idempotent and independent of failures of the others. */
 const steps = [
   issueRenewals,
   suspendOverdue,
@@ -18,9 +18,9 @@ const steps = [
   sendDueMails,
 ];
 
-/** By cron. */
+/** Run by cron. */
 export async function tendTerms(ctx: Ctx): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) await step(ctx).catch((error: unknown) => failures.push(error));
-  if (failures.length > 0) throw new AggregateError(failures, "Terms were not tended whole");
+  if (failures.length > 0) throw new AggregateError(failures, "Some term tasks failed");
 }

@@ -3,7 +3,7 @@ import type { Volume } from "../../../protocol/api/volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../context.ts";
 
-/** A statement for the batch that sets a site's volumes: from now on they are the site's, until they are removed. */
+/** A statement for the batch that sets a site's volumes: they belong to the site until they are deleted. */
 export const keepVolumes = (ctx: Ctx, siteId: Id<"site">, volumes: readonly Volume[]) =>
   ctx.statement(sql`
     INSERT OR IGNORE INTO site_volumes (site_id, name, created_at)

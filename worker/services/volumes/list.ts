@@ -7,7 +7,7 @@ import { deployments, siteVolumes } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 
-/** All volumes kept for the site, mounted or not; the host says what they hold. */
+/** All volumes of the site, mounted or detached, with the sizes that the host reports. */
 export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteVolumes> {
   const id = siteIdOf(siteId);
   const [[found], kept, [current]] = await ctx.db.batch([
@@ -34,7 +34,7 @@ export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteV
 
 const pathOf = (volumes: Volume[], name: string) => volumes.find((one) => one.name === name)?.mountPath;
 
-/** What the version in service runs with. */
+/** The volumes of the version in service. */
 export const currentRunOf = (ctx: Ctx, siteId: Id<"site">) =>
   ctx.db
     .select({ run: deployments.run })

@@ -8,7 +8,7 @@ import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { currentRunOf } from "./list.ts";
 
-/** The volume's data goes for good, now. Never what a version uses, or is about to use. */
+/** Permanently deletes the volume's data. Volumes that a version uses or is about to use are refused. */
 export async function removeVolume(
   ctx: Ctx,
   { id: siteId, name }: ById & { name: string },
@@ -30,12 +30,14 @@ export async function removeVolume(
   const site = requireOwned(ctx, found);
   if (!kept || !VolumeName.safeParse(name).success) throw new AppError("not_found");
   if (site.volumes.some((one) => one.name === name))
-    throw conflict(`The site's settings mount the volume ${name}: remove it from them and deploy first.`);
+    throw conflict(
+      `The site's settings mount the volume ${name}. Remove it from the settings and deploy first.`,
+    );
   if (current?.run?.volumes?.some((one) => one.name === name))
-    throw conflict(`The version in service uses the volume ${name}: deploy the site without it first.`);
+    throw conflict(`The version in service uses the volume ${name}. Deploy the site without it first.`);
   if (open.length > 0)
     throw conflict(
-      "Something is under way for this site, which may use the volume: try again when it is done.",
+      "A job of this site is in progress and may use the volume. Try again when it has finished.",
     );
   if (site.hostId !== null) {
     const answer = await ctx.questions.ask(site.hostId, { kind: "removeVolume", siteId: id, name });

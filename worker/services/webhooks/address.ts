@@ -14,7 +14,10 @@ const addressOf = (ctx: Ctx, segment: string) => ({
   url: `${ctx.config.WEBHOOK_HOST}/webhooks/deploy/${segment}`,
 });
 
-/** The site's deploy webhook: a secret. Made under an older key, it is shown as long as the installation knows that key. */
+/**
+ * The site's deploy webhook URL, a secret. One issued under an older key can be shown as long as that key is
+ * configured.
+ */
 export async function getWebhookAddress(ctx: Ctx, { id: siteId }: ById): Promise<{ url: string }> {
   const site = await siteOwnedBy(ctx, siteId);
   const segments = await Promise.all(
@@ -27,12 +30,12 @@ export async function getWebhookAddress(ctx: Ctx, { id: siteId }: ById): Promise
   );
   if (segment === undefined)
     throw conflict(
-      "This address was made under a key that the installation no longer has: it works on, but cannot be shown. Rotate it to get another.",
+      "This URL was issued with a key that the installation no longer has. It still works, but cannot be shown. Rotate it to get a new one.",
     );
   return addressOf(ctx, segment);
 }
 
-/** Another address; the old one stops at once. */
+/** Replaces the URL; the old one stops working immediately. */
 export async function rotateWebhookAddress(ctx: Ctx, { id: siteId }: ById): Promise<{ url: string }> {
   const site = await siteOwnedBy(ctx, siteId);
   const segment = await newSegment(ctx, site.id, site.webhookGeneration + 1);

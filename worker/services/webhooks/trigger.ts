@@ -14,7 +14,7 @@ export type Triggered =
   | { skipped: false; status: SiteStatus; deploymentId: string };
 
 const which = sql`${sites.webhookHash} IN (${param("webhookHash")}, ${param("earlierHash")})`;
-/** `pushSkips` where the site moves: of no branch, of the one pushed, of another. */
+/** `pushSkips` in SQL: for a delivery without a branch, of the site's branch, and of another branch. */
 const deploys = sql`CASE WHEN branch IS NULL THEN ${param("deploysDefault")}
   WHEN branch = ${param("pushed")} THEN ${param("deploysPushed")} ELSE ${param("deploysOther")} END`;
 const request = deploymentRequest(which, deploys);
@@ -32,7 +32,7 @@ const recordTrigger = (ctx: Ctx, given: object, mark: string) =>
     now: ctx.now().getTime(),
   });
 
-/** The address is the credential: whoever posts to it starts a deployment from the current source. One round trip to D1. */
+/** The URL is the credential: a request to it deploys the current source. Needs one round trip to D1. */
 export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent): Promise<Triggered> {
   if (!webhookPattern.test(segment)) throw new AppError("not_found");
   const isOwn = await isOwnWebhook(segment, tokenKeys(ctx.config, "deploy-webhook"));
