@@ -17,8 +17,8 @@ export type DatabaseEngine = {
   guarded(subnet: string): string[];
   /** Where it takes TLS. */
   tlsPort: number;
-  /** Whom it runs as. */
-  user: string;
+  /** Whom it runs as: the first of these that the image has. */
+  users: readonly [string, ...string[]];
   /** A file beside its certificate. */
   accessFile?: { name: string; text: string };
   /** Takes up the certificate that now lies there; connections stay. */

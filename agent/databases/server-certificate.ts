@@ -20,12 +20,10 @@ async function ensureCertificate(host: Host, id: string, spec: DatabaseSpec) {
   if (isFit(present, authority, names, now)) return { isNew: false, endsAt: endsAtOf(present) };
   const { key, certificate } = makeServerCertificate(authority, names, now);
   const engine = engines[spec.type];
-  const owner = ownerOf(
-    engine.user,
-    await fileIn(host.engine, id, "/etc/passwd"),
-    await fileIn(host.engine, id, "/etc/group"),
-  );
-  if (!owner) throw new Error(`${spec.image} has no user ${engine.user}`);
+  const passwd = await fileIn(host.engine, id, "/etc/passwd");
+  const group = await fileIn(host.engine, id, "/etc/group");
+  const [owner] = engine.users.flatMap((user) => ownerOf(user, passwd, group) ?? []);
+  if (!owner) throw new Error(`${spec.image} has no user ${engine.users.join(" or ")}`);
   const archive = tar.pack();
   archive.entry({ name: tlsFolder, type: "directory", mode: 0o755 });
   const put = (name: string, mode: number, content: string) =>

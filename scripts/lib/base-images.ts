@@ -23,8 +23,8 @@ const postgresReleases = { 15: "bookworm", 17: "trixie", 18: "sid" } as const;
 type PostgresVersion = keyof typeof postgresReleases;
 /** Of MariaDB; 11.4 is in none, so it is the one before. */
 const mariadbReleases = { "10.11": "bookworm", "11.4": "bookworm", "11.8": "trixie" } as const;
-/** Of Redis; 7.2 is in none, so it is the one before. */
-const redisReleases = { "7.0": "bookworm", "7.2": "bookworm", "8": "trixie" } as const;
+/** Of Redis; 7.2 is in none, so it is the one before, and sid's is whichever it has. */
+const redisReleases = { "7.0": "bookworm", "7.2": "bookworm", "8": "trixie", sid: "sid" } as const;
 /** The images that every host needs at once: the ingress is one, and most sites are built on the other. */
 export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 
@@ -49,6 +49,8 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "redis:7.0": () => buildRedis("7.0"),
   "redis:7.2": () => buildRedis("7.2"),
   "redis:8": () => buildRedis("8"),
+  "redis:sid": () => buildRedis("sid"),
+  "valkey/valkey:8": buildValkey,
 };
 
 /** What sites may be made of where only this machine has them. */
@@ -347,5 +349,21 @@ function buildRedis(version: keyof typeof redisReleases) {
       ...asServer(6379, data, "redis-server"),
     ],
     { entrypoint: "redis.sh", from: redisReleases[version] },
+  );
+}
+
+/** As Redis's, with the names that are Valkey's. */
+function buildValkey() {
+  const data = "/data";
+  return buildFromPackages(
+    "valkey/valkey:8",
+    ["valkey-server"],
+    [
+      "RUN sed -i 's/redis/valkey/g' /usr/local/bin/docker-entrypoint.sh",
+      `RUN mkdir -p ${data} && chown valkey:valkey ${data}`,
+      `WORKDIR ${data}`,
+      ...asServer(6379, data, "valkey-server"),
+    ],
+    { entrypoint: "redis.sh", from: "trixie" },
   );
 }

@@ -1,6 +1,7 @@
 import { PassThrough, Readable } from "node:stream";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { containerName } from "../../agent/docker/database-objects.ts";
+import { redisClient } from "../../agent/databases/redis/server.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { after, closeMachines, Machine, openMachines } from "../support/crash-points.ts";
@@ -33,7 +34,7 @@ async function machineSaying(stderr: string): Promise<Machine> {
   const { engine } = machine.docker;
   const execute = engine.execute.bind(engine);
   engine.execute = (id, program, signal) =>
-    program.command[0] === "redis-cli"
+    program.command[2] === redisClient()[2]
       ? Promise.resolve({ exitCode: 1, stdout: "", stderr })
       : execute(id, program, signal);
   engine.pipe = () =>

@@ -14,9 +14,9 @@ import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
-import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
+import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { closedAccess } from "../support/closed-access.ts";
-import { databaseSpec } from "../support/database-spec.ts";
+import { databaseSpec, testedImages } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { keepLogs, logOf, logSays } from "../support/orderly-ends.ts";
 
@@ -160,7 +160,7 @@ async function askUntilUp(spec: DatabaseSpec, statement: string): Promise<string
   }
 }
 
-beforeAll(() => ensureImages(databaseImages), 15 * 60_000);
+beforeAll(() => ensureImages(Object.values(testedImages)), 15 * 60_000);
 afterAll(async () => {
   for (const spec of specs) await does("database.delete", spec);
   rmdirSync(emptyFolder);

@@ -132,7 +132,7 @@ export class MemoryEngine {
         return refused(404, `network ${found.network} not found`);
       if (found.running) return done(undefined);
       const address = `127.0.1.${(++this.state.made % 250) + 1}`;
-      const isLooping = found.command[0] === "redis-server" && !starts(found, this.filesAt(found, "/data"));
+      const isLooping = found.command.includes("--dir") && !starts(found, this.filesAt(found, "/data"));
       const isCommand = Boolean(found.labels["berth.command"]);
       if (isCommand) this.state.ran.push(found.name);
       Object.assign(found, { running: !isCommand, wasStarted: true, isLooping, address });

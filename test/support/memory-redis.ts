@@ -1,5 +1,6 @@
 import { PassThrough, Readable } from "node:stream";
 import { certificateFile } from "../../agent/databases/database-engine.ts";
+import { redisClient } from "../../agent/databases/redis/server.ts";
 import type { Piped, Program } from "../../agent/docker/engine.ts";
 import type { MemoryContainer } from "./memory-engine.ts";
 
@@ -8,6 +9,7 @@ import type { MemoryContainer } from "./memory-engine.ts";
 type Files = Record<string, string>;
 /** The log of every change: a JSON object of keys and values. */
 export const changes = "appendonly.aof";
+const client = redisClient();
 const usersFile = "users.acl";
 const dumpFile = "dump.rdb";
 
@@ -31,8 +33,8 @@ export function starts(container: MemoryContainer, files: Files): boolean {
 /** What it printed. */
 export function execute(container: MemoryContainer, files: Files, { command, input = "" }: Program): string {
   if (command[0] === "rm") delete files[dumpFile];
-  if (command[0] !== "redis-cli") return "";
-  return (input || command.slice(1).join(" "))
+  if (command[2] !== client[2]) return "";
+  return (input || command.slice(client.length).join(" "))
     .split("\n")
     .filter(Boolean)
     .map((line) => answer(container, files, line))

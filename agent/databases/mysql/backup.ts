@@ -53,18 +53,37 @@ const begin = `
 SET SESSION time_zone = '+00:00', max_statement_time = 0, lock_wait_timeout = 60, sql_mode = '';
 SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;`;
 
-type Column = [table: string, column: string];
 const parsed = <T>(lines: string[]): T[] => lines.map((line) => JSON.parse(line) as T);
+
+/** `versions`: what tells the versions of a row apart beside its listed columns; null where only the present one is kept. */
+type Table = { name: string; columns: string[]; versions: string[] | null };
+
+const listColumns = (schema: string): string => `
+SELECT JSON_ARRAY(c.table_name, c.column_name, t.table_type = 'SYSTEM VERSIONED', COALESCE(c.generation_expression = 'ROW START', 0))
+FROM information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE c.table_schema = ${schema} AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
+ORDER BY c.table_name, c.ordinal_position;`;
+
+type ListedColumn = [table: string, column: string, isVersioned: 0 | 1, isRowStart: 0 | 1];
+
+const tablesOf = (columns: ListedColumn[]): Table[] =>
+  Array.from(
+    Map.groupBy(columns, ([table]) => table),
+    ([name, its]) => {
+      const areListed = its.some(([, , , isRowStart]) => isRowStart === 1);
+      const versions = areListed ? [] : ["row_start", "row_end"];
+      return {
+        name,
+        columns: its.map(([, column]) => column),
+        versions: its[0]?.[2] === 1 ? versions : null,
+      };
+    },
+  );
 
 /** What there is, outside of any snapshot. */
 async function readShape(session: Session, databaseName: string) {
   const schema = literal(databaseName);
-  const columns = parsed<Column>(
-    await session.ask(`SELECT JSON_ARRAY(c.table_name, c.column_name) FROM information_schema.columns c
-      JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-      WHERE c.table_schema = ${schema} AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
-      ORDER BY c.table_name, c.ordinal_position;`),
-  );
+  const shape = tablesOf(parsed(await session.ask(listColumns(schema))));
   const [objects = "{}"] = await session.ask(`SELECT JSON_OBJECT(
     'views', CAST((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ${schema} AND table_type = 'VIEW') AS CHAR),
     'routines', CAST((SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = ${schema}) AS CHAR),
@@ -73,7 +92,23 @@ async function readShape(session: Session, databaseName: string) {
     'sequences', CAST((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ${schema} AND table_type = 'SEQUENCE') AS CHAR),
     'index columns', CAST((SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = ${schema}) AS CHAR),
     'constraints', CAST((SELECT COUNT(*) FROM information_schema.table_constraints WHERE table_schema = ${schema}) AS CHAR));`);
-  return { columns, objects: JSON.parse(objects) as Record<string, string> };
+  const [[characterSet, collation, comment] = ["", "", ""]] = parsed<[string, string, string]>(
+    await session.ask(
+      `SELECT JSON_ARRAY(default_character_set_name, default_collation_name, schema_comment) FROM information_schema.schemata WHERE schema_name = ${schema};`,
+    ),
+  );
+  const settings = [
+    { name: "character set", value: characterSet },
+    { name: "collation", value: collation },
+    { name: "comment", value: comment },
+  ];
+  return { shape, objects: JSON.parse(objects) as Record<string, string>, settings };
+}
+
+/** Routines, triggers and events keep what was set when they were made; new tables and routines take it from the database. */
+function setAgain(databaseName: string, settings: NonNullable<Fingerprint["settings"]>): string {
+  const of = (wanted: string) => literal(settings.find(({ name }) => name === wanted)?.value ?? "");
+  return `ALTER DATABASE ${identifier(databaseName)} CHARACTER SET ${of("character set")} COLLATE ${of("collation")} COMMENT ${of("comment")};`;
 }
 
 /** Views of what is not there any more: nobody could copy them, and the rest is to be copied all the same. */
@@ -91,42 +126,65 @@ async function brokenViews(session: Session, databaseName: string): Promise<stri
   return broken;
 }
 
-/** mariadb-dump never ends over one of these: it looks for a delimiter longer than it, and tries the same again and again. */
-async function refuseEndlessEvents(session: Session, databaseName: string): Promise<void> {
-  const [found] = parsed<[string]>(
-    await session.ask(
-      `SELECT JSON_ARRAY(event_name) FROM information_schema.events WHERE event_schema = ${literal(databaseName)} AND CONCAT_WS(' ', event_name, event_definition, event_comment) LIKE '%;;%' LIMIT 1;`,
-    ),
-  );
-  if (found)
-    throw new JobError(
-      `mariadb-dump cannot copy the event ${found[0]}, as it has two semicolons in a row: write it without.`,
+/** What cannot be copied, by name, and what its owner can do. */
+const uncopyable: ((schema: string) => string)[] = [
+  // It looks for a delimiter longer than it, and tries the same again and again.
+  (schema) => `
+SELECT CONCAT('mariadb-dump cannot copy the event ', event_name, ', as it has two semicolons in a row: write it without.') AS said
+FROM information_schema.events WHERE event_schema = ${schema} AND CONCAT_WS(' ', event_name, event_definition, event_comment) LIKE '%;;%'`,
+  // InnoDB quotes it as it is.
+  (schema) => `
+SELECT CONCAT('The server cannot write down the foreign key ', constraint_name, ' of the table ', table_name, ', as a name in it has a backtick: name it without.') AS said
+FROM information_schema.key_column_usage WHERE table_schema = ${schema} AND referenced_table_name IS NOT NULL
+  AND CONCAT(constraint_name, column_name, referenced_table_name, referenced_column_name) LIKE '%\`%'`,
+  // The server takes no such name in the table that stands in for the view.
+  (schema) => `
+SELECT CONCAT('mariadb-dump cannot copy the view ', v.table_name, ', as the name of one of its columns is nothing but control characters: name it otherwise.') AS said
+FROM information_schema.views v JOIN information_schema.columns c ON c.table_schema = v.table_schema AND c.table_name = v.table_name
+WHERE v.table_schema = ${schema} AND c.column_name NOT REGEXP '[^[:cntrl:]]'`,
+  (schema) => `
+SELECT CONCAT('mariadb-dump cannot copy the history of the table ', table_name, ', as it is of transactions: let it be of timestamps, or drop it.') AS said
+FROM information_schema.columns WHERE table_schema = ${schema} AND generation_expression = 'ROW START' AND data_type = 'bigint'`,
+];
+
+async function refuseUncopyable(session: Session, databaseName: string): Promise<void> {
+  for (const find of uncopyable) {
+    const [found] = parsed<[string]>(
+      await session.ask(`SELECT JSON_ARRAY(said) FROM (${find(literal(databaseName))} LIMIT 1) f;`),
     );
+    if (found) throw new JobError(found[0]);
+  }
 }
 
+const checksumNow = "3";
+type Checksums = { value: (column: string) => string; ofHistory: boolean };
+const md5 = (column: string): string => `COALESCE(MD5(${identifier(column)}), 'NULL')`;
 /** How rows were made checksums of, by what the fingerprint says of it. Backups outlive the first, which takes many times a row's memory. */
-const values = {
-  "1": (column: string) => `QUOTE(${identifier(column)})`,
-  "2": (column: string) => `COALESCE(MD5(${identifier(column)}), 'NULL')`,
+const checksums: Record<string, Checksums> & Record<typeof checksumNow, Checksums> = {
+  "1": { value: (column) => `QUOTE(${identifier(column)})`, ofHistory: false },
+  "2": { value: md5, ofHistory: false },
+  "3": { value: md5, ofHistory: true },
 };
-const valuesKey = "checksum version";
-const valuesNow = { [valuesKey]: "2" };
+const checksumKey = "checksum version";
 
 async function readTables(
   session: Session,
   databaseName: string,
-  columns: Column[],
-  version: keyof typeof values = "2",
+  shape: Table[],
+  version: string = checksumNow,
 ): Promise<Fingerprint["tables"]> {
+  const { value, ofHistory } = checksums[version] ?? checksums[checksumNow];
   const tables = [];
-  for (const [table, itsColumns] of Map.groupBy(columns, ([name]) => name)) {
-    const row = itsColumns.map(([, column]) => values[version](column)).join(", ");
+  for (const { name, columns, versions } of shape) {
+    const history = ofHistory ? versions : null;
+    const row = [...columns, ...(history ?? [])].map(value).join(", ");
     const hash = `CAST(CONV(LEFT(MD5(CONCAT_WS(',', ${row})), 15), 16, 10) AS UNSIGNED)`;
+    const from = `${identifier(databaseName)}.${identifier(name)}${history ? " FOR SYSTEM_TIME ALL" : ""}`;
     const [line = ""] = await session.ask(
-      `SELECT JSON_ARRAY(CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(${hash}), 0) AS CHAR)) FROM ${identifier(databaseName)}.${identifier(table)};`,
+      `SELECT JSON_ARRAY(CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(${hash}), 0) AS CHAR)) FROM ${from};`,
     );
     const [rows, checksum] = JSON.parse(line) as [string, string];
-    tables.push({ name: table, rows, checksum });
+    tables.push({ name, rows, checksum });
   }
   return tables;
 }
@@ -160,13 +218,13 @@ export const mysql: Copier = {
     let reading: Session | undefined;
     try {
       await root.ask(begin);
-      await refuseEndlessEvents(root, spec.databaseName);
+      await refuseUncopyable(root, spec.databaseName);
       const reader = await employReader(root, server);
       const session = (reading = await open(server, reader));
       await session.ask(begin);
       const broken = await brokenViews(session, spec.databaseName);
       await root.ask("FLUSH TABLES WITH READ LOCK;");
-      const { columns, objects } = await readShape(root, spec.databaseName);
+      const { shape, objects, settings } = await readShape(root, spec.databaseName);
       await session.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT;");
       const dump = await engine.pipe(id, {
         command: endedFirst([
@@ -177,6 +235,7 @@ export const mysql: Copier = {
           "--routines",
           "--triggers",
           "--events",
+          "--dump-history",
           "--hex-blob",
           "--no-tablespaces",
           "--skip-comments",
@@ -194,11 +253,16 @@ export const mysql: Copier = {
         await root.ask("UNLOCK TABLES;");
         await dumped;
         // Not beside it: each holds large rows several times over, and they share the pack's processors anyway.
-        const tables = await readTables(session, spec.databaseName, columns);
+        const tables = await readTables(session, spec.databaseName, shape);
         await session.end();
         await root.end();
         const views = String(Number(objects["views"]) - broken.length);
-        return { tables, objects: { ...objects, views, ...valuesNow }, counters: [] };
+        return {
+          tables,
+          objects: { ...objects, views, [checksumKey]: checksumNow },
+          counters: [],
+          settings,
+        };
       } catch (error) {
         dump.close();
         await dumped.catch(() => undefined);
@@ -211,38 +275,42 @@ export const mysql: Copier = {
   },
 
   async fingerprint(server, { objects: wanted }) {
-    const isNow = wanted[valuesKey] === valuesNow[valuesKey];
+    const version = wanted[checksumKey];
     const root = await open(server, rootOf(server));
     let reading: Session | undefined;
     try {
       const reader = await employReader(root, server);
       const session = (reading = await open(server, reader));
       await session.ask(begin);
-      const { columns, objects } = await readShape(root, server.spec.databaseName);
-      const tables = await readTables(session, server.spec.databaseName, columns, isNow ? "2" : "1");
+      const { shape, objects, settings } = await readShape(root, server.spec.databaseName);
+      const tables = await readTables(session, server.spec.databaseName, shape, version ?? "1");
       await session.end();
       await root.end();
-      return { tables, objects: { ...objects, ...(isNow && valuesNow) }, counters: [] };
+      if (version !== undefined) objects[checksumKey] = version;
+      return { tables, objects, counters: [], settings };
     } finally {
       reading?.close();
       root.close();
     }
   },
 
-  async fill(server, bytes) {
+  async fill(server, bytes, { databaseName, settings }) {
     const { engine, id, spec } = server;
     const root = rootOf(server);
+    const session = await open(server, root);
+    // Before the client signs in, which asks once what is set.
+    if (settings) await session.ask(setAgain(spec.databaseName, settings));
     const client = await engine.pipe(id, {
       // Binary mode: the client takes no commands of its own out of the data.
       command: endedFirst(["mariadb", ...optionsOf(root), "--batch", "--binary-mode", spec.databaseName]),
       env: envOf(root),
     });
-    const session = await open(server, root);
     const gunzip = createGunzip();
     const unpacked = pipeline(Readable.from(bytes, { objectMode: false }), gunzip);
     unpacked.catch(() => undefined);
     try {
-      await feed("mariadb", client, withDefiners(gunzip, session, server.spec.databaseName));
+      const dump = renamed(gunzip, databaseName, spec.databaseName);
+      await feed("mariadb", client, withDefiners(dump, session, spec.databaseName));
       await unpacked;
     } catch (error) {
       // What went wrong with the bytes says more than what unpacking made of it.
@@ -299,4 +367,34 @@ DELIMITER ;`);
     rest = text.subarray(-(mark.length + definerBytesMax));
     yield chunk;
   }
+}
+
+const beginOfRows = "\nLOCK TABLES `";
+const endOfRows = "\nUNLOCK TABLES;\n";
+
+/** A dump into a database of another name: what it defines may name its own. Rows are as they are. */
+async function* renamed(bytes: AsyncIterable<Buffer>, from: string, to: string): AsyncGenerator<Buffer> {
+  if (from === to) return yield* bytes;
+  const own = new RegExp(
+    `(?<![\\w\`"])([\`"]?)${from}\\1(?=\\s*\\.)|(?<=ALTER DATABASE \`)${from}(?=\`)`,
+    "g",
+  );
+  const said = (text: string, areRows: boolean) =>
+    Buffer.from(areRows ? text : text.replace(own, `$1${to}$1`), "latin1");
+  let rest = "";
+  let areRows = false;
+  for await (const chunk of bytes) {
+    rest += chunk.toString("latin1");
+    for (;;) {
+      const end = rest.indexOf(areRows ? endOfRows : beginOfRows);
+      // What is defined is looked at by whole lines.
+      const soFar = areRows ? Math.max(0, rest.length - endOfRows.length) : rest.lastIndexOf("\n");
+      const upTo = end >= 0 ? end + 1 : Math.max(0, soFar);
+      yield said(rest.slice(0, upTo), areRows);
+      rest = rest.slice(upTo);
+      if (end < 0) break;
+      areRows = !areRows;
+    }
+  }
+  yield said(rest, areRows);
 }

@@ -219,7 +219,7 @@ export const mysql: DatabaseEngine = {
     `--init-connect=${refuseUncovered(subnet)}`,
   ],
   tlsPort: 3306,
-  user: "mysql",
+  users: ["mysql"],
   renew: async ({ adminPassword }, run) => void (await run(mariadb(adminPassword, "FLUSH SSL"))),
   stopSignal: "SIGTERM",
   // The one that sets it up is on the socket as well, but not on the network.

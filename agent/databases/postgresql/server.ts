@@ -226,7 +226,7 @@ export const postgresql: DatabaseEngine = {
       hba_file: `${tlsFolder}/${accessFile}`,
     }),
   tlsPort: 5432,
-  user: "postgres",
+  users: ["postgres"],
   // The account's network, the agent on its gateway, and over TLS everybody whom the kernel lets through.
   accessFile: {
     name: accessFile,

@@ -4,6 +4,7 @@ import { refusalIn, ServerRefusal } from "../server-refusal.ts";
 import type { Copier, Server } from "../backups/copier.ts";
 import { demandSuccess } from "../backups/copier.ts";
 import { strayMark } from "../backups/strays.ts";
+import { adminEnv, asAdmin, redisClient } from "./server.ts";
 
 const file = "dump.rdb";
 const pauseMs = 250;
@@ -11,8 +12,8 @@ const pauseMs = 250;
 /** What it prints; the server that loads a copy has no users. */
 async function ask({ engine, id, spec, signal }: Server, input: string, anonymous = false): Promise<string> {
   const program = {
-    command: anonymous ? ["redis-cli"] : ["redis-cli", "--user", "berth", "--no-auth-warning"],
-    env: anonymous ? [strayMark] : [strayMark, `REDISCLI_AUTH=${spec.adminPassword}`],
+    command: anonymous ? redisClient() : redisClient(...asAdmin),
+    env: anonymous ? [strayMark] : [strayMark, ...adminEnv(spec.adminPassword)],
     input,
   };
   const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
@@ -72,7 +73,6 @@ export const redis: Copier = {
     file,
     // A replica keeps what has expired meanwhile, as the copy has it.
     command: [
-      "redis-server",
       "--dir",
       "/data",
       "--dbfilename",
@@ -84,7 +84,7 @@ export const redis: Copier = {
       "--replicaof",
       "127.0.0.1 1",
     ],
-    ready: { command: ["redis-cli", "PING"], says: "PONG" },
+    ready: { command: redisClient("PING"), says: "PONG" },
   },
 
   /** The database's server reads a log of every change: it is written anew. */

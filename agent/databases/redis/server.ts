@@ -17,9 +17,21 @@ const users = ({ adminPassword, logins }: DatabaseSpec): string[] => [
   ...logins.map(({ username, password }) => user(username, password, rights)),
 ];
 
+/** Redis's own client, or that of Valkey, which has its image's user and programs named after itself. */
+export const redisClient = (...options: string[]): string[] => [
+  "sh",
+  "-c",
+  'exec "$(command -v redis-cli || command -v valkey-cli)" "$@"',
+  "sh",
+  ...options,
+];
+export const asAdmin = ["--user", admin, "--no-auth-warning"];
+export const adminEnv = (adminPassword: string): string[] =>
+  ["REDISCLI_AUTH", "VALKEYCLI_AUTH"].map((name) => `${name}=${adminPassword}`);
+
 const redisCli = (adminPassword: string, input: string) => ({
-  command: ["redis-cli", "--user", admin, "--no-auth-warning"],
-  env: [`REDISCLI_AUTH=${adminPassword}`],
+  command: redisClient(...asAdmin),
+  env: adminEnv(adminPassword),
   input,
 });
 
@@ -36,7 +48,7 @@ export const redis: DatabaseEngine = {
   env: () => [],
   command({ memoryMb }) {
     return [
-      "redis-server",
+      // The image puts its server in front.
       "--dir",
       "/data",
       "--appendonly",
@@ -66,7 +78,7 @@ export const redis: DatabaseEngine = {
     "TLSv1.2 TLSv1.3",
   ],
   tlsPort,
-  user: "redis",
+  users: ["redis", "valkey"],
   renew: (spec, run) =>
     say(run, spec.adminPassword, [`CONFIG SET tls-cert-file ${certificateFile} tls-key-file ${keyFile}`]),
   stopSignal: "SIGTERM",
@@ -88,6 +100,10 @@ export const redis: DatabaseEngine = {
     const gone = known.filter((name) => !kept.has(name)).map((name) => `ACL DELUSER ${name}`);
     await say(run, adminPassword, [...gone, "ACL SAVE"]);
   },
-  version: async ({ adminPassword }, run) =>
-    /^redis_version:(.*)$/m.exec(await run(redisCli(adminPassword, "INFO server\n")))?.[1] ?? "",
+  async version({ adminPassword }, run) {
+    const info = await run(redisCli(adminPassword, "INFO server\n"));
+    // Valkey says both.
+    const versionOf = (name: string) => new RegExp(`^${name}_version:(.*)$`, "m").exec(info)?.[1];
+    return versionOf("valkey") ?? versionOf("redis") ?? "";
+  },
 };
