@@ -9,7 +9,7 @@ import { postgresql } from "../../agent/databases/postgresql/server.ts";
 import { run } from "../../agent/databases/run-program.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
-import { openBackupHost, type BackupHost } from "../support/backup-host.ts";
+import { DatabaseHost } from "../support/database-host.ts";
 import { definitions, emptied, schema, statementsOf, tablesWithRows } from "../support/postgresql-schemas.ts";
 
 /** test/README.md says how more of it is run. */
@@ -18,10 +18,10 @@ const numRuns = Number(process.env["BERTH_RUNS"] ?? 2);
 const seed = Number(process.env["BERTH_SEED"] ?? 0);
 const { signal } = new AbortController();
 
-let host: BackupHost;
+let host: DatabaseHost;
 beforeAll(async () => {
   await ensureImages(versions.map((version) => `postgres:${version}`));
-  host = await openBackupHost();
+  host = await new DatabaseHost().open();
 }, 30 * 60_000);
 afterAll(() => host.close());
 
@@ -61,8 +61,8 @@ describe.each(versions)("of PostgreSQL %s", (version) => {
     `a backup of whatever an owner makes is proven, and its restore has all of it (${numRuns} of seed ${seed})`,
     async () => {
       const image = `postgres:${version}`;
-      const from = await host.provision("postgresql", `made${version}`, { image });
-      const into = await host.provision("postgresql", `again${version}`, { image });
+      const from = await host.provision("postgresql", `made${version}`, image);
+      const into = await host.provision("postgresql", `again${version}`, image);
       expect(await host.psql(from, "SHOW server_version")).toMatch(new RegExp(`^${version}\\.`));
       const property = fc.asyncProperty(schema, async (made) => {
         if (made.big) await emptyAgain(from);

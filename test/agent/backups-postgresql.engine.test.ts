@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { containerName } from "../../agent/docker/database-objects.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
-import { openBackupHost, type BackupHost } from "../support/backup-host.ts";
+import { DatabaseHost } from "../support/database-host.ts";
 
-let host: BackupHost;
+let host: DatabaseHost;
 let spec: DatabaseSpec;
 const own = (statements: string) => host.psql(spec, statements);
 
 beforeAll(async () => {
   await ensureImages(["postgres:17"]);
-  host = await openBackupHost();
+  host = await new DatabaseHost().open();
   spec = await host.provision("postgresql", "odd");
 }, 15 * 60_000);
 afterAll(() => host.close());
@@ -38,7 +38,7 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(await host.verify(spec, backupId)).toBeNull();
     // Not the one column only: another id is another checksum.
     const checksum = async () => {
-      const { tables } = host.store.found(await host.backUp(spec)).manifest.fingerprint;
+      const { tables } = host.server.found(await host.backUp(spec)).manifest.fingerprint;
       return tables.find(({ name }) => name.includes("acked"))?.checksum;
     };
     const before = await checksum();

@@ -79,8 +79,9 @@ async function restore(spec: DatabaseSpec, backupId: string, from = spec) {
   const backup = server.stored(backupId, from.databaseName);
   const result = await does("database.restore", { database: spec, backup, serving: true });
   if (result.damage === null) {
+    const replacedVolumes = [spec.volume ?? null];
     spec.volume = result.volume;
-    await does("database.start", { database: spec });
+    await does("database.start", { database: spec, replacedVolumes });
   }
   return result;
 }
@@ -405,9 +406,9 @@ describe("a backup", () => {
     // Changed over, but cut off before it could say so: the same job again changes nothing.
     expect((await does("database.restore", args, neverAborted, jobId)).damage).toBeNull();
     expect(await ask({ ...spec, volume: jobId }, "SELECT count(*) FROM big")).toBe("600000");
-    // The record never heard of it: the old volume is still there.
+    // The record never heard of it: the old volume is still there, and the new one is kept.
     await does("database.start", { database: spec });
     expect(await ask(spec, "SELECT count(*) FROM big")).toBe("0");
-    expect((await volumesOf(spec)).length).toBe(1);
+    expect((await volumesOf(spec)).length).toBe(2);
   });
 });

@@ -59,6 +59,12 @@ export class DatabaseHost {
     return spec;
   }
 
+  async provision(type: DatabaseSpec["type"], name: string, image?: string): Promise<DatabaseSpec> {
+    const spec = this.specOf(type, name, image);
+    await this.does("database.provision", { database: spec });
+    return spec;
+  }
+
   does<K extends JobKind>(kind: K, args: object, signal = neverAborted): Promise<JobResult<K>> {
     const id = newId("job");
     const run = jobRun({ jobId: id, signal });
@@ -87,8 +93,9 @@ export class DatabaseHost {
     const backup = this.server.stored(backupId, from.databaseName);
     const result = await this.does("database.restore", { database: spec, backup, serving: true });
     if (result.damage !== null) return result.damage;
+    const replacedVolumes = [spec.volume ?? null];
     spec.volume = result.volume;
-    await this.does("database.start", { database: spec });
+    await this.does("database.start", { database: spec, replacedVolumes });
     return null;
   }
 
@@ -117,12 +124,15 @@ export class DatabaseHost {
     await this.engine.writeFiles(containerName(spec.databaseId), "/", archive);
   }
 
-  /** As the owner of a PostgreSQL database, whose first statements may be options of the session. */
-  psql(spec: DatabaseSpec, input: string): Promise<string> {
+  /** As the owner of a PostgreSQL database, whose first statements may be options of the session; or as another over the server's own socket. */
+  psql(spec: DatabaseSpec, input: string, username?: string): Promise<string> {
     const [login] = spec.logins;
-    const options = ["--set=ON_ERROR_STOP=1", "-qAt", `--dbname=${spec.databaseName}`];
-    const address = ["env", `PGPASSWORD=${login?.password}`, "psql", "--host=127.0.0.1"];
-    return this.run(spec, [...address, `--username=${login?.username}`, ...options], `${input}\n`);
+    const options = ["--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", `--dbname=${spec.databaseName}`];
+    const who =
+      username === undefined
+        ? [`PGPASSWORD=${login?.password}`, "psql", "--host=127.0.0.1", `--username=${login?.username}`]
+        : ["psql", `--username=${username}`];
+    return this.run(spec, ["env", "PGCLIENTENCODING=UTF8", ...who, ...options], `${input}\n`);
   }
 
   /** As the owner, by this program of MariaDB's, over the network as any client. */
