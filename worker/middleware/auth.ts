@@ -1,10 +1,11 @@
 import type { Context } from "hono";
 import * as z from "zod";
 import { errorCatalogue } from "../../protocol/errors.ts";
-import { authOf, passwordLength } from "../adapters/auth.ts";
+import { passwordLength } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { authOf } from "../compose.ts";
+import { configOf } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";

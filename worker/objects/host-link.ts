@@ -9,10 +9,12 @@ import {
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
+import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
-import { contextOf, type Ctx, type LogQuestion, type Reader } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Ctx, LogQuestion, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -23,12 +25,13 @@ import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { isShortJob } from "../../protocol/agent/jobs.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
-import { leaseJob, type LogId, type Offer } from "../jobs/lease.ts";
+import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
 import { recordPhase } from "../jobs/progress.ts";
 import { resyncHost } from "../jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
+import type { HostLinkRpc } from "./rpc.ts";
 
 /** More than one agent ever needs, and short, so that it is back soon after others with its token have given up. */
 const connectWindow = { limit: 20, windowMs: 10_000 };
@@ -46,14 +49,13 @@ type Attachment = {
   inventories?: boolean;
   openedAt: number;
 };
-type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
  * One per compute host: owns the agent's socket, owns no job. Everything is read from D1 when it is needed.
  * Invariants: one socket holds the newest epoch, older ones are closed; `free` and its like are what the agent said it has room for,
  * less what was offered since; storage remembers which log a lease may write, and can be rebuilt by a hello.
  */
-export class HostLink extends DurableObject<Env> {
+export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** Offers are made one after the other, so that `free` is never spent twice. */
   private offering: Promise<void> = Promise.resolve();
   /** Of any number of hints, the turn that has not begun serves all. */

@@ -1,9 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
 import { admit, type Window } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
+import type { RateLimitRpc } from "./rpc.ts";
 
 /** One per thing that is limited (an address, an account, the service): admits at most so many in any window. */
-export class RateLimit extends DurableObject<Env> {
+export class RateLimit extends DurableObject<Env> implements RateLimitRpc {
   /** Seconds to wait, or 0 when admitted. */
   async take(window: Window): Promise<number> {
     const known = this.hits();

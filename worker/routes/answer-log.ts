@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
-import { credentialOf } from "../context.ts";
+import { credentialOf } from "../ctx.ts";
 import { conflict } from "../domain/app-error.ts";
 import { isOver } from "../services/deployments/log-over.ts";
 import type { Id } from "../../protocol/ids.ts";

@@ -6,7 +6,7 @@ import { query } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { downloadBackup } from "../services/backups/download.ts";
-import { listFailing } from "../jobs/backups/failing.ts";
+import { listFailing } from "../services/backups/list-failing.ts";
 import { linkBackup } from "../services/backups/link.ts";
 import { listBackups } from "../services/backups/list.ts";
 import { backupOwnedBy } from "../services/backups/owned.ts";

@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { KeyCreate } from "../../protocol/api/keys.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf, type Ctx } from "../context.ts";
+import { accountOf, type Ctx } from "../ctx.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
 import { takeFrom } from "../middleware/limit.ts";

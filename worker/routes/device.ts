@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import type { DeviceStarted } from "../../protocol/api/device.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { configOf } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 import {
   formatDeviceCode,

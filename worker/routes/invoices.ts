@@ -4,8 +4,8 @@ import type { AppEnv } from "../app-env.ts";
 import { body, query } from "../middleware/body.ts";
 import { getInvoice } from "../services/invoices/get.ts";
 import { listInvoices } from "../services/invoices/list.ts";
-import { voidInvoice } from "../billing/invoices/void.ts";
-import { refundInvoice } from "../billing/payments/refund.ts";
+import { voidInvoice } from "../services/invoices/void.ts";
+import { refundInvoice } from "../services/payments/refund.ts";
 
 export const invoices = new Hono<AppEnv>()
   .get("/", query(operations.listInvoices.query), async (c) =>

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf } from "../context.ts";
+import { accountOf } from "../ctx.ts";
 import { body, query } from "../middleware/body.ts";
 import { takeFrom } from "../middleware/limit.ts";
 import { createKey } from "../services/keys/create.ts";

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { configOf } from "../config.ts";
 import { limitAddress } from "../middleware/limit.ts";
 
 /** Made on first use: nothing else needs the generator. */

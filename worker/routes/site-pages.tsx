@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { DomainName, EnvVariable, SiteCreate, SiteSettings, siteActions } from "../../protocol/api/sites.ts";
 import type { AppEnv } from "../app-env.ts";
-import { credentialOf, type Ctx } from "../context.ts";
+import { credentialOf, type Ctx } from "../ctx.ts";
 import { conflict } from "../domain/app-error.ts";
 import { limitBody, refusalBy } from "../middleware/body.ts";
 import { signedIn } from "../middleware/signed-in.ts";

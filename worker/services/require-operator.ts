@@ -1,4 +1,4 @@
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 
 export function requireOperator(ctx: Ctx): void {

@@ -1,7 +1,7 @@
 import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
 import { isId } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { requireOperator } from "../require-operator.ts";

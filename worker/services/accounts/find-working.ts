@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Credential, Ctx } from "../../context.ts";
+import type { Credential, Ctx } from "../../ctx.ts";
 import { accounts, apiKeys, sessions } from "../../db/schema.ts";
 
 /** Those of these keys and sessions that still open their account: one query, however many there are. */

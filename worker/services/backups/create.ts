@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";

@@ -4,7 +4,7 @@ import type {
   CreditPackageForOperator,
   CreditPackagePatch,
 } from "../../../protocol/api/credits.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOperator } from "../require-operator.ts";

@@ -1,5 +1,5 @@
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { followLogOf } from "../running/follow-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

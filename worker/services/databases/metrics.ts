@@ -1,5 +1,5 @@
 import type { SiteMetrics } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

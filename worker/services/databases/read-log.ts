@@ -1,5 +1,5 @@
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { readLogOf } from "../running/read-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

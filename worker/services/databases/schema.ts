@@ -1,5 +1,5 @@
 import type { DatabaseSchema } from "../../../protocol/api/insight.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { askServer } from "./ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import type { DatabaseUnlinked, DatabaseUnlinkQuery } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databaseLinks } from "../../db/schema.ts";
 import { siteIdOf } from "../sites/owned.ts";
 import { databaseOwnedBy } from "./owned.ts";

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands, deployments } from "../../db/schema.ts";
 
 /** What ended so long ago has its last line, or never will: its log is kept for a time, and news of the end may be lost. */

@@ -1,10 +1,7 @@
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { newApiKey } from "../keys/create.ts";
 import { insertKey } from "../keys/insert.ts";
-
-/** Who approved the device, and in which session. */
-export type Approval = { accountId: Id<"account">; sessionId: Id<"session"> };
 
 /**
  * The key of an approved device, made at the moment it is handed over, in place of one that could not be. null: the session
@@ -12,7 +9,7 @@ export type Approval = { accountId: Id<"account">; sessionId: Id<"session"> };
  */
 export async function deliverDeviceKey(
   ctx: Ctx,
-  { accountId, sessionId }: Approval,
+  { accountId, sessionId }: { accountId: Id<"account">; sessionId: Id<"session"> },
   clientName: string,
   keyId: Id<"key">,
 ): Promise<string | null> {

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 
 /** A key whose delivery ended half-way: nobody has it, so no guard knows it. */

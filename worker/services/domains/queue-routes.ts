@@ -1,6 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 
 /** A statement for one batch: the host that carries the site is told its names; one waiting job carries all changes. */

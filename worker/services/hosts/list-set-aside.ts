@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { maxHeld, type Kept } from "../../../protocol/agent/inventory.ts";
 import type { SetAsideList } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 import { requireOperator } from "../require-operator.ts";

@@ -1,4 +1,4 @@
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 
 /** Keys are managed by a signed-in person only: a key cannot make keys. */

@@ -1,6 +1,6 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { tellGuard } from "./finish-revocations.ts";

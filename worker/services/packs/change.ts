@@ -1,11 +1,12 @@
 import { eq, sql } from "drizzle-orm";
 import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
 import { requireOperator } from "../require-operator.ts";
-import { packForOperator, packView, type PackRow } from "./view.ts";
+import type { PackRow } from "../../db/rows.ts";
+import { packForOperator, packView } from "./view.ts";
 
 /** @throws AppError invalid_request where a discount makes a term too cheap to be charged */
 function requireChargeable(row: PackRow): void {

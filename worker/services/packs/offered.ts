@@ -1,8 +1,7 @@
 import { and, asc, eq, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { PackRow } from "../../db/rows.ts";
 import { packs } from "../../db/schema.ts";
-
-export type PackRow = typeof packs.$inferSelect;
 
 /** A query of the active pack of this kind that was named, or of the cheapest where none was. */
 export const packOffered = (ctx: Ctx, kind: PackRow["kind"], packId: string | undefined) =>

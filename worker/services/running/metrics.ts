@@ -1,5 +1,5 @@
 import type { SiteMetrics } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { askHost } from "./ask-host.ts";
 
 /** A day of samples, which the site's host keeps. */

@@ -1,6 +1,6 @@
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
@@ -10,7 +10,8 @@ import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 import { deploySite } from "./deploy.ts";
-import { siteOwnedBy, type SiteRow } from "./owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { siteOwnedBy } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Start, stop, restart or deploy. The status follows when the host reports the effect. */

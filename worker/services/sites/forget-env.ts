@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { oldestKeptNumber } from "../../jobs/deployments/kept.ts";
 
 /** What a site writes is masked by as many: an image may have been built with any of them. */

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";
