@@ -1,4 +1,4 @@
-import type { Ctx } from "./context.ts";
+import type { Ctx } from "./ctx.ts";
 import type { Env } from "./env.ts";
 
 /** What Hono carries through a request. */

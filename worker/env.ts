@@ -1,11 +1,11 @@
-import * as z from "zod";
-import { deriveKey, type KeyPurpose } from "./domain/tokens.ts";
-import type { Conversation } from "./objects/conversation.ts";
-import type { DeploymentLog } from "./objects/deployment-log.ts";
-import type { DeviceCode } from "./objects/device-code.ts";
-import type { HostLink } from "./objects/host-link.ts";
-import type { KeyGuard } from "./objects/key-guard.ts";
-import type { RateLimit } from "./objects/rate-limit.ts";
+import type {
+  ConversationRpc,
+  DeploymentLogRpc,
+  DeviceCodeRpc,
+  HostLinkRpc,
+  KeyGuardRpc,
+  RateLimitRpc,
+} from "./objects/rpc.ts";
 
 /** Bindings as wrangler.toml names them. */
 export type Env = {
@@ -14,127 +14,10 @@ export type Env = {
   BACKUPS: R2Bucket;
   /** Files beside the Worker; scripts/lib/bundle.ts makes them. */
   ASSETS: Fetcher;
-  HOST_LINK: DurableObjectNamespace<HostLink>;
-  KEY_GUARD: DurableObjectNamespace<KeyGuard>;
-  DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLog>;
-  DEVICE_CODE: DurableObjectNamespace<DeviceCode>;
-  RATE_LIMIT: DurableObjectNamespace<RateLimit>;
-  CONVERSATION: DurableObjectNamespace<Conversation>;
+  HOST_LINK: DurableObjectNamespace<HostLinkRpc>;
+  KEY_GUARD: DurableObjectNamespace<KeyGuardRpc>;
+  DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLogRpc>;
+  DEVICE_CODE: DurableObjectNamespace<DeviceCodeRpc>;
+  RATE_LIMIT: DurableObjectNamespace<RateLimitRpc>;
+  CONVERSATION: DurableObjectNamespace<ConversationRpc>;
 };
-
-/** Names and addresses of this machine alone. */
-export const isLoopback = (hostname: string): boolean =>
-  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
-
-/** What crosses a network is https, whatever it is: a session, a key, a mail's token. */
-const address = z
-  .url({ protocol: /^https?$/ })
-  .refine(
-    (url) => url.startsWith("https:") || isLoopback(new URL(url).hostname),
-    "http is for addresses of this machine alone (127.0.0.1, localhost): use https",
-  );
-const origin = address.transform((url) => new URL(url).origin);
-
-const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
-
-const Settings = z.object({
-  SITE_URL: origin,
-  /** Where deploy webhooks are served; default: SITE_URL. */
-  WEBHOOK_HOST: origin.optional(),
-  SITES_ORIGIN: origin,
-  /** "test": the embedded test processor, which takes no money. */
-  PAYMENTS: z.enum(["test", "stripe"]).default("test"),
-  STRIPE_SECRET_KEY: z
-    .string()
-    .regex(/^[sr]k_(live|test)_\w+$/, "a secret or restricted key of Stripe")
-    .optional(),
-  STRIPE_WEBHOOK_SECRET: z.string().startsWith("whsec_").optional(),
-  STRIPE_API_HOST: origin.default("https://api.stripe.com"),
-  SECRET_KEY: key,
-  /** Earlier values of SECRET_KEY, by commas: what was made with them still opens and works. */
-  SECRET_KEYS_OLD: z
-    .string()
-    .optional()
-    .transform((list) => (list ?? "").split(",").flatMap((one) => one.trim() || []))
-    .pipe(z.array(key)),
-  /** What API keys, webhook addresses and sessions are derived from instead of SECRET_KEY, so that they outlive it. */
-  TOKEN_KEY: key.optional(),
-  SETUP_TOKEN: z.string().min(32).optional(),
-  /** Seconds a new container may take until it answers. */
-  START_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(600).default(60),
-  BUILD_TIMEOUT_SECONDS: z.coerce.number().int().min(10).max(7200).default(900),
-  /** Of a Procfile's release command, such as one that migrates a database. */
-  RELEASE_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(3600).default(600),
-  /** "closed": only who has an account signs in. */
-  SIGN_UP: z.enum(["open", "closed"]).default("open"),
-  GITHUB_CLIENT_ID: z.string().min(1).optional(),
-  GITHUB_CLIENT_SECRET: z.string().min(1).optional(),
-  /** Resolvers that speak DNS over HTTPS in its JSON form, by commas. */
-  DNS_ENDPOINTS: z
-    .string()
-    .default("https://cloudflare-dns.com/dns-query,https://dns.google/resolve")
-    .transform((list) => list.split(",").map((url) => url.trim()))
-    .pipe(z.array(address).min(1)),
-  /** Git hosts, by commas, that the agents' BERTH_INSECURE_GIT_HOSTS name too: no other address on a port or a private network is taken. */
-  INSECURE_GIT_HOSTS: z
-    .string()
-    .default("")
-    .transform((list) => list.split(",").flatMap((one) => one.trim() || [])),
-  /** Takes mail as `POST {from, to, subject, text}` with a bearer token, as Resend's API does. */
-  MAIL_ENDPOINT: address.optional(),
-  MAIL_TOKEN: z.string().min(1).optional(),
-  MAIL_FROM: z.string().min(3).optional(),
-  /** A server that speaks OpenAI's Chat Completions, such as https://api.openai.com/v1; without it the assistant takes commands. */
-  MODEL_URL: address.optional(),
-  MODEL_NAME: z.string().min(1).optional(),
-  MODEL_KEY: z.string().min(1).optional(),
-  /** What one message to the assistant costs. */
-  CHAT_CREDITS: z.coerce.number().int().min(1).max(10_000).default(1),
-});
-
-export const isLiveKey = (stripeKey: string): boolean => /^[sr]k_live_/.test(stripeKey);
-
-const Config = Settings.transform((settings) => ({
-  ...settings,
-  WEBHOOK_HOST: settings.WEBHOOK_HOST ?? settings.SITE_URL,
-})).superRefine((config, context) => {
-  const refuse = (path: keyof typeof config, message: string) =>
-    context.addIssue({ code: "custom", path: [path], message });
-  if (config.PAYMENTS === "test" && config.STRIPE_SECRET_KEY && isLiveKey(config.STRIPE_SECRET_KEY))
-    refuse(
-      "PAYMENTS",
-      'STRIPE_SECRET_KEY is live, so nobody may pay with test payments: set PAYMENTS to "stripe"',
-    );
-  if (config.PAYMENTS === "stripe")
-    for (const name of ["STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"] as const)
-      if (config[name] === undefined) refuse(name, 'PAYMENTS is "stripe", which needs it');
-});
-export type Config = z.infer<typeof Config>;
-
-type Keys = [Uint8Array<ArrayBuffer>, ...Uint8Array<ArrayBuffer>[]];
-const derived = new WeakMap<Config, Partial<Record<KeyPurpose, Keys>>>();
-
-/** The keys that tokens for this purpose are made and checked with, the one that makes new ones first. Derived once per isolate. */
-export function tokenKeys(config: Config, purpose: KeyPurpose): Keys {
-  const known = derived.get(config) ?? {};
-  derived.set(config, known);
-  const { TOKEN_KEY, SECRET_KEY, SECRET_KEYS_OLD } = config;
-  const older = [...(TOKEN_KEY ? [SECRET_KEY] : []), ...SECRET_KEYS_OLD];
-  return (known[purpose] ??= [
-    deriveKey(TOKEN_KEY ?? SECRET_KEY, purpose),
-    ...older.map((secret) => deriveKey(secret, purpose)),
-  ]);
-}
-
-const parsed = new WeakMap<object, Config>();
-
-/** The configuration, parsed once per isolate. Throws with the list of what is wrong. */
-export function configOf(env: object): Config {
-  let config = parsed.get(env);
-  if (!config) {
-    const result = Config.safeParse(env);
-    if (!result.success) throw new Error(`Configuration: ${z.prettifyError(result.error)}`);
-    parsed.set(env, (config = result.data));
-  }
-  return config;
-}

@@ -4,7 +4,7 @@ import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
 import { call as act } from "../../worker/api/call.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { secretArguments, shownArguments } from "../../worker/domain/shown-arguments.ts";
 import { forgetOldActivity } from "../../worker/services/activity/forget-old.ts";
 import {

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";

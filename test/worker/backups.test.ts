@@ -6,14 +6,14 @@ import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SiteEvents } from "../../protocol/api/running.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { databases } from "../../worker/db/schema.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
-import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
 import { replacedVolumes } from "../../worker/jobs/databases/replaced-volumes.ts";
-import { forgetOldJobs } from "../../worker/jobs/forget-old.ts";
+import { purgeOldJobs } from "../../worker/jobs/purge-old.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
-import { tendTerms } from "../../worker/services/terms/tend.ts";
+import { reconcileTerms } from "../../worker/cron.ts";
 import { foundOffline } from "./hosts-service.ts";
 import {
   account,
@@ -222,11 +222,11 @@ describe("a backup", () => {
         verifiedAt: null,
       });
       const at = (ms: number) => ({ ...ctx(), now: () => new Date(Date.now() + ms) });
-      await tendBackups(at((hours + pause) * 3_600_000 - 60_000));
+      await reconcileBackups(at((hours + pause) * 3_600_000 - 60_000));
       await reapJobs(ctx());
       expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
       hours += pause;
-      await tendBackups(at(hours * 3_600_000 + 60_000));
+      await reconcileBackups(at(hours * 3_600_000 + 60_000));
       await reapJobs(ctx());
     }
     // It can be had all the while, and a host that has room proves it.
@@ -428,7 +428,7 @@ describe("planned backups", () => {
     const key = await account();
     const on = await readyAgent();
     const databaseId = await running(key, on);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await list(key, databaseId)).toEqual([]);
     const { body: planned } = await api<Database>(key, "GET", `/databases/${databaseId}`);
     expect(planned.backups).toMatchObject({
@@ -438,7 +438,7 @@ describe("planned backups", () => {
       nextAt: expect.any(String),
     });
     await due(databaseId);
-    await Promise.all(Array.from({ length: 6 }, () => tendBackups(ctx())));
+    await Promise.all(Array.from({ length: 6 }, () => reconcileBackups(ctx())));
     await take(on, "database.backup");
     expect(await list(key, databaseId)).toMatchObject([{ trigger: "schedule", status: "RUNNING" }]);
     expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
@@ -446,7 +446,7 @@ describe("planned backups", () => {
     expect(Date.parse(next.backups.nextAt ?? "")).toBeGreaterThan(Date.now());
     // The next moment comes while that one still runs: not a second one.
     await due(databaseId);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await list(key, databaseId)).toHaveLength(1);
   });
 
@@ -464,7 +464,7 @@ describe("planned backups", () => {
     expect(new Date(weekly.body.backups.nextAt ?? "").getUTCHours()).toBe(22);
     const none = await api<Database>(key, "PATCH", path, { backups: { schedule: null } });
     expect(none.body.backups).toEqual({ schedule: null, hourUtc: 22, keep: 2, nextAt: null, failing: null });
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await list(key, databaseId)).toEqual([]);
     for (const backups of [{ keep: 0 }, { hourUtc: 24 }, { schedule: "hourly" }, { other: 1 }])
       expect((await api(key, "PATCH", path, { backups })).status).toBe(400);
@@ -479,14 +479,14 @@ describe("planned backups", () => {
     const ids = [];
     for (const text of ["one", "two", "three"]) ids.push(await backedUp(key, on, databaseId, text));
     const bad = await backedUp(key, on, databaseId, "spoilt", "It is damaged.");
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect((await list(key, databaseId)).map(({ id }) => id)).toEqual([bad, ids[2], ids[1]]);
     expect(await objectsOf(ids[0] ?? "")).toEqual([]);
     expect(await objectsOf(ids[1] ?? "")).toHaveLength(2);
     // The others turn out to be bad: the last good one stays, whatever is to be kept.
     await api(key, "PATCH", `/databases/${databaseId}`, { backups: { keep: 1 } });
     await run("UPDATE backups SET status = 'FAILED', created_at = 0 WHERE id = ?", ids[2]);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect((await list(key, databaseId)).map(({ id }) => id)).toEqual([bad, ids[1]]);
   });
 });
@@ -510,14 +510,14 @@ describe("planned backups that fail", () => {
   }
   async function planned(on: Connected, databaseId: string) {
     await run("UPDATE databases SET next_backup_at = 1000 WHERE id = ?", databaseId);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     return take(on, "database.backup");
   }
   async function database() {
     const key = await account();
     const on = await readyAgent();
     const databaseId = await running(key, on);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     return { key, on, databaseId };
   }
 
@@ -620,7 +620,7 @@ describe("a backup of a database that has shrunk to nothing", () => {
     await api(key, "PATCH", `/databases/${databaseId}`, { backups: { keep: 2, schedule: null } });
     const good = await backedUp(key, on, databaseId, "a dump", null, sized(1000));
     for (let count = 0; count < 3; count++) await backedUp(key, on, databaseId, "a dump", null, sized(99));
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     return { key, on, databaseId, good };
   }
 
@@ -632,7 +632,7 @@ describe("a backup of a database that has shrunk to nothing", () => {
     await backedUp(key, on, databaseId, "a dump", null, sized(100));
     expect(await shown(key, databaseId)).toBeNull();
     await backedUp(key, on, databaseId, "a dump", null, sized(900));
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await statuses(key, databaseId)).toEqual([900, 100]);
     on.close();
   });
@@ -646,7 +646,7 @@ describe("a backup of a database that has shrunk to nothing", () => {
       expect(status).toBe(200);
     } else await api(key, "DELETE", `/backups/${good}`);
     expect(await shown(key, databaseId)).toBeNull();
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await statuses(key, databaseId)).toEqual([99, 99]);
     await backedUp(key, on, databaseId, "a dump", null, sized(98));
     expect(await shown(key, databaseId)).toBeNull();
@@ -733,7 +733,7 @@ describe("a backup that is deleted", () => {
     expect((await api(key, "GET", `/backups/${id}`)).status).toBe(404);
     expect((await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id })).status).toBe(404);
     expect((await call(link.url.replace(siteUrl, ""))).status).toBe(404);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await objectsOf(id)).toEqual([]);
     expect(await bindings.DB.prepare("SELECT id FROM backups WHERE id = ?").bind(id).first()).toBeNull();
   });
@@ -775,7 +775,7 @@ describe("a backup that is deleted", () => {
     expect(status).toBe(202);
     expect((await list(key, other)).map(({ id }) => id)).toEqual([third.id]);
     expect(await backup(key, first.id)).toMatchObject({ status: "RUNNING" });
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect((await jobsOf(second.id)).map(({ status: ended }) => ended)).toEqual(["CANCELLED"]);
   });
 
@@ -795,14 +795,14 @@ describe("a backup that is deleted", () => {
       expect(await list(key, databaseId)).toEqual([]);
       // The host still works on it: neither another one, nor its end before the host's.
       expect((await api(key, "POST", `/databases/${databaseId}/backups`)).status).toBe(409);
-      await tendBackups(ctx());
+      await reconcileBackups(ctx());
       expect(await bindings.DB.prepare("SELECT id FROM backups WHERE id = ?").bind(body.id).first()).not.toBe(
         null,
       );
       if (outcome === "done") await finish(on, taken.job, taken.attempt);
       else await fail(on, taken.job, taken.attempt, "Cancelled.", true);
       expect((await putPart(on, taken, "late")).status).toBe(409);
-      await tendBackups(ctx());
+      await reconcileBackups(ctx());
       expect(await objectsOf(body.id)).toEqual([]);
       expect(
         await bindings.DB.prepare("SELECT id FROM backups WHERE id = ?").bind(body.id).first(),
@@ -823,10 +823,10 @@ describe("a backup that is deleted", () => {
     const verification = await take(on, "database.verify");
     expect((await remove(key, body.id)).status).toBe(202);
     expect(await on.next("cancel")).toMatchObject({ jobId: verification.job.id });
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await objectsOf(body.id)).toHaveLength(2);
     await fail(on, verification.job, verification.attempt, "Cancelled.", true);
-    await tendBackups(ctx());
+    await reconcileBackups(ctx());
     expect(await objectsOf(body.id)).toEqual([]);
     expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
   });
@@ -912,7 +912,7 @@ describe("a restore", () => {
     const started = await take(on, "database.start");
     await finish(on, started.job, started.attempt, { version: "17.2" });
     await run("UPDATE jobs SET deadline_at = 1 WHERE database_id = ? AND status = 'DONE'", databaseId);
-    await forgetOldJobs(ctx());
+    await purgeOldJobs(ctx());
     const later = "job_1later00000000000000";
     await run(
       `INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)
@@ -971,7 +971,7 @@ describe("a restore", () => {
     const restore = await take(on, "database.restore");
     expect(restore.job.args.serving).toBe(false);
     await fail(on, restore.job, restore.attempt, "The disk is full: make room.");
-    await tendTerms(ctx());
+    await reconcileTerms(ctx());
     expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
     expect((await shown()).status).toBe("STOPPED");
     on.close();
@@ -1119,10 +1119,10 @@ describe("a database that is deleted", () => {
     expect(job.args.backup.databaseName).toBe(last.job.args.database.databaseName);
     const later = { ...ctx(), now: () => new Date(Date.now() + keptAfterDeletionMs) };
     // Not while a job reads it.
-    await tendBackups(later);
+    await reconcileBackups(later);
     expect(await list(key, databaseId)).toHaveLength(1);
     await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
-    await tendBackups(later);
+    await reconcileBackups(later);
     expect(await list(key, databaseId)).toEqual([]);
     expect(await objectsOf(kept?.id ?? "")).toEqual([]);
   });

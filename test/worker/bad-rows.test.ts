@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Schedule } from "../../protocol/api/schedules.ts";
-import { contextOf, type Ctx } from "../../worker/context.ts";
-import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
+import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
 import { runDueSchedules } from "../../worker/services/schedules/run-due.ts";
 import { issueRenewals } from "../../worker/billing/terms/issue.ts";
@@ -93,7 +94,7 @@ describe("one row that cannot be worked on is logged, and holds up no other of i
     const { backups } = ctx();
     const remove: typeof backups.remove = (folder) =>
       folder.includes("first") ? Promise.reject(new Error("10001: internal error")) : backups.remove(folder);
-    await tendBackups(ctx({ backups: { ...backups, remove } }));
+    await reconcileBackups(ctx({ backups: { ...backups, remove } }));
     expect(await rows("SELECT id FROM backups")).toEqual([{ id: "bak_first" }]);
     expect(logged.join()).toContain("bak_first");
   });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
-import { tendBilling } from "../../worker/services/payments/tend.ts";
+import { reconcileBilling } from "../../worker/cron.ts";
 import type { Event } from "../support/stripe/server.ts";
 import { account, api, bindings, createSite, operator, site } from "./service.ts";
 import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
@@ -326,7 +326,7 @@ describe("a delayed payment", () => {
     const page = await service.call(`/invoice/${of.invoiceToken}`, { headers: { Accept: "text/html" } });
     expect(await page.text()).toContain("being processed");
     // Nobody voids what is being paid.
-    await tendBilling(service.ctx(30 * 24 * hourMs));
+    await reconcileBilling(service.ctx(30 * 24 * hourMs));
     const refused = await service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/void`);
     expect(refused.status).toBe(409);
     await service.send(service.stripe.end(session, true));
@@ -515,7 +515,7 @@ describe("a record that was put back to an earlier moment", () => {
   it("reads what was paid since from the processor's own list, once, whatever is delivered beside it", async () => {
     const service = stripeService();
     await rows("DELETE FROM processor_readings");
-    await tendBilling(service.ctx());
+    await reconcileBilling(service.ctx());
     const [known, forgotten] = [await bought(), await bought()];
     expect(await service.send(service.stripe.pay(await service.open(known.invoiceToken)))).toBe(200);
     const session = await service.open(forgotten.invoiceToken);
@@ -526,9 +526,9 @@ describe("a record that was put back to an earlier moment", () => {
     // The copy was made before the customer went to pay.
     await rows("DELETE FROM checkouts WHERE invoice_id = ?", forgotten.invoiceId);
 
-    await tendBilling(service.ctx(6 * 60_000));
+    await reconcileBilling(service.ctx(6 * 60_000));
     expect((await service.invoice(forgotten.invoiceToken)).status).toBe("unpaid");
-    for (const minutes of [7, 8, 14]) await tendBilling(service.ctx(minutes * 60_000));
+    for (const minutes of [7, 8, 14]) await reconcileBilling(service.ctx(minutes * 60_000));
     await expectPaidOnce(service, forgotten);
     expect(await service.send(event)).toBe(200);
     for (const of of [known, forgotten]) await expectPaidOnce(service, of);
@@ -537,12 +537,12 @@ describe("a record that was put back to an earlier moment", () => {
   it("flags money for what it does not know any more", async () => {
     const service = stripeService();
     await rows("DELETE FROM processor_readings");
-    await tendBilling(service.ctx());
+    await reconcileBilling(service.ctx());
     const of = await bought();
     service.stripe.pay(await service.open(of.invoiceToken));
     await rows("DELETE FROM checkouts WHERE invoice_id = ?", of.invoiceId);
     await rows("DELETE FROM invoices WHERE id = ?", of.invoiceId);
-    await tendBilling(service.ctx(6 * 60_000));
+    await reconcileBilling(service.ctx(6 * 60_000));
     expect(await flagsOf(of.invoiceId)).toEqual(["unknown_invoice"]);
   });
 });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { configOf } from "../../worker/env.ts";
-import { contextOf, type Ctx } from "../../worker/context.ts";
+import { configOf } from "../../worker/config.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { postHold } from "../../worker/billing/credits/post-hold.ts";
 import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
-import { tendBilling } from "../../worker/services/payments/tend.ts";
+import { reconcileBilling } from "../../worker/cron.ts";
 import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
 import { buyCredits, credits, rows, smallPackage } from "./stripe-service.ts";
 
@@ -158,7 +159,7 @@ describe("the balance", () => {
     await hold("left", 4);
     await voidExpiredHolds(ctx);
     await expect(hold("again", 4)).rejects.toThrow();
-    await tendBilling(later(61_000));
+    await reconcileBilling(later(61_000));
     await hold("again", 4);
   });
 
@@ -308,9 +309,9 @@ describe("an invoice", () => {
     const key = await account();
     const [never, bought] = [await createSite(key), await createSite(key)];
     await pay(bought.invoiceToken);
-    await tendBilling(later(14 * dayMs - 60_000));
+    await reconcileBilling(later(14 * dayMs - 60_000));
     expect((await invoice(never.invoiceToken)).status).toBe("unpaid");
-    await tendBilling(later(14 * dayMs + 60_000));
+    await reconcileBilling(later(14 * dayMs + 60_000));
     expect((await invoice(never.invoiceToken)).status).toBe("void");
     expect((await api(key, "GET", `/sites/${never.siteId}`)).status).toBe(404);
     expect((await invoice(bought.invoiceToken)).status).toBe("paid");
@@ -329,7 +330,7 @@ describe("an invoice", () => {
     );
     await rows(`INSERT INTO checkouts (id, invoice_id, number, processor, session_id, status, created_at, expires_at, check_at)
       SELECT 'chk_' || id, id, 1, 'test', id, 'processing', 1, 1, ${"9".repeat(15)} FROM invoices WHERE id LIKE 'invoice_held_%'`);
-    await tendBilling(later(15 * dayMs));
+    await reconcileBilling(later(15 * dayMs));
     expect((await invoice(invoiceToken)).status).toBe("void");
     await rows("DELETE FROM checkouts WHERE invoice_id LIKE 'invoice_held_%'");
     await rows("DELETE FROM invoices WHERE id LIKE 'invoice_held_%'");

@@ -7,7 +7,8 @@ import { toolGroups, tools, type ToolGroup, type ToolName } from "../../protocol
 import { converse } from "../../worker/assistant/converse.ts";
 import { offered, systemPrompt } from "../../worker/assistant/prompt.ts";
 import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
-import { contextOf, type Ctx } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import { ScriptedModel, type Said } from "../support/scripted-model.ts";
 import {
   account,

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
 import {

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { newApiKey } from "../../worker/services/keys/create.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { leaseJob } from "../../worker/jobs/lease.ts";
 import { clearAway, hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";

@@ -94,7 +94,7 @@ let backupId: string;
 
 /** Another key of the same account: each has a limit of its own. */
 async function keyBeside(other: string): Promise<string> {
-  const { contextOf } = await import("../../worker/context.ts");
+  const { contextOf } = await import("../../worker/compose.ts");
   const { newApiKey } = await import("../../worker/services/keys/create.ts");
   const { sha256Hex } = await import("../../worker/domain/tokens.ts");
   const schema = await import("../../worker/db/schema.ts");
@@ -361,7 +361,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   refundInvoice: "asks the payment processor, between steps that are each written down",
   listPaymentFlags: plain,
   resolvePaymentFlag: async () => {
-    const { contextOf } = await import("../../worker/context.ts");
+    const { contextOf } = await import("../../worker/compose.ts");
     const id = contextOf(bindings, { type: "system" }, () => undefined).newId("flag");
     await run(
       "INSERT INTO payment_flags (id, reason, reference, created_at) VALUES (?, 'disputed', 'hops', 0)",

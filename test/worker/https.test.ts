@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { configOf } from "../../worker/env.ts";
+import { configOf } from "../../worker/config.ts";
 import { app } from "../../worker/app.ts";
 import { bindings, setupToken } from "./service.ts";
 

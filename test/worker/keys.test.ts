@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
 import type { AppError } from "../../worker/domain/app-error.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { triggerWebhook } from "../../worker/services/webhooks/trigger.ts";
 import { crashingDatabase } from "./crashing-database.ts";
 import { sql, tick } from "./hosts-service.ts";

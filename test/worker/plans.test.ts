@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { app } from "../../worker/app.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";

@@ -5,7 +5,7 @@ import type { Answer } from "../../protocol/agent/running.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { newApiKey } from "../../worker/services/keys/create.ts";
 import { mintToken, sha256Hex } from "../../worker/domain/tokens.ts";

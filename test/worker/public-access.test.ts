@@ -3,11 +3,11 @@ import { describe, expect, it, vi } from "vitest";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Database, DatabaseCreated, DatabaseCredentials } from "../../protocol/api/databases.ts";
 import type { PublicAccess } from "../../protocol/api/public-access.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
 import { publicPorts } from "../../worker/domain/database-engines.ts";
 import { exposeDatabase } from "../../worker/services/databases/expose.ts";
-import { tendDatabases } from "../../worker/jobs/databases/reconcile.ts";
+import { reconcileDatabases } from "../../worker/jobs/databases/reconcile.ts";
 import {
   account,
   api,
@@ -275,11 +275,11 @@ describe("public access", () => {
           .from(jobs)
           .where(eq(jobs.databaseId, id as never))
       ).filter(({ status }) => status === "QUEUED" || status === "LEASED").length;
-    await tendDatabases(ctx());
+    await reconcileDatabases(ctx());
     expect(await waiting()).toBe(0);
-    await tendDatabases(inMs(11 * minute));
+    await reconcileDatabases(inMs(11 * minute));
     const again = await take(on);
-    await tendDatabases(inMs(11 * minute));
+    await reconcileDatabases(inMs(11 * minute));
     expect(await waiting()).toBe(1);
     await confirm(on, again);
     expect((await read(key, id)).publicAccess).toMatchObject({ applied: true, error: null });
@@ -292,11 +292,11 @@ describe("public access", () => {
     await change(key, id, { enabled: true, allow });
     await confirm(on, await take(on), inDays(100));
     await bindings.DB.prepare("UPDATE databases SET public_applied = 0 WHERE id = ?").bind(id).run();
-    await tendDatabases(ctx());
+    await reconcileDatabases(ctx());
     await confirm(on, await take(on), inDays(100));
-    await tendDatabases(ctx());
+    await reconcileDatabases(ctx());
     expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
-    await tendDatabases(inMs(50 * 24 * 60 * minute));
+    await reconcileDatabases(inMs(50 * 24 * 60 * minute));
     expect((await take(on)).database.publicAccess).toMatchObject({ allow });
   });
 

@@ -3,7 +3,7 @@ import { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { describe, expect, it } from "vitest";
 import type { SecretsRotated } from "../../protocol/api/secrets.ts";
 import { secretBox } from "../../worker/adapters/secret-box.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { sealedPlaces } from "../../worker/domain/sealed-places.ts";
 import { deriveKey, mintApiKey, sha256Hex, webhookHash, webhookSegment } from "../../worker/domain/tokens.ts";

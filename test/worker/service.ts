@@ -67,7 +67,7 @@ export async function operatorCookie(): Promise<string> {
 
 /** A session's cookie as better-auth signs it. */
 export async function signedCookie(token: string): Promise<string> {
-  const { configOf, tokenKeys } = await import("../../worker/env.ts");
+  const { configOf, tokenKeys } = await import("../../worker/config.ts");
   const secret = Buffer.from(tokenKeys(configOf(bindings), "sessions")[0]).toString("base64url");
   const signature = createHmac("sha256", secret).update(token).digest("base64");
   return `berth_session=${encodeURIComponent(`${token}.${signature}`)}`;
@@ -89,7 +89,7 @@ export const uniqueName = (prefix: string): string => `${prefix}-${++made}`;
 
 /** A key of this account, or of a new one, and the row that is still to be written. */
 async function newKey(accountId?: Id<"account">) {
-  const { contextOf } = await import("../../worker/context.ts");
+  const { contextOf } = await import("../../worker/compose.ts");
   const { newApiKey } = await import("../../worker/services/keys/create.ts");
   const schema = await import("../../worker/db/schema.ts");
   const ctx = contextOf(bindings, { type: "system" }, () => undefined);

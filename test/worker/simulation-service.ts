@@ -1,14 +1,15 @@
 import { expect, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf, type Ctx } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
-import { tendBackups } from "../../worker/jobs/backups/reconcile.ts";
-import { tendDatabases } from "../../worker/jobs/databases/reconcile.ts";
+import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { reconcileDatabases } from "../../worker/jobs/databases/reconcile.ts";
 import { changeHost } from "../../worker/services/hosts/change.ts";
 import { createHost } from "../../worker/services/hosts/create.ts";
 import { removeHost } from "../../worker/services/hosts/remove.ts";
-import { tendHosts } from "../../worker/services/hosts/tend.ts";
+import { reconcileHosts } from "../../worker/cron.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
 import { randomOf } from "../support/random.ts";
 import { sql } from "./hosts-service.ts";
@@ -230,8 +231,8 @@ export class Simulation {
     await sql("UPDATE sites SET leave_at = 1 WHERE leave_at IS NOT NULL");
     await sql("UPDATE jobs SET leased_at = 1 WHERE status = 'LEASED'");
     const { ctx } = this;
-    await tendHosts(ctx);
-    await Promise.all([reapJobs(ctx), tendDatabases(ctx), tendBackups(ctx)]);
+    await reconcileHosts(ctx);
+    await Promise.all([reapJobs(ctx), reconcileDatabases(ctx), reconcileBackups(ctx)]);
   }
 
   /** The end of what the host has worked on the longest. */

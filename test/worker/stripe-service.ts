@@ -1,6 +1,7 @@
 import { vi } from "vitest";
 import { app } from "../../worker/app.ts";
-import { contextOf, type Ctx } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import type { Env } from "../../worker/env.ts";
 import { StripeServer, type Event } from "../support/stripe/server.ts";
 import { api, bindings, siteUrl } from "./service.ts";

@@ -1,8 +1,8 @@
-import { contextOf, type Ctx } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import type { Env } from "../../worker/env.ts";
 import { settleInvoice, type Settled } from "../../worker/billing/invoices/settle.ts";
-import { tendBilling } from "../../worker/services/payments/tend.ts";
-import { tendTerms } from "../../worker/services/terms/tend.ts";
+import { reconcileBilling, reconcileTerms } from "../../worker/cron.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
 import { bindings } from "./service.ts";
 import { rows } from "./stripe-service.ts";
@@ -29,8 +29,8 @@ export const sendWarnings = async (): Promise<void> => {
 /** All that the cron does about money and terms at this time, twice: a second time changes nothing. */
 export async function tickAt(time: Date, warningsArrive = true): Promise<void> {
   for (let round = 0; round < 2; round++) {
-    await tendBilling(ctxAt(time));
-    await tendTerms(ctxAt(time));
+    await reconcileBilling(ctxAt(time));
+    await reconcileTerms(ctxAt(time));
     if (warningsArrive) await sendWarnings();
   }
 }

@@ -1,19 +1,19 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { InvoiceStatus } from "../../protocol/states.ts";
-import { contextOf, type Ctx } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import { balanceOf } from "../../worker/domain/ledger.ts";
 import { addDays } from "../../worker/domain/pricing.ts";
 import type { PaymentReport } from "../../worker/domain/settlement.ts";
 import { settleInvoice } from "../../worker/billing/invoices/settle.ts";
-import { voidInvoice } from "../../worker/billing/invoices/void.ts";
+import { voidInvoice } from "../../worker/services/invoices/void.ts";
 import { finishJob } from "../../worker/jobs/finish.ts";
 import { leaseJob } from "../../worker/jobs/lease.ts";
 import { verifyLedger } from "../../worker/services/ledger/verify.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
-import { refundInvoice } from "../../worker/billing/payments/refund.ts";
-import { tendBilling } from "../../worker/services/payments/tend.ts";
-import { tendTerms } from "../../worker/services/terms/tend.ts";
+import { refundInvoice } from "../../worker/services/payments/refund.ts";
+import { reconcileBilling, reconcileTerms } from "../../worker/cron.ts";
 import { BillingModel, owner } from "../support/billing-model.ts";
 import { randomOf } from "../support/random.ts";
 import { crashingDatabase, type CrashPoint } from "./crashing-database.ts";
@@ -185,8 +185,8 @@ async function simulate(seed: number, done: Record<string, number>): Promise<voi
     },
     cron: () => ({
       service: async (ctx) => {
-        await tendBilling(ctx);
-        await tendTerms(ctx);
+        await reconcileBilling(ctx);
+        await reconcileTerms(ctx);
         await sendWarnings();
       },
       model: () => model.tick(),
@@ -290,7 +290,7 @@ async function simulate(seed: number, done: Record<string, number>): Promise<voi
   }
   // Whatever waited too long is asked for again.
   model.now = addDays(model.now, 0.01);
-  await tendTerms(calm);
+  await reconcileTerms(calm);
   await sendWarnings();
   await work(calm);
   expect(await rows("SELECT id FROM sites WHERE status = 'SUSPENDED' AND serving"), `seed ${seed}`).toEqual(

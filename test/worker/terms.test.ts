@@ -5,7 +5,7 @@ import { addDays, addMonths } from "../../worker/domain/pricing.ts";
 import { sendDueMails } from "../../worker/mails/send-due.ts";
 import { sql as query } from "drizzle-orm";
 import { addMonthsTo } from "../../worker/billing/terms/resource.ts";
-import { contextOf } from "../../worker/context.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { tick } from "./hosts-service.ts";
 import {
   account,

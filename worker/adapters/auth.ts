@@ -1,14 +1,11 @@
 import type { BetterAuthOptions, DBAdapter } from "better-auth";
-import { waitUntil } from "cloudflare:workers";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf } from "../context.ts";
 import { accounts, identities, sessions, verifications } from "../db/schema.ts";
 import { sha256Hex } from "../domain/tokens.ts";
-import { tokenKeys, type Config, type Env } from "../env.ts";
+import { tokenKeys, type Config } from "../config.ts";
+import type { Ctx } from "../ctx.ts";
 import { logError } from "../log-error.ts";
-import { confirmEmail } from "../services/accounts/confirm-email.ts";
 import { hashPassword, isPassword } from "./password.ts";
-import { revokeAllKeys } from "../services/keys/revoke-all.ts";
 import { canMail, sendMail } from "./mail.ts";
 
 /** better-auth's interface for the rest of the Worker: requests below {site_url}/api/auth. */
@@ -52,21 +49,17 @@ export async function signedSessionToken(config: Config, cookie: string): Promis
 export const signsInWithGitHub = (config: Config): boolean =>
   config.GITHUB_CLIENT_ID !== undefined && config.GITHUB_CLIENT_SECRET !== undefined;
 
-const instances = new WeakMap<Env, Promise<Auth>>();
+/** What an account's owner has done, for our own rules to follow. */
+export type AuthEvents = {
+  passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
+};
 
 /** Loaded on first use: it is a third of the Worker, and no API request needs it. */
-export function authOf(env: Env): Promise<Auth> {
-  let auth = instances.get(env);
-  if (!auth) instances.set(env, (auth = create(env)));
-  return auth;
-}
-
-async function create(env: Env): Promise<Auth> {
+export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
   const [{ betterAuth }, { drizzleAdapter }] = await Promise.all([
     import("better-auth/minimal"),
     import("better-auth/adapters/drizzle"),
   ]);
-  const ctx = contextOf(env, { type: "system" }, waitUntil);
   const { config } = ctx;
   const mail = (to: string, subject: string, ...lines: string[]) =>
     sendMail(config, { to, subject, text: `${lines.join("\n\n")}\n` });
@@ -101,12 +94,10 @@ async function create(env: Env): Promise<Auth> {
       maxPasswordLength: passwordLength.max,
       revokeSessionsOnPasswordReset: true,
       // Anyone who knew the old password may have created keys with it.
-      onPasswordReset: async ({ user }, request) => {
-        const keepsKeys = request && new URL(request.url).searchParams.get("keepKeys") === "1";
-        const accountId = user.id as Id<"account">;
-        await confirmEmail(ctx, accountId);
-        if (!keepsKeys) await revokeAllKeys(ctx, accountId);
-      },
+      onPasswordReset: ({ user }, request) =>
+        events.passwordReset(ctx, user.id as Id<"account">, {
+          keepsKeys: request !== undefined && new URL(request.url).searchParams.get("keepKeys") === "1",
+        }),
       password: {
         hash: (password) => hashPassword(password, ctx.random(16)),
         verify: ({ password, hash }) => isPassword(password, hash),
@@ -168,7 +159,7 @@ async function create(env: Env): Promise<Auth> {
       defaultCookieAttributes: { secure: isSecure(config) },
       ipAddress: { ipAddressHeaders: ["cf-connecting-ip"] },
       database: { generateId: ({ model }) => ctx.newId(idKinds[model] ?? "verification") },
-      backgroundTasks: { handler: (work) => waitUntil(work) },
+      backgroundTasks: { handler: (work) => ctx.defer(work) },
     },
     logger: {
       level: "error",

@@ -1,4 +1,4 @@
-import type { Config } from "../env.ts";
+import type { Config } from "../config.ts";
 
 export type Mail = { to: string; subject: string; text: string };
 

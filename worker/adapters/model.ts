@@ -1,5 +1,5 @@
 import type OpenAI from "openai";
-import type { Config } from "../env.ts";
+import type { Config } from "../config.ts";
 
 export type ModelToolCall = { id: string; name: string; arguments: string };
 export type ModelMessage =

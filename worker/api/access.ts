@@ -1,5 +1,5 @@
 import type { Operation } from "../../protocol/api/operations.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { operations, type Answered, type Input, type Operation } from "../../protocol/api/operations.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { recorded } from "../services/activity/record.ts";
 import { requireAccess } from "./access.ts";
 import { verbs, type Verb, type VerbId } from "./verbs.ts";

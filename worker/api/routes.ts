@@ -1,7 +1,7 @@
 import { Hono, type Context, type MiddlewareHandler } from "hono";
 import { operations, type Input, type Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf } from "../context.ts";
+import { accountOf } from "../ctx.ts";
 import { anybody, authenticate } from "../middleware/authenticate.ts";
 import { actAs } from "../middleware/context.ts";
 import { body, limitBody, query, requireJson } from "../middleware/body.ts";

@@ -1,6 +1,6 @@
 import type { ToolGroup } from "../../protocol/api/tools.ts";
 import type { Model, ModelMessage, ModelToolCall } from "../adapters/model.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { logError } from "../log-error.ts";
 import { readCommand } from "./command-mode.ts";
 import { agreedTo, pendingForMs, summaryOf, type PendingAction, type PendingStep } from "./pending.ts";

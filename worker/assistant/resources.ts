@@ -1,7 +1,7 @@
 import type { Database } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { call } from "../api/call.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { findDatabase } from "../services/databases/find.ts";
 import { findSite } from "../services/sites/find.ts";
 

@@ -1,5 +1,5 @@
 import { tools, type ToolName, type ToolSpec } from "../../protocol/api/tools.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { logError } from "../log-error.ts";
 import { catalogue } from "./catalogue.ts";

@@ -1,5 +1,5 @@
 import type { ToolInput, ToolName } from "../../protocol/api/tools.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 
 /** What a tool answers when part of it is a secret: `text` goes to the person's screen, `result` to the model. */
 export class Revealed {

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
 import type { ActivityActor } from "../../protocol/states.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 
 type Row = {
   id: Id<"activity">;

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { EnvEntry } from "../../protocol/agent/jobs.ts";
+import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -25,7 +25,6 @@ import {
   siteStatuses,
   transactionTypes,
 } from "../../protocol/states.ts";
-import { jobKinds } from "../../protocol/agent/jobs.ts";
 import type { Discounts } from "../domain/pricing.ts";
 
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });

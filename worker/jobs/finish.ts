@@ -1,14 +1,15 @@
 import { and, eq, inArray, ne, sql, type SQL } from "drizzle-orm";
 import { isDatabaseJob, isLongJob, jobResults } from "../../protocol/agent/jobs.ts";
 import type { Id } from "../../protocol/ids.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { commands, deployments, jobs, sites } from "../db/schema.ts";
+import type { Lease } from "../domain/lease.ts";
 import { siteEvents, type SiteEventName } from "../domain/site-events.ts";
 import { endCommand, tellEnd } from "./commands/end.ts";
 import { failBackupJob, finishBackupJob } from "./backups/finish.ts";
 import { failDatabaseJob, finishDatabaseJob } from "./databases/finish.ts";
 import { linksFollowed } from "./databases/linked-env.ts";
-import { tendDatabases } from "./databases/reconcile.ts";
+import { reconcileDatabases } from "./databases/reconcile.ts";
 import { forgetOldBuilds } from "./deployments/forget-builds.ts";
 import { arrive, giveUpMove } from "./hosts/arrive.ts";
 import { whatIsLeft } from "./hosts/evict-left.ts";
@@ -17,8 +18,6 @@ import { giveRoomAway } from "./hosts/placement.ts";
 import { limitsFollowed } from "./queue-restart.ts";
 import { forgetSite } from "./sites/forget.ts";
 import { idleLane } from "./idle.ts";
-
-type Lease = { jobId: Id<"job">; attempt: number };
 
 /** Whether the lease was current. A stale report changes nothing and is acknowledged all the same. */
 export type Recorded = { recorded: boolean; deploymentId: Id<"deployment"> | null };
@@ -189,7 +188,7 @@ export async function finishJob(
       );
       if (arrived?.from) ctx.hosts.letGo(arrived.from, arrived.id);
       if (arrived) await moveSites(ctx);
-      if (followed.length > 0) await tendDatabases(ctx);
+      if (followed.length > 0) await reconcileDatabases(ctx);
       return { recorded: true, deploymentId: id };
     }
     case "site.start":
@@ -214,7 +213,7 @@ export async function finishJob(
           .where(and(eq(sites.id, requireSite(job)), ended)),
         limitsFollowed(ctx, "sites", requireSite(job), job.leasedAt, ended),
       ]);
-      if (followed.length > 0) await tendDatabases(ctx);
+      if (followed.length > 0) await reconcileDatabases(ctx);
       return { recorded: true, deploymentId: null };
     }
     case "site.stop":

@@ -8,13 +8,12 @@ import type {
   RunSpec,
 } from "../../protocol/agent/jobs.ts";
 import type { Id } from "../../protocol/ids.ts";
-import type { Ctx } from "../context.ts";
-import type { commands, deployments, jobs, packs, sites } from "../db/schema.ts";
-import { payUrl } from "../services/terms/pay-url.ts";
+import type { Ctx } from "../ctx.ts";
+import type { SiteRow, DeploymentRow } from "../db/rows.ts";
+import type { commands, jobs, packs } from "../db/schema.ts";
+import { payUrl } from "../domain/pay-url.ts";
 import { siteAddress } from "../domain/slug.ts";
 
-type SiteRow = typeof sites.$inferSelect;
-type DeploymentRow = typeof deployments.$inferSelect;
 export type SiteJobKind = Exclude<JobKind, DatabaseJobKind>;
 export type JobMaterial = {
   job: typeof jobs.$inferSelect & { kind: SiteJobKind };
@@ -80,7 +79,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           ...(site.status === "SUSPENDED" && {
             notice: {
               reason: "suspended",
-              payUrl: material.renewal ? payUrl(ctx, material.renewal.token) : null,
+              payUrl: material.renewal ? payUrl(ctx.config.SITE_URL, material.renewal.token) : null,
             },
           }),
         },

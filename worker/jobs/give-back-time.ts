@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { timerRuns } from "../db/schema.ts";
 import { absentAfterMs } from "../domain/job-rules.ts";
 

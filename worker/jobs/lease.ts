@@ -2,7 +2,7 @@ import { and, desc, eq, getTableColumns, isNull, sql, type SQL, type SQLWrapper 
 import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 import type { Id } from "../../protocol/ids.ts";
-import type { Ctx, Db } from "../context.ts";
+import type { Ctx, Db } from "../ctx.ts";
 import {
   commands,
   backups,
@@ -15,6 +15,7 @@ import {
   sites,
 } from "../db/schema.ts";
 import { maxCommandsRunning, timeoutMsOf, unfitReason, type JobLimits } from "../domain/job-rules.ts";
+import type { LogId, Offer } from "../domain/lease.ts";
 import { backupFrameOf } from "./backups/frame.ts";
 import { replacedVolumes } from "./databases/replaced-volumes.ts";
 import { databaseFrameOf, specOf } from "./databases/frame.ts";
@@ -27,10 +28,6 @@ import { endAsFailed } from "./finish.ts";
 import { frameOf } from "./frame.ts";
 import { hadNoTurn, kindsThat, othersWait, servedOn, shortKinds, slotOf } from "./turns.ts";
 
-export type Offer = { job: Job; attempt: number; timeoutMs: number; lane: string; logId: LogId | null };
-
-/** Whose log a job writes. */
-export type LogId = Id<"deployment" | "command">;
 export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
   job.kind === "site.deploy" ? job.deploymentId : job.commandId;
 

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import type { jobs } from "../db/schema.ts";
 import { queueTimeoutMs } from "../domain/job-rules.ts";
 import { noRoomAtHomeReason, noRoomReason } from "../domain/placement.ts";

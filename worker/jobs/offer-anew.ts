@@ -1,12 +1,12 @@
 import { and, eq, lt } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
+import type { JobRow } from "../db/rows.ts";
 import { jobs } from "../db/schema.ts";
 import { attemptsReason, interruptedReason, maxAttempts } from "../domain/job-rules.ts";
+import type { Offer } from "../domain/lease.ts";
 import { endAsFailed } from "./finish.ts";
-import { leaseAgain, type Offer } from "./lease.ts";
-
-type JobRow = typeof jobs.$inferSelect;
+import { leaseAgain } from "./lease.ts";
 
 /** A leased job that its agent does not know, as another attempt; null: it has ended. */
 export async function offerAnew(ctx: Ctx, hostId: Id<"host">, job: JobRow): Promise<Offer | null> {

@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
 import type { Phase } from "../../protocol/agent/messages.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { deployments } from "../db/schema.ts";
 
 /** The deployment of a current lease has reached a phase; from `start` on it shows as STARTING. */

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { queueTimeoutMs } from "../domain/job-rules.ts";
-import { tableOf, type Termed } from "../billing/terms/resource.ts";
+import { tableOf, type Termed } from "../db/resource.ts";
 import { idleLane } from "./idle.ts";
 
 const retryMs = 10 * 60_000;

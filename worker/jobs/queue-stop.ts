@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { queueTimeoutMs } from "../domain/job-rules.ts";
-import { tableOf, type Termed } from "../billing/terms/resource.ts";
+import { tableOf, type Termed } from "../db/resource.ts";
 
 /** A job that stops it and keeps its data, where it is on a host; `guard` speaks of it as `r`. */
 export const queueStop = (ctx: Ctx, kind: Termed, id: string, guard: SQL) => {

@@ -1,5 +1,5 @@
 import { and, getTableColumns, inArray, lt, sql } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { databases, hosts, jobs, sites } from "../db/schema.ts";
 import { expiredReason, restoreToldWithinMs } from "../domain/job-rules.ts";
 import { queueDatabaseJob } from "./databases/queue.ts";

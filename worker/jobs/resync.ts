@@ -1,12 +1,12 @@
 import { and, eq } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { hosts, jobs } from "../db/schema.ts";
+import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { tellAnew } from "./tell-anew.ts";
-import { logIdOf, type LogId, type Offer } from "./lease.ts";
+import { logIdOf } from "./lease.ts";
 import { offerAnew } from "./offer-anew.ts";
 
-type Lease = { jobId: Id<"job">; attempt: number };
 export type Hello = {
   agentVersion: string;
   slots?: number | undefined;

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { queueSiteJob } from "./deployments/queue.ts";
 import { idleLane } from "./idle.ts";
 

@@ -1,5 +1,5 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 
 export type QueuedMail = { id: string; accountId: string; subject: string; text: string };
 

@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, isNull, like, lt, lte, or } from "drizzle-orm";
 import { canMail, sendMail } from "../adapters/mail.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { accounts, mails } from "../db/schema.ts";
 import { addDays } from "../domain/pricing.ts";
 import { logError } from "../log-error.ts";

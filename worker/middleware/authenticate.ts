@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import type { Actor } from "../context.ts";
-import { configOf, tokenKeys } from "../env.ts";
+import type { Actor } from "../ctx.ts";
+import { configOf, tokenKeys } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 import { isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";

@@ -1,6 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import { contextOf, type Actor, type Ctx } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Actor, Ctx } from "../ctx.ts";
 import type { Context } from "hono";
 
 /** The context of this request and actor; deferred work may outlive the answer. */

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import { configOf, isLoopback } from "../env.ts";
+import { configOf, isLoopback } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 
 const twoYearsSeconds = 63_072_000;

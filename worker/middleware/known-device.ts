@@ -5,7 +5,7 @@ import { serialize } from "hono/utils/cookie";
 import { cookiePrefix, isSecure } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { hmacSha256 } from "../domain/ciphers.ts";
-import { configOf, tokenKeys, type Config } from "../env.ts";
+import { configOf, tokenKeys, type Config } from "../config.ts";
 
 const cookieName = (config: Config): string => `${cookiePrefix(config)}_device`;
 const maxAgeSeconds = 365 * 86_400;

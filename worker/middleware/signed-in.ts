@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { contextFor } from "./context.ts";
 import { takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";

@@ -1,36 +1,20 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ChatReply, StoredMessage } from "../../protocol/api/chat.ts";
 import type { Id } from "../../protocol/ids.ts";
-import type { AccountPlan, AccountRole } from "../../protocol/states.ts";
 import { modelOf } from "../adapters/model.ts";
-import { converse, type Asked, type ChatEvent, type Memory } from "../assistant/converse.ts";
+import { converse, type ChatEvent, type Memory } from "../assistant/converse.ts";
 import { summaryOf } from "../assistant/pending.ts";
 import { availableCredits } from "../billing/credits/balance.ts";
 import { holdCredits } from "../billing/credits/hold.ts";
 import { postHold } from "../billing/credits/post-hold.ts";
 import { voidHold } from "../billing/credits/void-hold.ts";
-import { contextOf, type Credential, type Ctx } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Ctx } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
+import type { ConversationRpc, Refused, Sent } from "./rpc.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { touchConversation } from "../services/chat/touch.ts";
-
-/** On whose behalf the assistant acts. */
-export type Speaker = {
-  accountId: Id<"account">;
-  role: AccountRole;
-  plan: AccountPlan;
-  credential: Credential;
-};
-export type Sent = Asked & {
-  speaker: Speaker;
-  conversationId: Id<"conversation">;
-  /** The conversation begins with this message. */
-  isNew: boolean;
-  requestId: string | null;
-};
-/** An error cannot cross the call with its code. */
-export type Refused = { refused: { code: AppError["code"]; extra: Record<string, unknown> } };
 
 const keepMs = 30 * 86_400_000;
 const holdMs = 15 * 60_000;
@@ -46,7 +30,7 @@ type Listener = (seq: number, name: string, data: string) => void;
  * One conversation: takes its messages one after the other, keeps their texts for thirty days, streams what happens, and goes on
  * where a reader is cut off. What a message costs is held before and spent once, when its answer is whole.
  */
-export class Conversation extends DurableObject<Env> {
+export class Conversation extends DurableObject<Env> implements ConversationRpc {
   private turn: Promise<unknown> = Promise.resolve();
   private readonly listeners = new Set<Listener>();
   private readonly encoder = new TextEncoder();

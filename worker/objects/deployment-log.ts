@@ -2,12 +2,14 @@ import { DurableObject } from "cloudflare:workers";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { AgentLogLine } from "../../protocol/agent/messages.ts";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf, type Credential, type Ctx } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Credential, Ctx } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
 import { isLogOver } from "../services/deployments/log-over.ts";
 import { accessEnded } from "./host-questions.ts";
+import type { DeploymentLogRpc } from "./rpc.ts";
 
 const keepMs = 30 * 86_400_000;
 /**
@@ -39,7 +41,7 @@ type Row = { seq: number; at: string; stream: LogLine["stream"]; text: string };
  * One object per deployment or command. Stores its log for thirty days and streams it to watchers as server-sent
  * events.
  */
-export class DeploymentLog extends DurableObject<Env> {
+export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRpc {
   private readonly watchers = new Set<Watcher>();
   private readonly encoder = new TextEncoder();
   private heartbeat: ReturnType<typeof setInterval> | undefined;

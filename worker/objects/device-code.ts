@@ -1,13 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
 import type { DevicePolled } from "../../protocol/api/device.ts";
 import type { Id } from "../../protocol/ids.ts";
-import { contextOf, type Ctx } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Ctx } from "../ctx.ts";
 import { lifetimeSeconds } from "../domain/device-codes.ts";
 import { admit } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
-import { deliverDeviceKey, type Approval } from "../services/device/deliver.ts";
+import { deliverDeviceKey } from "../services/device/deliver.ts";
 import { withdrawDeviceKey } from "../services/device/withdraw.ts";
+import type { DeviceApproval, DeviceCodeRpc, DeviceRequest } from "./rpc.ts";
 
 type Code = {
   deviceHash: string;
@@ -15,11 +17,10 @@ type Code = {
   address: string;
   startedAtMs: number;
   state: "pending" | "approved";
-  approval: Approval | null;
+  approval: DeviceApproval | null;
   /** A delivery in progress. The record is deleted before the answer is sent, so while it exists nobody has the key. */
   keyId: Id<"key"> | null;
 };
-export type DeviceRequest = { clientName: string; address: string; startedAt: string };
 
 /** The maximum number of polls per code and minute. */
 const pollWindow = { limit: 60, windowMs: 60_000 };
@@ -30,7 +31,7 @@ const againMs = 60_000;
  * read; the alarm only cleans up. The key is created by the poll that delivers it. If that poll is interrupted, the
  * next poll replaces the key, or it is deleted with the code.
  */
-export class DeviceCode extends DurableObject<Env> {
+export class DeviceCode extends DurableObject<Env> implements DeviceCodeRpc {
   private isDelivering = false;
 
   /** false: this code is in use; choose another. */
@@ -62,7 +63,7 @@ export class DeviceCode extends DurableObject<Env> {
   }
 
   /** false: the code is not pending. */
-  async decide(approval: Approval, approved: boolean): Promise<boolean> {
+  async decide(approval: DeviceApproval, approved: boolean): Promise<boolean> {
     const code = this.live();
     if (code?.state !== "pending") return false;
     if (approved) this.ctx.storage.kv.put("code", { ...code, state: "approved", approval } satisfies Code);

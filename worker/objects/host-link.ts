@@ -9,10 +9,12 @@ import {
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
+import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
-import { contextOf, type Ctx, type LogQuestion, type Reader } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Ctx, LogQuestion, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -23,12 +25,13 @@ import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { isShortJob } from "../../protocol/agent/jobs.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
-import { leaseJob, type LogId, type Offer } from "../jobs/lease.ts";
+import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
 import { recordPhase } from "../jobs/progress.ts";
 import { resyncHost } from "../jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
+import type { HostLinkRpc } from "./rpc.ts";
 
 /** Above any agent's need, and short, so that the agent recovers quickly after others with its token have given up. */
 const connectWindow = { limit: 20, windowMs: 10_000 };
@@ -46,14 +49,13 @@ type Attachment = {
   inventories?: boolean;
   openedAt: number;
 };
-type Lease = { jobId: Id<"job">; attempt: number };
 
 /**
  * One object per host. It owns the agent's socket but no jobs: everything is read from D1 when needed. Invariants: one
  * socket has the newest epoch, and older ones are closed; `free` and the like are the last reported capacity minus the
  * offers since; storage records which log a lease may write to, and is rebuilt by a hello.
  */
-export class HostLink extends DurableObject<Env> {
+export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** Offers are sequential, so that a `free` slot is never used twice. */
   private offering: Promise<void> = Promise.resolve();
   /** Coalesces hints: one pending run serves all of them. */

@@ -1,6 +1,6 @@
 import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
 import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
-import type { Credential, LogQuestion, Reader } from "../context.ts";
+import type { Credential, LogQuestion, Reader } from "../ctx.ts";
 import { siteLogLine } from "../domain/site-log-line.ts";
 import { logError } from "../log-error.ts";
 

@@ -1,20 +1,14 @@
 import { DurableObject } from "cloudflare:workers";
-import { contextOf, type Actor, type Db } from "../context.ts";
+import { contextOf } from "../compose.ts";
+import type { Actor, Db } from "../ctx.ts";
 import { admit, keyWindow } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findKeyActor } from "../services/keys/find.ts";
 import { touchKey } from "../services/keys/touch.ts";
+import type { KeyGuardRpc, KeyVerdict } from "./rpc.ts";
 
 type KeyActor = Actor & { type: "key" };
-export type Verdict = {
-  actor: KeyActor | null;
-  admitted: boolean;
-  limit: number;
-  left: number;
-  resetSeconds: number;
-  windowSeconds: number;
-};
 
 /**
  * The times of the last admitted requests, and when the last use was written to D1: one value, since both change in
@@ -32,14 +26,14 @@ const persistEveryMs = 1000;
  * storage keeps what must survive hibernation: the actor (a copy of D1's rows, read at first use and after every
  * notified change) and the last uses.
  */
-export class KeyGuard extends DurableObject<Env> {
+export class KeyGuard extends DurableObject<Env> implements KeyGuardRpc {
   private actor: KeyActor | undefined;
   private uses: Uses | undefined;
   private isPersisting = false;
   /** Counts notified changes: a read from D1 that began before a change is discarded. */
   private changes = 0;
 
-  async check(keyHash: string): Promise<Verdict> {
+  async check(keyHash: string): Promise<KeyVerdict> {
     const actor = await this.known(keyHash);
     if (!actor) return { actor: null, admitted: false, limit: 0, left: 0, resetSeconds: 0, windowSeconds: 0 };
     const now = Date.now();

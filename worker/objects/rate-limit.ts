@@ -1,11 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import { admit, type Window } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
+import type { RateLimitRpc } from "./rpc.ts";
 
 /**
  * One object per limited subject (an address, an account, the service): admits a maximum number of uses in any window.
  */
-export class RateLimit extends DurableObject<Env> {
+export class RateLimit extends DurableObject<Env> implements RateLimitRpc {
   /** Seconds to wait, or 0 if admitted. */
   async take(window: Window): Promise<number> {
     const known = this.hits();

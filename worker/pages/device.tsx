@@ -1,4 +1,4 @@
-import type { DeviceRequest } from "../objects/device-code.ts";
+import type { DeviceRequest } from "../objects/rpc.ts";
 import { Layout } from "./layout.tsx";
 
 export const DevicePage = ({ userCode, request }: { userCode: string; request: DeviceRequest }) => (

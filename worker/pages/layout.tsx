@@ -1,7 +1,7 @@
 import { tryGetContext } from "hono/context-storage";
 import type { Child } from "hono/jsx";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { configOf } from "../config.ts";
 
 const style = `
 :root { color-scheme: light dark; --ink: #16202c; --soft: #5b6878; --line: #dfe5ec; --paper: #fff; --ground: #f3f6f9; --sea: #0b6e8f; --sea-ink: #fff; --good: #17734a; --warn: #8a5a00; }

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { KeyCreate } from "../../protocol/api/keys.ts";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf, type Ctx } from "../context.ts";
+import { accountOf, type Ctx } from "../ctx.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
 import { takeFrom } from "../middleware/limit.ts";

@@ -3,7 +3,7 @@ import { hostPrograms, installFile, installTemplate } from "../adapters/assets.t
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { installScript } from "../domain/install-script.ts";
-import { configOf } from "../env.ts";
+import { configOf } from "../config.ts";
 
 /**
  * The script that sets up a machine as a host, and the files it installs. Cloudflare serves the bundles itself,

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../env.ts";
+import { configOf } from "../config.ts";
 import { limitAddress } from "../middleware/limit.ts";
 
 /** Generated on first use: no other route needs the generator. */

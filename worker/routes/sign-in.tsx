@@ -5,7 +5,7 @@ import { passwordLength, signsInWithGitHub } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
-import { configOf } from "../env.ts";
+import { configOf } from "../config.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../protocol/api/sites.ts";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
-import { credentialOf, type Ctx } from "../context.ts";
+import { credentialOf, type Ctx } from "../ctx.ts";
 import { conflict } from "../domain/app-error.ts";
 import { limitBody, refusalBy } from "../middleware/body.ts";
 import { signedIn } from "../middleware/signed-in.ts";

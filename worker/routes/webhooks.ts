@@ -3,7 +3,7 @@ import { operations } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { readPushEvent } from "../domain/push-event.ts";
 import { isOwnWebhook, webhookHash } from "../domain/tokens.ts";
-import { tokenKeys } from "../env.ts";
+import { tokenKeys } from "../config.ts";
 import { limitBody } from "../middleware/body.ts";
 import { countedAddress, guessWithin, takeFrom } from "../middleware/limit.ts";
 import { knownQuery } from "../middleware/known-query.ts";

@@ -1,4 +1,4 @@
-import { accountOf, type Ctx } from "../context.ts";
+import { accountOf, type Ctx } from "../ctx.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { AppError } from "../domain/app-error.ts";
 

@@ -1,5 +1,5 @@
 import type { Stripe } from "stripe";
-import { isLiveKey } from "../../env.ts";
+import { isLiveKey } from "../../config.ts";
 import {
   BadSignature,
   ProcessorRefused,

@@ -1,5 +1,5 @@
 import { call } from "../../api/call.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { databaseId, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";

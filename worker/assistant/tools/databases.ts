@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import { DatabaseCreate } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { databaseId, databaseNamed, lastLines, reachOfDatabase, siteId } from "../resources.ts";
 import { Revealed, type Consequence, type Tools } from "../tool.ts";

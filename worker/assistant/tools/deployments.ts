@@ -1,5 +1,5 @@
 import { call } from "../../api/call.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";

@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import { ScheduleCreate } from "../../../protocol/api/schedules.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";

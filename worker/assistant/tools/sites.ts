@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import { SiteCreate } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { reachOfSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";

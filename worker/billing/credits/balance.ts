@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { ledgerAccounts } from "../../db/schema.ts";
 
 /** What may be spent now: the balance less what is held. */

@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { ledgerHolds } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { availableCredits } from "./balance.ts";

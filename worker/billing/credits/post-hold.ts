@@ -1,5 +1,5 @@
 import { and, eq, gte, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { ledgerHolds } from "../../db/schema.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 

@@ -1,5 +1,5 @@
 import { and, eq, lt } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { ledgerHolds } from "../../db/schema.ts";
 
 /** Gives back what was held and not spent. @returns whether this call gave it back */

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { applyChange, dropChange } from "../terms/apply-change.ts";
-import { termedOf } from "../terms/resource.ts";
+import { termedOf } from "../../db/resource.ts";
 import type { EffectOf, voided } from "./index.ts";
 
 /** The dearer pack is the pack at once; containers are restarted with its limits. */

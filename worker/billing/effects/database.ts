@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { addMonths } from "../../domain/pricing.ts";
-import { forgetDatabase } from "../../services/databases/remove.ts";
+import { forgetDatabase } from "../../jobs/databases/forget.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import type { EffectOf, voided } from "./index.ts";
 

@@ -1,7 +1,7 @@
 import type { BatchItem } from "drizzle-orm/batch";
 import type { InvoiceKind } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
-import type { InvoiceRow } from "../../services/invoices/view.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { InvoiceRow } from "../../db/rows.ts";
 import { paidChange, voidedChange } from "./change.ts";
 import { paidCredits } from "./credits.ts";
 import { paidDatabase, voidedDatabase } from "./database.ts";

@@ -8,8 +8,9 @@ import { deploymentQueue, queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { queueStop } from "../../jobs/queue-stop.ts";
-import { addMonthsTo, inService, tableOf, termedOf } from "../terms/resource.ts";
-import type { Ctx } from "../../context.ts";
+import { tableOf, termedOf } from "../../db/resource.ts";
+import { addMonthsTo, inService } from "../terms/resource.ts";
+import type { Ctx } from "../../ctx.ts";
 import type { EffectOf, voided } from "./index.ts";
 
 /**

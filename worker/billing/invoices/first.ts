@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases, sites } from "../../db/schema.ts";
 import { addDays, invoiceDueDays, termPriceCents, termText } from "../../domain/pricing.ts";
 import { mintToken } from "../../domain/tokens.ts";
-import type { PackRow } from "../../services/packs/offered.ts";
+import type { PackRow } from "../../db/rows.ts";
 
 const tables = { site: sites, database: databases };
 

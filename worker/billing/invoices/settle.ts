@@ -1,6 +1,6 @@
 import { and, eq, gte, sql, type SQL } from "drizzle-orm";
 import { isId } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { invoices, paymentFlags, payments } from "../../db/schema.ts";
 import type { PaymentReport } from "../../domain/settlement.ts";
 import { recordEvent, type ReceivedEvent } from "../payments/record-event.ts";

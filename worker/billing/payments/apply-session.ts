@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Session } from "../../adapters/payments/payments.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { settleInvoice } from "../invoices/settle.ts";
 import { flagStatement } from "./flag.ts";
 import { recordEvent, type ReceivedEvent } from "./record-event.ts";

@@ -1,10 +1,10 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { ProcessorRefused, UnknownCheckout, type Session } from "../../adapters/payments/payments.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { logError } from "../../log-error.ts";
-import type { InvoiceRow } from "../../services/invoices/view.ts";
+import type { InvoiceRow } from "../../db/rows.ts";
 import { keepRoomForPack } from "../terms/room-for-pack.ts";
 import { applySession } from "./apply-session.ts";
 

@@ -1,6 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { FlagReason } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 
 type Flagged = {
   reason: FlagReason;

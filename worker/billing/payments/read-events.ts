@@ -1,5 +1,5 @@
 import { eq, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { processorReadings } from "../../db/schema.ts";
 import { receiveEvent } from "./receive-event.ts";
 

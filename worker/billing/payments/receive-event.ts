@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { BadSignature, type News, type ProcessorEvent } from "../../adapters/payments/payments.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { processorEvents } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { applySession } from "./apply-session.ts";

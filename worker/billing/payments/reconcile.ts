@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray, lte, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { checkouts, invoices, refunds } from "../../db/schema.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { applySession } from "./apply-session.ts";

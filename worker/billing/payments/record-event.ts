@@ -1,6 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { ProcessorEvent } from "../../adapters/payments/payments.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 
 export type ReceivedEvent = Pick<ProcessorEvent, "id" | "type" | "body">;
 export type EventOutcome = "applied" | "known" | "ignored" | "flagged";

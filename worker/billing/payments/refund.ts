@@ -1,15 +1,13 @@
-import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, ne, sql } from "drizzle-orm";
-import type { InvoiceRefund, InvoiceRefunded } from "../../../protocol/api/invoices.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { creditPurchases, invoices, payments, refunds } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 import { logError } from "../../log-error.ts";
 import { availableCredits } from "../credits/balance.ts";
 import { refunded } from "../effects/index.ts";
-import { invoiceNamed } from "../invoices/by-id.ts";
-import type { InvoiceRow } from "../../services/invoices/view.ts";
+import { invoiceById } from "../invoices/by-id.ts";
+import type { InvoiceRow } from "../../db/rows.ts";
 import { flagStatement } from "./flag.ts";
 
 type RefundRow = typeof refunds.$inferSelect;
@@ -17,23 +15,8 @@ type RefundRow = typeof refunds.$inferSelect;
 const spentReason = (missing: number, credits: number) =>
   `${missing} of the ${credits} credits are spent or in use. Send {"force": true} to give all the money back all the same; then the rest of them is taken, and it is flagged.`;
 
-/**
- * Gives the money of a paid invoice back, in full. First it is written down, with the bought credits held so that nobody
- * spends them meanwhile; then the processor is asked; then its answer is applied. What is cut short goes on by the cron.
- */
-export async function refundInvoice(
-  ctx: Ctx,
-  { id: invoiceId, force }: ById & InvoiceRefund,
-): Promise<InvoiceRefunded> {
-  const invoice = await invoiceNamed(ctx, invoiceId);
-  if (invoice.status !== "paid")
-    throw conflict(`This invoice is ${invoice.status}: only a paid one can be refunded.`);
-  const refund = await begin(ctx, invoice, force);
-  if (refund.status === "pending") await finishRefund(ctx, refund);
-  return refundOf(ctx, refund.id);
-}
-
-async function begin(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<RefundRow> {
+/** Writes the refund down before the processor is asked, and holds the credits that were bought. */
+export async function beginRefund(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<RefundRow> {
   const [[payment], [purchase], [open]] = await ctx.db.batch([
     ctx.db.select().from(payments).where(eq(payments.invoiceId, invoice.id)),
     ctx.db.select().from(creditPurchases).where(eq(creditPurchases.invoiceId, invoice.id)),
@@ -71,7 +54,7 @@ async function begin(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<
 
 /** Asks the processor, under the refund's own key, and applies the answer. Done twice it is done once. */
 export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
-  const invoice = await invoiceNamed(ctx, refund.invoiceId);
+  const invoice = await invoiceById(ctx, refund.invoiceId);
   const answer = await ctx.payments.refund(refund).catch((error: unknown) => {
     logError({ refund: refund.id }, error);
     return null;
@@ -123,13 +106,4 @@ export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
         ]
       : []),
   ]);
-}
-
-async function refundOf(ctx: Ctx, id: RefundRow["id"]): Promise<InvoiceRefunded> {
-  const [row] = await ctx.db.select().from(refunds).where(eq(refunds.id, id));
-  if (!row) throw new Error(`There is no refund ${id}`);
-  if (row.status === "failed")
-    throw conflict(`The payment processor refused the refund: ${row.error ?? "it did not say why"}`);
-  const { invoiceId, status, amountCents, missingCredits } = row;
-  return { id, invoiceId, status, amountCents, missingCredits };
 }

@@ -1,10 +1,10 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
-import { tableOf, type Termed } from "./resource.ts";
+import { tableOf, type Termed } from "../../db/resource.ts";
 import { idleLane } from "../../jobs/idle.ts";
 
 /**

@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { applyChange } from "./apply-change.ts";
 import { idleLane } from "../../jobs/idle.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
-import { beingPaid, selectDue, termed, type TermRow } from "./resource.ts";
+import { termed } from "../../db/resource.ts";
+import { beingPaid, selectDue, type TermRow } from "./resource.ts";
 
 /** Packs change with the term they were renewed for, and containers follow: asked for again until they have their limits. */
 export async function changeDue(ctx: Ctx): Promise<void> {

@@ -1,14 +1,15 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases, sites } from "../../db/schema.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { keepSuspendedDays, warnDays } from "../../domain/terms.ts";
-import { deleteDatabase } from "../../services/databases/remove.ts";
-import { deleteSite } from "../../services/sites/remove.ts";
+import { deleteDatabase } from "../../jobs/databases/remove.ts";
+import { deleteSite } from "../../jobs/sites/remove.ts";
 import { flagStatement } from "../payments/flag.ts";
 import { warningOf } from "./remind.ts";
-import { selectDue, tableOf, termed, type Termed, type TermRow } from "./resource.ts";
+import { tableOf, termed, type Termed } from "../../db/resource.ts";
+import { selectDue, type TermRow } from "./resource.ts";
 
 /**
  * What was suspended long enough, and whose owner was sent the warning a week ago, goes as by DELETE. A warning that no mail

@@ -1,7 +1,8 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { queueStop } from "../../jobs/queue-stop.ts";
-import { selectDue, tableOf, type Termed, type TermRow } from "./resource.ts";
+import { tableOf, type Termed } from "../../db/resource.ts";
+import { selectDue, type TermRow } from "./resource.ts";
 import { idleLane } from "../../jobs/idle.ts";
 
 const retryMs = 10 * 60_000;

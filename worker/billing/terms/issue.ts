@@ -1,6 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { termMail } from "../../domain/term-mails.ts";
 import { addDays, termPriceCents, termText, type Discounts } from "../../domain/pricing.ts";
 import { renewalDays } from "../../domain/terms.ts";
@@ -8,18 +8,10 @@ import { mintToken } from "../../domain/tokens.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { dropChange } from "./apply-change.ts";
-import { payUrl } from "../../services/terms/pay-url.ts";
+import { payUrl } from "../../domain/pay-url.ts";
 import { queueStop } from "../../jobs/queue-stop.ts";
-import {
-  beingPaid,
-  inService,
-  selectDue,
-  tableOf,
-  termed,
-  wordOf,
-  type Termed,
-  type TermRow,
-} from "./resource.ts";
+import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
+import { beingPaid, inService, selectDue, type TermRow } from "./resource.ts";
 
 type Bought = {
   packId: string;
@@ -83,7 +75,13 @@ export async function issueRenewal(ctx: Ctx, kind: Termed, row: TermRow): Promis
       {
         id: `issued:${id}`,
         accountId: row.accountId,
-        ...termMail("issued", { what, name: row.name, paidUntil, payUrl: payUrl(ctx, token), price }),
+        ...termMail("issued", {
+          what,
+          name: row.name,
+          paidUntil,
+          payUrl: payUrl(ctx.config.SITE_URL, token),
+          price,
+        }),
       },
       issued,
     ),

@@ -1,12 +1,12 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { termMail, type Occasion } from "../../domain/term-mails.ts";
 import { keepSuspendedDays, warnDays } from "../../domain/terms.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { renewalLink } from "./renewal-link.ts";
-import { inService, selectDue, tableOf, termed, wordOf, type Termed } from "./resource.ts";
-import type { TermRow } from "./resource.ts";
+import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
+import { inService, selectDue, type TermRow } from "./resource.ts";
 
 /** The warning of the deletion that may follow; of `r`. */
 export const warningOf = sql`'deletion:' || r.id || ':' || r.suspended_at`;

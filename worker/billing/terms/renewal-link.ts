@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
-import { payUrl } from "../../services/terms/pay-url.ts";
+import type { Ctx } from "../../ctx.ts";
+import { payUrl } from "../../domain/pay-url.ts";
 import { renewalOf } from "./resource.ts";
 
 /** Where its renewal is paid; null: there is none to pay. */
 export async function renewalLink(ctx: Ctx, resourceId: string): Promise<string | null> {
   const [open] = await ctx.db.all<{ token: string }>(sql`SELECT token FROM ${renewalOf(resourceId)}`);
-  return open ? payUrl(ctx, open.token) : null;
+  return open ? payUrl(ctx.config.SITE_URL, open.token) : null;
 }

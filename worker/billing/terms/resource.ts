@@ -1,22 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
-import { isId, type Id } from "../../../protocol/ids.ts";
-
-/** What has a term. The statements of this folder are the same for both, but for the table. */
-export type Termed = "sites" | "databases";
-export const termed: readonly Termed[] = ["sites", "databases"];
-
-export const tableOf = (kind: Termed): SQL => sql.raw(kind);
-export const wordOf = (kind: Termed): "site" | "database" => (kind === "sites" ? "site" : "database");
-
-/** Of which kind an invoice's resource is. */
-export const termedOf = (resourceId: string | null): Termed | null =>
-  resourceId === null
-    ? null
-    : isId("site", resourceId)
-      ? "sites"
-      : isId("database", resourceId)
-        ? "databases"
-        : null;
+import type { Id } from "../../../protocol/ids.ts";
+import { tableOf, type Termed } from "../../db/resource.ts";
 
 /** Statuses of what is being paid for term by term; what was never paid or is going has no term. */
 export const inService = sql.raw("('DEPLOYING', 'PROVISIONING', 'RUNNING', 'STOPPED', 'FAILED')");

@@ -1,11 +1,12 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { maxUnpaidMb } from "../../domain/placement.ts";
 import { bestHostFor, hostRooms, packMbOf } from "../../jobs/hosts/placement.ts";
-import type { InvoiceRow } from "../../services/invoices/view.ts";
+import type { InvoiceRow } from "../../db/rows.ts";
 import { idleLane } from "../../jobs/idle.ts";
-import { beingPaid, inService, tableOf, termedOf, type Termed } from "./resource.ts";
+import { tableOf, termedOf, type Termed } from "../../db/resource.ts";
+import { beingPaid, inService } from "./resource.ts";
 
 /** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
 export function roomForPack(kind: Termed, memoryMb: SQL): { fits: SQL; set: SQL } {

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { siteEvents } from "../../domain/site-events.ts";
@@ -11,7 +11,8 @@ import { cancelDeployments, reviseCancelled, tellCancelled } from "../../jobs/de
 import { queueMail } from "../../mails/queue.ts";
 import { renewalLink } from "./renewal-link.ts";
 import { queueStop } from "../../jobs/queue-stop.ts";
-import { selectDue, tableOf, termed, wordOf, type Termed, type TermRow } from "./resource.ts";
+import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
+import { selectDue, type TermRow } from "./resource.ts";
 
 const events = { sites: siteEvents.suspended, databases: databaseEvents.suspended };
 

@@ -1,13 +1,10 @@
-import { and, desc, eq, gt, isNull, ne, sql, type SQL } from "drizzle-orm";
-import type { FailingBackups } from "../../../protocol/api/backups.ts";
-import type { ListQuery, Page } from "../../../protocol/api/common.ts";
+import { and, eq, isNull, ne, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups, databases } from "../../db/schema.ts";
 import { failuresMailed, failureMail, repeatAfterMs, worksAgainMail } from "../../domain/backup-mails.ts";
 import { reasonWithoutData } from "../../domain/failure-reason.ts";
 import { queueMail } from "../../mails/queue.ts";
-import { before, page } from "../../services/page.ts";
 
 /** The database of a backup that is still shown, as its mails need it. */
 async function databaseOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
@@ -70,23 +67,4 @@ export async function endFailures(ctx: Ctx, backupId: Id<"backup">, ended: SQL) 
       ? []
       : [queueMail(ctx, { id: mailId, accountId, ...worksAgainMail({ name, since }) }, ended)]),
   ];
-}
-
-/** For operators: whose planned backups fail. */
-export async function listFailing(ctx: Ctx, query: ListQuery): Promise<Page<FailingBackups>> {
-  const rows = await ctx.db
-    .select()
-    .from(databases)
-    .where(and(gt(databases.backupFailures, 0), before(databases.id, query)))
-    .orderBy(desc(databases.id))
-    .limit(query.limit + 1);
-  return page(rows, query, (row) => ({
-    id: row.id,
-    accountId: row.accountId,
-    hostId: row.hostId,
-    type: row.type,
-    since: (row.backupsFailingSince ?? row.updatedAt).toISOString(),
-    times: row.backupFailures,
-    reason: row.backupFailureReason ?? "",
-  }));
 }

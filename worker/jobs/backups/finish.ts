@@ -2,7 +2,7 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { jobResults } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups, databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";

@@ -1,9 +1,9 @@
 import type { DatabaseSpec, Job } from "../../../protocol/agent/jobs.ts";
 import type { StoredBackup } from "../../../protocol/agent/backups.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import type { jobs, packs } from "../../db/schema.ts";
 import type { BackupJobKind } from "./finish.ts";
-import type { BackupRow } from "../../services/backups/owned.ts";
+import type { BackupRow } from "../../db/rows.ts";
 
 type Material = {
   job: typeof jobs.$inferSelect & { kind: BackupJobKind };

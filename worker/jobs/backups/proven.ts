@@ -1,6 +1,6 @@
 import { and, desc, eq, inArray, isNull, lt, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { isShrunken, newestWhole } from "../../domain/backup-rules.ts";
 import { endFailures } from "./failing.ts";

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { BackupTrigger } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backupQueueMs } from "../../domain/job-rules.ts";
 import { idleLane } from "../idle.ts";
 

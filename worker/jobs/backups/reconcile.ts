@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups, databases } from "../../db/schema.ts";
 import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
 import { eachAlone } from "../../each-alone.ts";
@@ -12,7 +12,7 @@ const atOnce = 50;
 const crowdedAfterMs = 2 * 86_400_000;
 
 /** Backups that are due begin, those that are not proven are, and those that are too many go. */
-export async function tendBackups(ctx: Ctx): Promise<void> {
+export async function reconcileBackups(ctx: Ctx): Promise<void> {
   await beginDue(ctx);
   await verifyStored(ctx);
   await retire(ctx);

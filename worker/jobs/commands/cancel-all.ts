@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { idleLane } from "../idle.ts";
 

@@ -1,6 +1,6 @@
 import { and, eq, inArray, type SQL } from "drizzle-orm";
 import type { CommandStatus } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands, type jobs } from "../../db/schema.ts";
 
 type Job = typeof jobs.$inferSelect;

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { CommandTrigger } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { maxCommandsWaiting, queueTimeoutMs } from "../../domain/job-rules.ts";
 
 /** Whether the site `s` has an image on a host, and is neither unpaid nor on its way out. */

@@ -2,15 +2,15 @@ import { and, eq, ne, sql, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { jobResults, type DatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents, type DatabaseEventName } from "../../domain/database-events.ts";
 import type { BackupJobKind } from "../backups/finish.ts";
-import { exposeFailed, exposed } from "../../services/databases/expose.ts";
+import { exposeFailed, exposed } from "./public-access.ts";
 import { limitsFollowed } from "../queue-restart.ts";
-import { forgetDatabase } from "../../services/databases/remove.ts";
-import { passwordKnown, passwordRetired } from "../../services/databases/rotate.ts";
-import { tendDatabases } from "./reconcile.ts";
+import { forgetDatabase } from "./forget.ts";
+import { passwordKnown, passwordRetired } from "./passwords.ts";
+import { reconcileDatabases } from "./reconcile.ts";
 
 /** Backups and restores: worker/jobs/backups/finish.ts. */
 export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
@@ -65,11 +65,11 @@ export async function finishDatabaseJob(
       return;
     case "database.rotate":
       await ctx.db.batch([end, passwordRetired(ctx, id, ended), passwordKnown(ctx, id, ended)]);
-      await tendDatabases(ctx);
+      await reconcileDatabases(ctx);
       return;
     case "database.expose":
       await ctx.db.batch([end, exposed(ctx, id, jobResults[kind].parse(result), ended)]);
-      await tendDatabases(ctx);
+      await reconcileDatabases(ctx);
       return;
     case "database.delete":
       await ctx.db.batch([end, ...forgetDatabase(ctx, id, ended)]);

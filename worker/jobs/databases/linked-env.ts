@@ -1,9 +1,9 @@
 import { eq, getTableColumns, sql, type SQL } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
-import type { Ctx, Db } from "../../context.ts";
+import type { Ctx, Db } from "../../ctx.ts";
 import { databaseLinks, databases } from "../../db/schema.ts";
 import { addressOf } from "./logins.ts";
-import type { DatabaseRow } from "../../services/databases/owned.ts";
+import type { DatabaseRow } from "../../db/rows.ts";
 
 /** Statements for the batch that leases a job: which of its site's links it follows, and what it needs of them. */
 export const offerLinks = (siteId: SQL, kind: SQL) => ({

@@ -1,8 +1,8 @@
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { connectionString, usernameOf } from "../../domain/database-engines.ts";
 import type { SealedFor } from "../../domain/sealed-places.ts";
-import type { DatabaseRow } from "../../services/databases/owned.ts";
+import type { DatabaseRow } from "../../db/rows.ts";
 
 export type Login = DatabaseSpec["logins"][number];
 

@@ -1,6 +1,6 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import type { PlainDatabaseJobKind } from "./finish.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 

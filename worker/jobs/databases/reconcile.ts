@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { idleLane } from "../idle.ts";
-import { exposeAgain } from "../../services/databases/expose.ts";
+import { exposeAgain } from "./public-access.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
 /** Rotations are carried on with, wherever they were interrupted, and so is what a host was asked to open or close. */
-export async function tendDatabases(ctx: Ctx): Promise<void> {
+export async function reconcileDatabases(ctx: Ctx): Promise<void> {
   await restartLinked(ctx);
   await retirePrevious(ctx);
   await exposeAgain(ctx);

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
-import type { Ctx, Db } from "../../context.ts";
+import type { Ctx, Db } from "../../ctx.ts";
 import { param } from "../../db/param.ts";
 import { deployments } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";

@@ -1,6 +1,6 @@
 import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { leaveAfterMs } from "../../domain/job-rules.ts";
 

@@ -1,5 +1,5 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { jobs } from "../../db/schema.ts";
 import { silentMoveMs } from "../../domain/job-rules.ts";
 import { eachAlone } from "../../each-alone.ts";

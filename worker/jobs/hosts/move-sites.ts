@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueSiteJob } from "../deployments/queue.ts";

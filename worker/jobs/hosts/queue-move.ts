@@ -1,5 +1,5 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 import { idleLane } from "../idle.ts";
 

@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
 import { isId } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { tellOfChange } from "./tell-guards.ts";

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { accounts } from "../../db/schema.ts";
 
 /** Opening the mailed link proves control of the address. */

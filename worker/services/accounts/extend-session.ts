@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { sessions } from "../../db/schema.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 

@@ -1,5 +1,5 @@
 import { and, eq, gt } from "drizzle-orm";
-import type { Actor, Ctx } from "../../context.ts";
+import type { Actor, Ctx } from "../../ctx.ts";
 import { accounts, sessions } from "../../db/schema.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 

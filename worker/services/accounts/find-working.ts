@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Credential, Ctx } from "../../context.ts";
+import type { Credential, Ctx } from "../../ctx.ts";
 import { accounts, apiKeys, sessions } from "../../db/schema.ts";
 
 /** The keys and sessions among these that are still valid, in a single query. */

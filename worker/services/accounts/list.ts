@@ -1,7 +1,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { Account, AccountListQuery } from "../../../protocol/api/accounts.ts";
 import type { Page } from "../../../protocol/api/common.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { accounts } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 import { accountView } from "./view.ts";

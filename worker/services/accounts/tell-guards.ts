@@ -1,5 +1,5 @@
 import { and, eq, isNotNull } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { eachAlone } from "../../each-alone.ts";
 

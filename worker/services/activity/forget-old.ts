@@ -1,6 +1,6 @@
 import { lt } from "drizzle-orm";
 import { formatId } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { activity } from "../../db/schema.ts";
 import { addDays } from "../../domain/pricing.ts";
 

@@ -2,7 +2,7 @@ import { and, desc, eq, type SQL } from "drizzle-orm";
 import type { Activity, ActivityQuery, AllActivityQuery } from "../../../protocol/api/activity.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { activity } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 

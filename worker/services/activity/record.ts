@@ -3,7 +3,7 @@ import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { OperationId, Operation } from "../../../protocol/api/operations.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { ActivityActor } from "../../../protocol/states.ts";
-import { accountOf, type Ctx, type Db } from "../../context.ts";
+import { accountOf, type Ctx, type Db } from "../../ctx.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
-import { triggerOf, type Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";

@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNull } from "drizzle-orm";
 import type { DatabaseType } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { dataKeyOf } from "../../jobs/backups/object-keys.ts";

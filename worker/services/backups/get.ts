@@ -1,6 +1,6 @@
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backupOwnedBy } from "./owned.ts";
 import { backupView } from "./view.ts";
 

@@ -1,10 +1,11 @@
 import { eq } from "drizzle-orm";
 import type { JobKind } from "../../../protocol/agent/jobs.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { backupIdOf, type BackupRow } from "./owned.ts";
+import type { BackupRow } from "../../db/rows.ts";
+import { backupIdOf } from "./owned.ts";
 
 export type LeaseClaim = { hostId: Id<"host">; jobId: string; attempt: number };
 export type Leased = { backup: BackupRow; attempt: number };

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { timingSafeEqual } from "node:crypto";
 import type { BackupLink } from "../../../protocol/api/backups.ts";
-import { credentialOf, type Credential, type Ctx } from "../../context.ts";
+import { credentialOf, type Credential, type Ctx } from "../../ctx.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { linkLifeMs } from "../../domain/backup-rules.ts";
 import { deriveKey } from "../../domain/tokens.ts";

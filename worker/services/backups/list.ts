@@ -1,7 +1,7 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Backup, BackupListQuery } from "../../../protocol/api/backups.ts";
 import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { requireOwned } from "../owned.ts";

@@ -1,11 +1,10 @@
 import { and, eq, isNull, type SQL } from "drizzle-orm";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { BackupRow } from "../../db/rows.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-
-export type BackupRow = typeof backups.$inferSelect;
 
 /** Parses a backup id. @throws AppError not_found */
 export function backupIdOf(text: string): Id<"backup"> {

@@ -1,4 +1,4 @@
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { answerData } from "./download.ts";
 import { manifestKeyOf } from "../../jobs/backups/object-keys.ts";

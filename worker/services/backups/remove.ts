@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { BackupDeleted } from "../../../protocol/api/backups.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { reviseCancelled } from "../../jobs/deployments/cancel-all.ts";

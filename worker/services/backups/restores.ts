@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray } from "drizzle-orm";
 import type { SiteEvent } from "../../../protocol/api/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { jobs } from "../../db/schema.ts";
 
 const shownMax = 20;

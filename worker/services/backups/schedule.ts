@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { BackupSettingsPatch } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups, databases } from "../../db/schema.ts";
 import { nextBackupAt } from "../../domain/backup-rules.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";

@@ -6,7 +6,7 @@ import {
   type Manifest,
   type UploadComplete,
 } from "../../../protocol/agent/backups.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNotNull, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";

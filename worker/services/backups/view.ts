@@ -1,5 +1,5 @@
 import type { Backup } from "../../../protocol/api/backups.ts";
-import type { BackupRow } from "./owned.ts";
+import type { BackupRow } from "../../db/rows.ts";
 
 export const backupView = (row: BackupRow): Backup => ({
   id: row.id,

@@ -7,7 +7,7 @@ import type {
 } from "../../../protocol/api/chat.ts";
 import type { ById, ListQuery, Page, Resumed } from "../../../protocol/api/common.ts";
 import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { conversations } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 
 const maxTitleLength = 80;
 

@@ -1,6 +1,6 @@
 import type { Command } from "../../../protocol/api/commands.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commandOwnedBy } from "./owned.ts";
 import { commandView } from "./view.ts";
 

@@ -2,7 +2,7 @@ import { and, desc, eq } from "drizzle-orm";
 import type { Command, CommandListQuery } from "../../../protocol/api/commands.ts";
 import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";

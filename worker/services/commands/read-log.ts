@@ -1,4 +1,4 @@
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { recordedLog, type LogAnswer, type LogAsked } from "../deployments/read-log.ts";
 import { commandOwnedBy } from "./owned.ts";
 

@@ -1,11 +1,12 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type { Command, CommandCreate } from "../../../protocol/api/commands.ts";
-import { triggerOf, type Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { maxCommandsRunning, maxCommandsWaiting } from "../../domain/job-rules.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
-import { siteOwnedBy, type SiteRow } from "../sites/owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { siteOwnedBy } from "../sites/owned.ts";
 import { commandById } from "./owned.ts";
 import { queueCommand } from "../../jobs/commands/queue.ts";
 import { commandView } from "./view.ts";

@@ -1,6 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
-import type { Db } from "../../context.ts";
+import type { Db } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 

@@ -5,7 +5,7 @@ import type {
   CreditPackageForOperator,
   CreditPackagePatch,
 } from "../../../protocol/api/credits.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { creditPackageView } from "./list-packages.ts";

@@ -1,6 +1,6 @@
 import { desc, eq, or } from "drizzle-orm";
 import type { Credits } from "../../../protocol/api/credits.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { ledgerAccounts, ledgerTransfers } from "../../db/schema.ts";
 
 const shown = 20;

@@ -1,6 +1,6 @@
 import { sql, eq } from "drizzle-orm";
 import type { CreditGrant, Transaction } from "../../../protocol/api/credits.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { ledgerTransfers } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";

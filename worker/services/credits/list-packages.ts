@@ -1,7 +1,7 @@
 import { asc, eq } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { CreditPackage, CreditPackageForOperator } from "../../../protocol/api/credits.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { pageOfAll } from "../page.ts";
 

@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import type { CreditPurchase, CreditPurchased } from "../../../protocol/api/credits.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { creditPackages, creditPurchases, invoices } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { addDays, invoiceDueDays } from "../../domain/pricing.ts";

@@ -1,12 +1,13 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, isNull, ne, or, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabasePatch } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
-import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
+import type { DatabaseRow } from "../../db/rows.ts";
+import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 

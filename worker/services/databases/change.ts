@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../../protocol/api/databases.ts";
 import type { PackChanged } from "../../../protocol/api/packs.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { scheduleBackups } from "../backups/schedule.ts";
 import { changePackOfDatabase } from "../terms/change-pack.ts";
 import { actOnDatabase } from "./act.ts";

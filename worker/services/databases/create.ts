@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import type { DatabaseCreate, DatabaseCreated } from "../../../protocol/api/databases.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { databaseEngines, databaseNameOf } from "../../domain/database-engines.ts";

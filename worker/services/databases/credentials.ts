@@ -1,9 +1,10 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseCredentials } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { publicConnectionString } from "../../domain/database-engines.ts";
 import { addressOf, currentLogin } from "../../jobs/databases/logins.ts";
-import { databaseOwnedBy, type DatabaseRow } from "./owned.ts";
+import type { DatabaseRow } from "../../db/rows.ts";
+import { databaseOwnedBy } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Reveals the password to the owner on request. */

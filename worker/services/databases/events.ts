@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { keepEvents } from "../../../protocol/agent/running.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { endedRestores, restoreEvent } from "../backups/restores.ts";
 import { requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";

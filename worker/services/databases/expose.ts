@@ -1,28 +1,17 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, isNotNull, lte, sql, type SQL } from "drizzle-orm";
-import type { JobResult } from "../../../protocol/agent/jobs.ts";
+import { and, eq, inArray, isNotNull, sql, type SQL } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { isIpv4Network, type PublicAccessPatch } from "../../../protocol/api/public-access.ts";
-import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { publicPorts } from "../../domain/database-engines.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { idleLane } from "../../jobs/idle.ts";
 import { requireOwned } from "../owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { databaseView, selectDatabases } from "./view.ts";
-
-/** The delay after the host reported a failure, which rarely resolves within seconds. */
-const retryMs = 10 * 60_000;
-/**
- * Certificates are renewed this long before they expire. The host's own threshold is earlier
- * (agent/databases/certificates.ts), so this job always issues a new one.
- */
-const renewMs = 60 * 24 * 60 * 60_000;
 
 /**
  * Changes the public access of a database without a restart. The host applies it asynchronously, and the job is
@@ -105,47 +94,3 @@ const freePort = (ctx: Ctx): SQL => {
       WHERE o.host_id = databases.host_id AND o.public_port = ${first} + (${start} + n) % ${count})
     LIMIT 1)`;
 };
-
-/** The host has applied this generation; a later one may still be pending. */
-export const exposed = (
-  ctx: Ctx,
-  id: Id<"database">,
-  { generation, address, certificateAuthority, endsAt }: JobResult<"database.expose">,
-  ended: SQL,
-) =>
-  ctx.db
-    .update(databases)
-    .set({
-      publicApplied: generation,
-      publicAddress: address,
-      publicAuthority: certificateAuthority,
-      publicEndsAt: endsAt === null ? null : new Date(endsAt),
-      publicError: null,
-      // A database that should run but does not has no certificate to renew.
-      publicTryAt: endsAt === null ? new Date(ctx.now().getTime() + retryMs) : null,
-      updatedAt: ctx.now(),
-    })
-    .where(and(eq(databases.id, id), lte(databases.publicApplied, generation), ended));
-
-export const exposeFailed = (ctx: Ctx, id: Id<"database">, error: string, ended: SQL) =>
-  ctx.db
-    .update(databases)
-    .set({ publicError: error, publicTryAt: new Date(ctx.now().getTime() + retryMs) })
-    .where(and(eq(databases.id, id), ended));
-
-/** Databases whose public access is not applied yet, or whose certificate is due for renewal. */
-export async function exposeAgain(ctx: Ctx): Promise<void> {
-  const now = ctx.now().getTime();
-  const due = sql`(d.public_enabled OR d.public_applied < d.public_generation)
-    AND d.status IN ${databaseEvents.exposeRequested.from} AND d.host_id IS NOT NULL AND d.version IS NOT NULL
-    AND (d.public_applied < d.public_generation
-      OR d.status = 'RUNNING' AND (d.public_ends_at IS NULL OR d.public_ends_at < ${now + renewMs}))
-    AND (d.public_try_at IS NULL OR d.public_try_at <= ${now}) AND ${idleLane(sql`d.id`)}`;
-  const found = await ctx.db.all<{ id: Id<"database">; hostId: Id<"host"> }>(
-    sql`SELECT d.id, d.host_id AS hostId FROM databases d WHERE ${due} LIMIT 100`,
-  );
-  for (const { id, hostId } of found) {
-    await queueDatabaseJob(ctx, "database.expose", id, due);
-    ctx.hosts.wake(hostId);
-  }
-}

@@ -1,6 +1,6 @@
 import type { ById, Resumed } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { followLogOf } from "../running/follow-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { databaseIdOf } from "./owned.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { DatabaseLink, DatabaseLinkCreate } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databaseLinks, databases, siteEnvVersions, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";

@@ -1,7 +1,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 import { databaseView, selectDatabases } from "./view.ts";

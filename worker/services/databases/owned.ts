@@ -1,11 +1,10 @@
 import { eq } from "drizzle-orm";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { DatabaseRow } from "../../db/rows.ts";
 import { databases } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-
-export type DatabaseRow = typeof databases.$inferSelect;
 
 /** Parses a database id. @throws AppError not_found */
 export function databaseIdOf(text: string): Id<"database"> {

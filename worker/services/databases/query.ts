@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseQuery, DatabaseQueryResult, WriteConfirmation } from "../../../protocol/api/insight.ts";
 import type { ServerQuestion } from "../../../protocol/agent/running.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import {
   confirmWithinMs,

@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { readLogOf } from "../running/read-log.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 
 /** Stores the host's measurements; writes only rows that changed. */
 export async function recordDiskUse(

@@ -1,8 +1,8 @@
 import { and, desc, eq } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import type { DatabaseRow } from "./owned.ts";
+import type { DatabaseRow } from "../../db/rows.ts";
 
 /** 402 with the invoice to pay, for a database that is not paid for. */
 export async function refuseUnpaid(ctx: Ctx, database: DatabaseRow): Promise<void> {

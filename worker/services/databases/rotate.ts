@@ -1,8 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
-import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -52,23 +51,3 @@ export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promis
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
-
-/** Runs after a job that removed the previous login. */
-export const passwordRetired = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
-  ctx.db
-    .update(databases)
-    .set({ previousPasswordSealed: null, error: null })
-    .where(and(eq(databases.id, id), isNull(databases.nextPasswordSealed), ended));
-
-/** Runs after a job that added the next login, which becomes the current one. */
-export const passwordKnown = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
-  ctx.db
-    .update(databases)
-    .set({
-      generation: sql`generation + 1`,
-      previousPasswordSealed: sql`password_sealed`,
-      passwordSealed: sql`next_password_sealed`,
-      nextPasswordSealed: null,
-      updatedAt: ctx.now(),
-    })
-    .where(and(eq(databases.id, id), isNotNull(databases.nextPasswordSealed), ended));

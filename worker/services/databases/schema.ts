@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseSchema } from "../../../protocol/api/insight.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { askServer } from "./ask-host.ts";
 import { databaseOwnedBy } from "./owned.ts";
 

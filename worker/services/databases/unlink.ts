@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq } from "drizzle-orm";
 import type { DatabaseUnlinked, DatabaseUnlinkQuery } from "../../../protocol/api/databases.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databaseLinks } from "../../db/schema.ts";
 import { siteIdOf } from "../sites/owned.ts";
 import { databaseOwnedBy } from "./owned.ts";

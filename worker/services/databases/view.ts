@@ -1,6 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
-import type { Db } from "../../context.ts";
+import type { Db } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DeploymentCancelled } from "../../../protocol/api/deployments.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";

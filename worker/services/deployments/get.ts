@@ -1,6 +1,6 @@
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deploymentOwnedBy } from "./owned.ts";
 import { deploymentView } from "./view.ts";
 

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands, deployments } from "../../db/schema.ts";
 
 /** After this time the log has its last line, or never will: logs expire, and a notification of the end may be lost. */

@@ -1,7 +1,7 @@
 import type { ById, Page, Resumed } from "../../../protocol/api/common.ts";
 import type { LogLine, LogQuery } from "../../../protocol/api/deployments.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { credentialOf, type Ctx } from "../../context.ts";
+import { credentialOf, type Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { isOver } from "./log-over.ts";
 import { deploymentOwnedBy } from "./owned.ts";

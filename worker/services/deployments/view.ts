@@ -1,6 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
-import type { Db } from "../../context.ts";
+import type { Db } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
 import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
 import { waitsForRoom } from "../../jobs/hosts/placement.ts";

@@ -1,10 +1,7 @@
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { newApiKey } from "../keys/create.ts";
 import { insertKey } from "../keys/insert.ts";
-
-/** The account and session that approved the device. */
-export type Approval = { accountId: Id<"account">; sessionId: Id<"session"> };
 
 /**
  * Creates the key of an approved device at the moment of delivery, replacing one whose delivery failed. null: the
@@ -12,7 +9,7 @@ export type Approval = { accountId: Id<"account">; sessionId: Id<"session"> };
  */
 export async function deliverDeviceKey(
   ctx: Ctx,
-  { accountId, sessionId }: Approval,
+  { accountId, sessionId }: { accountId: Id<"account">; sessionId: Id<"session"> },
   clientName: string,
   keyId: Id<"key">,
 ): Promise<string | null> {

@@ -1,5 +1,5 @@
 import type { DevicePolled, DevicePollQuery } from "../../../protocol/api/device.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { userCodeOf } from "../../domain/device-codes.ts";
 import { sha256Hex } from "../../domain/tokens.ts";

@@ -1,5 +1,5 @@
 import type { DeviceStart, DeviceStarted } from "../../../protocol/api/device.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import {
   formatDeviceCode,
   formatUserCode,

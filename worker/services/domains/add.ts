@@ -1,9 +1,9 @@
 import type { Domain } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { domains } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { base62 } from "../../domain/tokens.ts";
-import type { SiteRow } from "../sites/owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
 import { domainView } from "./view.ts";
 
 const maxDomains = 50;

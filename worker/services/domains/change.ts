@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, count, eq } from "drizzle-orm";
 import type { Domain, DomainChange } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";

@@ -1,8 +1,8 @@
 import { eq, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import type { SiteRow } from "../sites/owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
 import type { DomainRow } from "./view.ts";
 import { queueRoutes } from "./queue-routes.ts";
 

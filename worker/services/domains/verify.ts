@@ -1,9 +1,9 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Domain } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { domains, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import type { SiteRow } from "../sites/owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
 import { challengeName, domainView, type DomainRow } from "./view.ts";
 import { queueRoutes } from "./queue-routes.ts";
 

@@ -1,5 +1,5 @@
 import type { Domain } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import type { domains, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 

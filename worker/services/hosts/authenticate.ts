@@ -1,6 +1,6 @@
 import { and, eq, ne } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";

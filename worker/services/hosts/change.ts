@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, ne } from "drizzle-orm";
 import type { Host, HostPatch } from "../../../protocol/api/hosts.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { moveSites } from "../../jobs/hosts/move-sites.ts";
 import { hostIdOf, hostNamed } from "./named.ts";

@@ -1,7 +1,7 @@
 import { and, eq, inArray, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import type { HeldDatabase, HeldSite, Inventory, Verdicts } from "../../../protocol/agent/inventory.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databases, hosts, sites } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { databaseVerdict, siteVerdict, type Known, type Place } from "../../domain/inventory.ts";

@@ -1,5 +1,5 @@
 import type { HostCreate, HostCreated } from "../../../protocol/api/hosts.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { installCommand } from "../../domain/install-script.ts";

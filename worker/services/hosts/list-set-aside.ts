@@ -4,7 +4,7 @@ import { maxHeld, type DatabaseVolumes, type Kept } from "../../../protocol/agen
 import type { Question } from "../../../protocol/agent/running.ts";
 import type { SetAsideList } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
 import { databases } from "../../db/schema.ts";

@@ -1,7 +1,7 @@
 import { desc } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Host } from "../../../protocol/api/hosts.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 import { hostView, selectHosts } from "./view.ts";

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Host } from "../../../protocol/api/hosts.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { hostView, selectHosts } from "./view.ts";

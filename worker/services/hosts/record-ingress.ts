@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 
 /** Records that a part of the ingress was replaced. */

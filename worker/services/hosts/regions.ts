@@ -1,5 +1,5 @@
 import { and, asc, isNotNull, ne } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SetAsideRemoved } from "../../../protocol/api/hosts.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { heldBy, spareVolumesOf, unnamedOf } from "./list-set-aside.ts";
 import { hostIdOf, hostNamed } from "./named.ts";

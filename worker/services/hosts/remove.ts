@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { Host, HostRemoved, HostRemoveQuery } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments, hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";

@@ -1,6 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Host } from "../../../protocol/api/hosts.ts";
-import type { Db } from "../../context.ts";
+import type { Db } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";

@@ -1,5 +1,5 @@
 import { and, eq, lt } from "drizzle-orm";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { idempotentRequests } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";

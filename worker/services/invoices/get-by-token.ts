@@ -1,9 +1,10 @@
 import { and, eq } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { checkouts, invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { invoiceView, type InvoiceRow } from "./view.ts";
+import type { InvoiceRow } from "../../db/rows.ts";
+import { invoiceView } from "./view.ts";
 
 const tokenPattern = /^inv_[0-9a-z][0-9A-Za-z]{43}$/;
 

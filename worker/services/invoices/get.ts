@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { invoiceView } from "./view.ts";

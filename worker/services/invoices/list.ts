@@ -1,7 +1,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { invoices } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 import { invoiceView } from "./view.ts";

@@ -1,5 +1,5 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { applySession } from "../../billing/payments/apply-session.ts";
 import { openCheckout } from "../../billing/payments/checkout.ts";
 import { invoiceByToken } from "./get-by-token.ts";

@@ -1,7 +1,5 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import type { invoices } from "../../db/schema.ts";
-
-export type InvoiceRow = typeof invoices.$inferSelect;
+import type { InvoiceRow } from "../../db/rows.ts";
 
 export const invoiceView = (row: InvoiceRow): Invoice => ({
   id: row.id,

@@ -1,9 +1,9 @@
 import type { KeyCreate, KeyCreated } from "../../../protocol/api/keys.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import type { apiKeys } from "../../db/schema.ts";
 import { mintApiKey, sha256Hex } from "../../domain/tokens.ts";
-import { tokenKeys } from "../../env.ts";
+import { tokenKeys } from "../../config.ts";
 import { insertKey, tooManyKeys } from "./insert.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];

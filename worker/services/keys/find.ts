@@ -1,5 +1,5 @@
 import { and, eq, isNull } from "drizzle-orm";
-import type { Actor, Db } from "../../context.ts";
+import type { Actor, Db } from "../../ctx.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 
 /** The account of a key; null for an unknown or revoked one. */

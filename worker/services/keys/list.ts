@@ -1,7 +1,7 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Key } from "../../../protocol/api/keys.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 

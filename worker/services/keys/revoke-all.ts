@@ -1,6 +1,6 @@
 import { and, eq, isNull } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { tellGuard } from "./finish-revocations.ts";

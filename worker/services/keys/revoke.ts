@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull } from "drizzle-orm";
 import type { KeyRevoked } from "../../../protocol/api/keys.ts";
 import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { tellGuard } from "./finish-revocations.ts";

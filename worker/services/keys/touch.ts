@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import type { Db } from "../../context.ts";
+import type { Db } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 
 /** Updates "last used"; the guard calls it at most every five minutes. false: the record does not contain this key. */

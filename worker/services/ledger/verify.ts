@@ -1,6 +1,6 @@
 import { asc, eq, gt, sql } from "drizzle-orm";
 import type { LedgerVerified } from "../../../protocol/api/payments.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { ledgerAccounts, ledgerHolds, ledgerTransfers } from "../../db/schema.ts";
 import { LedgerAudit } from "../../domain/ledger.ts";
 

@@ -1,11 +1,12 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
-import { packForOperator, packView, type PackRow } from "./view.ts";
+import type { PackRow } from "../../db/rows.ts";
+import { packForOperator, packView } from "./view.ts";
 
 /** @throws AppError invalid_request if a discount reduces a term's price below the minimum charge */
 function requireChargeable(row: PackRow): void {

@@ -1,7 +1,7 @@
 import { asc, eq } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Pack, PackForOperator } from "../../../protocol/api/packs.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { packs } from "../../db/schema.ts";
 import { pageOfAll } from "../page.ts";
 import { packForOperator, packView } from "./view.ts";

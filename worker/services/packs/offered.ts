@@ -1,8 +1,7 @@
 import { and, asc, eq, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { PackRow } from "../../db/rows.ts";
 import { packs } from "../../db/schema.ts";
-
-export type PackRow = typeof packs.$inferSelect;
 
 /** The query for the named active pack of this kind, or for the cheapest one if none is named. */
 export const packOffered = (ctx: Ctx, kind: PackRow["kind"], packId: string | undefined) =>

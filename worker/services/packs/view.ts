@@ -1,9 +1,7 @@
 import type { Pack, PackForOperator } from "../../../protocol/api/packs.ts";
 import { billingTermsMonths } from "../../../protocol/states.ts";
-import type { packs } from "../../db/schema.ts";
+import type { PackRow } from "../../db/rows.ts";
 import { termPriceCents } from "../../domain/pricing.ts";
-
-export type PackRow = typeof packs.$inferSelect;
 
 export const packView = (row: PackRow): Pack => ({
   id: row.id,

@@ -2,7 +2,7 @@ import { and, desc, eq, isNull } from "drizzle-orm";
 import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { FlagQuery, FlagResolve, PaymentFlag } from "../../../protocol/api/payments.ts";
 import { isId } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { paymentFlags } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { before, page } from "../page.ts";

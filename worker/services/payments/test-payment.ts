@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { testSessions } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 

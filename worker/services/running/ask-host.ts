@@ -1,6 +1,6 @@
 import type { Answer, Question } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { siteOwnedBy } from "../sites/owned.ts";
 

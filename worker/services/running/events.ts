@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { askHostOf } from "./ask-host.ts";

@@ -2,7 +2,7 @@ import type { ById, Resumed } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery } from "../../../protocol/api/running.ts";
 import { LogPlace } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { readerOf, type Ctx } from "../../context.ts";
+import { readerOf, type Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
 import { siteAndMasks } from "./masks.ts";

@@ -1,6 +1,6 @@
 import type { ById, Resumed } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { followSiteLog } from "./follow-log.ts";
 import { readSiteLog } from "./read-log.ts";
 

@@ -1,6 +1,6 @@
 import { and, desc, eq, inArray } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
 
 /** The query for when a site last started on another host, the earliest time that its current host has data for. */

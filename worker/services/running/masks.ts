@@ -1,11 +1,12 @@
 import { desc, eq } from "drizzle-orm";
 import { gitSecrets } from "../../../protocol/git-token.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
-import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
 import { lastMove } from "./last-move.ts";
 
 /** The caller's site, and the secrets to mask in its output. @throws AppError not_found, forbidden */

@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteMetrics } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { askHost } from "./ask-host.ts";
 
 /** One day of samples, which the site's host stores. */

@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteLogQuery, SiteLogs } from "../../../protocol/api/running.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { siteLogLine } from "../../domain/site-log-line.ts";
 import { askHostOf, type Hosted } from "./ask-host.ts";
 import { movedDetail } from "./last-move.ts";

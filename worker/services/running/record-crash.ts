@@ -1,7 +1,7 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { redactor } from "../../../protocol/redact.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { giveRoomAway } from "../../jobs/hosts/placement.ts";

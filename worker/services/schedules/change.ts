@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { Schedule, SchedulePatch } from "../../../protocol/api/schedules.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type { Schedule, ScheduleCreate } from "../../../protocol/api/schedules.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";
 import { maxSchedulesPerAccount, maxSchedulesPerSite } from "../../domain/job-rules.ts";

@@ -1,7 +1,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
 
 export async function nameIsTaken(ctx: Ctx, siteId: Id<"site">, name: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
 import { scheduleOwnedBy } from "./owned.ts";
 

@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands, schedules, sites } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { keptRunsPerSchedule } from "../../domain/job-rules.ts";

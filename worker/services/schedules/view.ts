@@ -1,6 +1,6 @@
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import { getTableColumns, sql } from "drizzle-orm";
-import type { Db } from "../../context.ts";
+import type { Db } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 

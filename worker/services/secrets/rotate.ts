@@ -1,5 +1,5 @@
 import type { SecretsRotate, SecretsRotated } from "../../../protocol/api/secrets.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { sealedPlaces, type SealedFor, type SealedPlace } from "../../domain/sealed-places.ts";
 import { places, type SealedRow } from "./places.ts";

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { timingSafeEqual } from "node:crypto";
 import type { Setup } from "../../../protocol/api/setup.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { accounts, apiKeys, identities } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
-import { triggerOf, type Ctx } from "../../context.ts";
+import { triggerOf, type Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
@@ -11,7 +11,8 @@ import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 import { deploySite } from "./deploy.ts";
-import { siteOwnedBy, type SiteRow } from "./owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { siteOwnedBy } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Starts, stops, restarts or deploys. The status changes when the host reports the result. */

@@ -7,7 +7,7 @@ import type {
   SiteActionAccepted,
   SitePatch,
 } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { changeDomain } from "../domains/change.ts";
 import { changePackOfSite } from "../terms/change-pack.ts";
 import { actOnSite } from "./act.ts";

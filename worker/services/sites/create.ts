@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import type { SiteCreate, SiteCreated } from "../../../protocol/api/sites.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";

@@ -3,7 +3,7 @@ import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
-import type { Ctx, Db } from "../../context.ts";
+import type { Ctx, Db } from "../../ctx.ts";
 import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
@@ -12,7 +12,7 @@ import { deploymentQueue } from "../../jobs/deployments/queue.ts";
 import { leaseAtOnce } from "../../jobs/lease.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
-import type { SiteRow } from "./owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
 
 type What = {
   rebuild?: boolean | undefined;

@@ -1,7 +1,7 @@
 import { and, eq, or } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { oldestKeptNumber } from "../../jobs/deployments/kept.ts";
 
 /** A site's output is masked with this many versions, since the image may have been built with any of them. */

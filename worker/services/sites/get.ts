@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Site } from "../../../protocol/api/sites.ts";
-import type { Ctx, Db } from "../../context.ts";
+import type { Ctx, Db } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { siteIdOf } from "./owned.ts";

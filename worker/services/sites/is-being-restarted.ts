@@ -1,5 +1,5 @@
 import { and, eq, inArray } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { jobs } from "../../db/schema.ts";
 
 /** The site stays RUNNING during a restart, so only its job shows it. */

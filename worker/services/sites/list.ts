@@ -1,7 +1,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
-import { accountOf, type Ctx } from "../../context.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 import { selectRecords, siteView } from "./view.ts";

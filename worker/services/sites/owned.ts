@@ -1,11 +1,10 @@
 import { eq } from "drizzle-orm";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { SiteRow } from "../../db/rows.ts";
 import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-
-export type SiteRow = typeof sites.$inferSelect;
 
 /** Parses a site id. @throws AppError not_found */
 export function siteIdOf(text: string): Id<"site"> {

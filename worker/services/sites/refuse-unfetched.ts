@@ -1,4 +1,4 @@
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { whyNotFetched } from "../../domain/git-host.ts";
 

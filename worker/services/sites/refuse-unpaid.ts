@@ -1,8 +1,8 @@
 import { and, desc, eq } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import type { SiteRow } from "./owned.ts";
+import type { SiteRow } from "../../db/rows.ts";
 
 type Payable = Pick<SiteRow, "id" | "status">;
 

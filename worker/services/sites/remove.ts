@@ -1,54 +1,8 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
-import { invoices, sites } from "../../db/schema.ts";
-import { siteEvents } from "../../domain/site-events.ts";
-import { cancelCommands, endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
-import { cancelDeployments, reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
-import { queueSiteJob } from "../../jobs/deployments/queue.ts";
-import { forgetSite } from "../../jobs/sites/forget.ts";
-import { siteOwnedBy, type SiteRow } from "./owned.ts";
+import type { Ctx } from "../../ctx.ts";
+import { deleteSite } from "../../jobs/sites/remove.ts";
+import { siteOwnedBy } from "./owned.ts";
 
 export const removeSite = async (ctx: Ctx, { id: siteId }: ById): Promise<SiteActionAccepted> =>
   deleteSite(ctx, await siteOwnedBy(ctx, siteId));
-
-/**
- * DELETING is final: the site's open jobs end, a host cleans up, then the record is deleted. @param only a condition
- * that must hold at the start
- */
-export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<SiteActionAccepted> {
-  const { from, to } = siteEvents.deleteRequested;
-  const mark = ctx.newMark();
-  const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
-  const [[moved], , , waited, , , leased, , orphans] = await ctx.db.batch([
-    ctx.db
-      .update(sites)
-      .set({ status: to, mark, updatedAt: ctx.now() })
-      .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), only))
-      .returning(),
-    queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
-    cancelCommands(ctx, site.id, deleting),
-    ...cancelDeployments(ctx, site.id, deleting),
-    ctx.statement(
-      sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
-    ),
-    endOrphans(ctx, site.id),
-    ctx.db
-      .update(invoices)
-      .set({ status: "void" })
-      .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid"), deleting)),
-    // It never reached a host, so the record is deleted at once.
-    ...forgetSite(
-      ctx,
-      site.id,
-      sql`${deleting} AND (SELECT coalesce(host_id, leaving_host_id) FROM sites WHERE id = ${site.id}) IS NULL`,
-    ),
-  ]);
-  if (!moved) return { id: site.id, status: to };
-  for (const { id } of waited) ctx.logs.remove(id);
-  reviseCancelled(ctx, leased);
-  tellOrphans(ctx, orphans);
-  if (moved.hostId) ctx.hosts.wake(moved.hostId);
-  return { id: moved.id, status: moved.status };
-}

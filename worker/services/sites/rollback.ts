@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SiteRollback } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";

@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";

@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { packs, sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";

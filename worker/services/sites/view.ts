@@ -2,7 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariableShown, Site } from "../../../protocol/api/sites.ts";
 import type { DeploymentStatus } from "../../../protocol/states.ts";
-import type { Ctx, Db } from "../../context.ts";
+import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { domainView } from "../domains/view.ts";

@@ -2,32 +2,25 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, or, sql } from "drizzle-orm";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { PackRow, DatabaseRow, SiteRow } from "../../db/rows.ts";
 import { invoices, packs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { tooFullFor } from "../../domain/disk-notice.ts";
 import { addDays, chargedCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
-import { databaseById, databaseIdOf, type DatabaseRow } from "../databases/owned.ts";
+import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
 import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf, type SiteRow } from "../sites/owned.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
 import { applyChange } from "../../billing/terms/apply-change.ts";
 import { issueRenewal } from "../../billing/terms/issue.ts";
 import { noRoomForPack, roomForPack } from "../../billing/terms/room-for-pack.ts";
-import {
-  beingPaid,
-  inService,
-  renewalOf,
-  tableOf,
-  wordOf,
-  type Termed,
-} from "../../billing/terms/resource.ts";
-
-type PackRow = typeof packs.$inferSelect;
+import { tableOf, wordOf, type Termed } from "../../db/resource.ts";
+import { beingPaid, inService, renewalOf } from "../../billing/terms/resource.ts";
 
 /** An unpaid pack change is cancelled after this time. */
 const changeDueDays = 3;

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Volume } from "../../../protocol/api/volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 
 /** A statement for the batch that sets a site's volumes: they belong to the site until they are deleted. */
 export const keepVolumes = (ctx: Ctx, siteId: Id<"site">, volumes: readonly Volume[]) =>

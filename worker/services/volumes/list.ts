@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { asc, eq, sql } from "drizzle-orm";
 import type { SiteVolumes, Volume } from "../../../protocol/api/volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments, siteVolumes } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";

@@ -1,7 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import { VolumeName, type VolumeRemoved } from "../../../protocol/api/volumes.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { jobs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";

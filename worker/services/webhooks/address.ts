@@ -1,10 +1,10 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { earlierWebhookHash, webhookHash, webhookSegment } from "../../domain/tokens.ts";
-import { tokenKeys } from "../../env.ts";
+import { tokenKeys } from "../../config.ts";
 import { siteOwnedBy } from "../sites/owned.ts";
 
 export const newSegment = (ctx: Ctx, siteId: string, generation: number): Promise<string> =>

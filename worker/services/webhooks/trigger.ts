@@ -1,12 +1,12 @@
 import { inArray, sql } from "drizzle-orm";
 import type { SiteStatus } from "../../../protocol/states.ts";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { pushSkips, type PushEvent } from "../../domain/push-event.ts";
 import { earlierWebhookHash, isOwnWebhook, webhookHash, webhookPattern } from "../../domain/tokens.ts";
-import { tokenKeys } from "../../env.ts";
+import { tokenKeys } from "../../config.ts";
 import { deploymentRequest, refuseDeployment } from "../sites/deploy.ts";
 
 export type Triggered =

@@ -1,5 +1,5 @@
 import { and, inArray, lt, notInArray, sql } from "drizzle-orm";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../ctx.ts";
 import { jobs } from "../db/schema.ts";
 import { keptDays } from "../domain/job-rules.ts";
 import { addDays } from "../domain/pricing.ts";
@@ -8,7 +8,7 @@ import { addDays } from "../domain/pricing.ts";
  * What ended long ago. Deployments' jobs and evictions stay with their site: they say on which host an image is. Restores stay with
  * their database: they say which volumes were replaced.
  */
-export async function forgetOldJobs(ctx: Ctx): Promise<void> {
+export async function purgeOldJobs(ctx: Ctx): Promise<void> {
   await ctx.db
     .delete(jobs)
     .where(

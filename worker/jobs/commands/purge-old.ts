@@ -1,10 +1,10 @@
 import { inArray, lt, sql } from "drizzle-orm";
-import type { Ctx } from "../../context.ts";
+import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { keepCommandsMs } from "../../domain/job-rules.ts";
 
 /** Commands are kept for thirty days, as their logs are. */
-export async function forgetOldCommands(ctx: Ctx): Promise<void> {
+export async function purgeOldCommands(ctx: Ctx): Promise<void> {
   const before = new Date(ctx.now().getTime() - keepCommandsMs);
   const old = ctx.db
     .select({ id: commands.id })

@@ -1,0 +1,109 @@
+import { waitUntil } from "cloudflare:workers";
+import type { SQL } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { formatId, type Id } from "../protocol/ids.ts";
+import { createAuth, type Auth } from "./adapters/auth.ts";
+import { resolveTxt } from "./adapters/dns.ts";
+import { paymentsOf } from "./adapters/payments/index.ts";
+import { backupStore } from "./adapters/storage.ts";
+import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
+import { configOf } from "./config.ts";
+import type { Actor, Ctx, Db } from "./ctx.ts";
+import { bound, rawStatement, type Preparable } from "./db/prepared.ts";
+import type { Env } from "./env.ts";
+import { logError } from "./log-error.ts";
+import { confirmEmail } from "./services/accounts/confirm-email.ts";
+import { revokeAllKeys } from "./services/keys/revoke-all.ts";
+
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+
+export function contextOf(
+  env: Env,
+  actor: Actor,
+  outlive: (work: Promise<unknown>) => void,
+  requestId: string | null = null,
+): Ctx {
+  const defer = (work: Promise<unknown>) =>
+    outlive(work.catch((error: unknown) => logError({ deferred: true }, error)));
+  const config = configOf(env);
+  const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
+  const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
+  const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
+  const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
+  const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
+  const db = drizzle(env.DB);
+  let box: SecretBox | undefined;
+  return {
+    actor,
+    requestId,
+    db,
+    statement: (query) => rawStatement(env.DB, db, query),
+    hot: (query: ((db: Db) => Preparable) | SQL, values: Record<string, unknown>) =>
+      bound(env.DB, db, query, values) as never,
+    config,
+    now: () => new Date(),
+    random,
+    newId: (kind) => formatId(kind, Date.now(), random(10)),
+    newMark: () => Buffer.from(random(16)).toString("base64url"),
+    get secrets() {
+      return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));
+    },
+    payments: paymentsOf(config, env.DB, () => new Date()),
+    resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
+    backups: backupStore(env.BACKUPS),
+    hosts: {
+      wake: (hostId) =>
+        defer(
+          hostId
+            ? link(hostId).wake()
+            : env.DB.prepare("SELECT id FROM hosts WHERE status = 'ACTIVE'")
+                .all<{ id: Id<"host"> }>()
+                .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
+        ),
+      deliver: (hostId, offer) => defer(link(hostId).deliver(offer)),
+      remind: (hostId) => defer(link(hostId).remind()),
+      revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
+      letGo: (hostId, id) => defer(link(hostId).letGo(id)),
+      disconnect: (hostId) => defer(link(hostId).disconnect()),
+    },
+    questions: {
+      ask: (hostId, question) => link(hostId).ask(question),
+      follow: (hostId, question, reader) => link(hostId).follow(question, reader),
+    },
+    guards: { revoke: (keyHash) => guard(keyHash).revoke(), forget: (keyHash) => guard(keyHash).forget() },
+    logs: {
+      finish: (id, line) => defer(log(id).finish(line)),
+      remove: (id) => defer(log(id).remove()),
+      read: (id, afterSeq, limit) => log(id).read(afterSeq, limit),
+      follow: (id, afterSeq, reader, isOver) => log(id).follow(afterSeq, reader, isOver),
+    },
+    conversations: {
+      send: (sent) => conversation(sent.conversationId).send(sent),
+      stream: (sent) => conversation(sent.conversationId).stream(sent),
+      resume: (id, accountId, afterSeq) => conversation(id).resume(accountId, afterSeq),
+      history: (id, accountId) => conversation(id).history(accountId),
+      remove: (id) => conversation(id).remove(),
+    },
+    devices: {
+      start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),
+      poll: (userCode, deviceHash) => device(userCode).poll(deviceHash),
+    },
+    defer,
+  };
+}
+
+const auths = new WeakMap<Env, Promise<Auth>>();
+
+/** better-auth, created once per isolate. */
+export function authOf(env: Env): Promise<Auth> {
+  let auth = auths.get(env);
+  if (!auth)
+    auths.set(env, (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), { passwordReset })));
+  return auth;
+}
+
+/** A mailed link proves the address, and holders of the old password may have created keys. */
+async function passwordReset(ctx: Ctx, accountId: Id<"account">, { keepsKeys }: { keepsKeys: boolean }) {
+  await confirmEmail(ctx, accountId);
+  if (!keepsKeys) await revokeAllKeys(ctx, accountId);
+}

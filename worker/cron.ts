@@ -1,0 +1,114 @@
+import { voidExpiredHolds } from "./billing/credits/void-hold.ts";
+import { voidOverdue } from "./billing/invoices/void.ts";
+import { readEvents } from "./billing/payments/read-events.ts";
+import { reconcilePayments } from "./billing/payments/reconcile.ts";
+import { changeDue } from "./billing/terms/change-due.ts";
+import { deleteExpired } from "./billing/terms/delete-expired.ts";
+import { healSuspended } from "./billing/terms/heal-suspended.ts";
+import { issueRenewals } from "./billing/terms/issue.ts";
+import { remindOwners } from "./billing/terms/remind.ts";
+import { suspendOverdue } from "./billing/terms/suspend.ts";
+import type { Ctx } from "./ctx.ts";
+import { reconcileBackups } from "./jobs/backups/reconcile.ts";
+import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
+import { purgeOldCommands } from "./jobs/commands/purge-old.ts";
+import { reconcileDatabases } from "./jobs/databases/reconcile.ts";
+import { purgeOldJobs } from "./jobs/purge-old.ts";
+import { giveBackTime } from "./jobs/give-back-time.ts";
+import { evictLeft } from "./jobs/hosts/evict-left.ts";
+import { giveUpSilentMoves } from "./jobs/hosts/give-up-moves.ts";
+import { moveSites } from "./jobs/hosts/move-sites.ts";
+import { reapJobs } from "./jobs/reap.ts";
+import { logError } from "./log-error.ts";
+import { sendDueMails } from "./mails/send-due.ts";
+import { forgetOldActivity } from "./services/activity/forget-old.ts";
+import { forgetOldConversations } from "./services/chat/conversations.ts";
+import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
+import { purgeOldRequests } from "./services/idempotency/purge-old.ts";
+import { finishRevocations } from "./services/keys/finish-revocations.ts";
+import { runDueSchedules } from "./services/schedules/run-due.ts";
+
+/** Each minute, every task runs by itself. All of them may be interrupted anywhere and run again. */
+const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
+  hosts: async (ctx) => {
+    await giveBackTime(ctx);
+    try {
+      // A site's record is deleted only after the host that it left has removed its copy.
+      await reconcileHosts(ctx);
+    } finally {
+      await reapJobs(ctx);
+    }
+  },
+  databases: reconcileDatabases,
+  backups: reconcileBackups,
+  commands: async (ctx) => {
+    try {
+      await runDueSchedules(ctx);
+    } finally {
+      tellOrphans(ctx, await endOrphans(ctx));
+      await purgeOldCommands(ctx);
+    }
+  },
+  requests: purgeOldRequests,
+  activity: forgetOldActivity,
+  conversations: forgetOldConversations,
+  money: async (ctx) => {
+    try {
+      // A payment that arrived in time counts before anything is suspended.
+      await reconcileBilling(ctx);
+    } finally {
+      await reconcileTerms(ctx);
+    }
+  },
+  jobs: purgeOldJobs,
+  keys: finishRevocations,
+  accounts: finishAccountChanges,
+};
+
+export const runTasks = (ctx: Ctx): Promise<void>[] =>
+  Object.entries(tasks).map(([name, task]) => run(ctx, name, task));
+
+/** workerd logs the rejection verbatim, so it is a short pointer to the line that we log ourselves. */
+async function run(ctx: Ctx, name: string, task: (ctx: Ctx) => Promise<void>): Promise<void> {
+  await task(ctx).catch((error: unknown) => {
+    logError({ task: name }, error);
+    throw new Error(`The timer's task "${name}" failed, as the line before says`);
+  });
+}
+
+export async function reconcileHosts(ctx: Ctx): Promise<void> {
+  await giveUpSilentMoves(ctx);
+  await evictLeft(ctx);
+  await moveSites(ctx);
+}
+
+/** Payments that arrived in time count before any invoice is void. */
+export async function reconcileBilling(ctx: Ctx): Promise<void> {
+  try {
+    try {
+      await readEvents(ctx);
+    } finally {
+      await reconcilePayments(ctx);
+    }
+  } finally {
+    await voidOverdue(ctx);
+    await voidExpiredHolds(ctx);
+  }
+}
+
+/** In the order of a term's life. Each step is repeatable, and none waits for another that fails. */
+const termSteps = [
+  issueRenewals,
+  suspendOverdue,
+  remindOwners,
+  deleteExpired,
+  changeDue,
+  healSuspended,
+  sendDueMails,
+];
+
+export async function reconcileTerms(ctx: Ctx): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of termSteps) await step(ctx).catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, "Not every step of the terms succeeded");
+}

@@ -1,0 +1,98 @@
+import type { ChatReply, StoredMessage } from "../../protocol/api/chat.ts";
+import type { LogLine } from "../../protocol/api/deployments.ts";
+import type { DevicePolled } from "../../protocol/api/device.ts";
+import type { AgentLogLine } from "../../protocol/agent/messages.ts";
+import type { Answer, Question } from "../../protocol/agent/running.ts";
+import type { Id } from "../../protocol/ids.ts";
+import type { AccountPlan, AccountRole } from "../../protocol/states.ts";
+import type { Actor, Credential, LogQuestion, Reader } from "../ctx.ts";
+import type { AppError } from "../domain/app-error.ts";
+import type { Lease, Offer } from "../domain/lease.ts";
+import type { Window } from "../domain/sliding-window.ts";
+
+// What the Durable Objects answer to the rest of the Worker, so that bindings and contexts import none of their classes.
+
+export interface HostLinkRpc extends Rpc.DurableObjectBranded {
+  fetch(request: Request): Promise<Response>;
+  wake(): Promise<void>;
+  deliver(offer: Offer): Promise<void>;
+  remind(): Promise<void>;
+  revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void>;
+  letGo(id: Id<"site" | "database">): Promise<void>;
+  disconnect(): Promise<void>;
+  isConnected(): Promise<boolean>;
+  ask(question: Question): Promise<Answer>;
+  follow(
+    question: LogQuestion,
+    reader: Reader,
+  ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
+}
+
+export type KeyVerdict = {
+  actor: (Actor & { type: "key" }) | null;
+  admitted: boolean;
+  limit: number;
+  left: number;
+  resetSeconds: number;
+  windowSeconds: number;
+};
+
+export interface KeyGuardRpc extends Rpc.DurableObjectBranded {
+  check(keyHash: string): Promise<KeyVerdict>;
+  revoke(): Promise<void>;
+  forget(): Promise<void>;
+}
+
+export interface DeploymentLogRpc extends Rpc.DurableObjectBranded {
+  append(attempt: number, firstSeq: number, lines: AgentLogLine[]): Promise<number>;
+  finish(text: string): Promise<void>;
+  read(afterSeq: number, limit: number): Promise<LogLine[]>;
+  follow(afterSeq: number, reader: Credential, isOver?: boolean): Promise<ReadableStream<Uint8Array> | null>;
+  remove(): Promise<void>;
+}
+
+export type DeviceRequest = { clientName: string; address: string; startedAt: string };
+
+/** The account and session that approved a device. */
+export type DeviceApproval = { accountId: Id<"account">; sessionId: Id<"session"> };
+
+export interface DeviceCodeRpc extends Rpc.DurableObjectBranded {
+  start(deviceHash: string, clientName: string, address: string): Promise<boolean>;
+  describe(): Promise<DeviceRequest | null>;
+  decide(approval: DeviceApproval, approved: boolean): Promise<boolean>;
+  poll(deviceHash: string): Promise<DevicePolled | number | null>;
+}
+
+export interface RateLimitRpc extends Rpc.DurableObjectBranded {
+  take(window: Window): Promise<number>;
+  giveBack(): Promise<void>;
+}
+
+/** On whose behalf the assistant acts. */
+export type Speaker = {
+  accountId: Id<"account">;
+  role: AccountRole;
+  plan: AccountPlan;
+  credential: Credential;
+};
+export type Sent = {
+  message: string;
+  confirm?: string | undefined;
+  speaker: Speaker;
+  conversationId: Id<"conversation">;
+  /** The conversation begins with this message. */
+  isNew: boolean;
+  requestId: string | null;
+};
+/** An error cannot cross the call with its code. */
+export type Refused = { refused: { code: AppError["code"]; extra: Record<string, unknown> } };
+
+type Events = { events: ReadableStream<Uint8Array> };
+
+export interface ConversationRpc extends Rpc.DurableObjectBranded {
+  send(sent: Sent): Promise<{ reply: ChatReply } | Refused>;
+  stream(sent: Sent): Promise<Events | Refused>;
+  resume(accountId: string, afterSeq: number): Promise<Events | Refused>;
+  history(accountId: string): Promise<{ messages: StoredMessage[] } | Refused>;
+  remove(): Promise<void>;
+}
