@@ -112,12 +112,12 @@ describe("the main job", () => {
     for (const region of ["EU", "a\0b", "a\nb", "ü", "x".repeat(51)])
       expect(await api(key, "POST", "/sites", siteInput({ region }))).toMatchObject(refused("region", ""));
     for (const region of ["us", "eu", "eu"]) await hostIn(region);
-    expect(await elsewhere()).toMatchObject(refused("region", "but in eu, us:"));
+    expect(await elsewhere()).toMatchObject(refused("region", "only eu, us:"));
     expect(await api(key, "PATCH", `/sites/${siteId}`, { settings: { region: "mars" } })).toMatchObject(
-      refused("settings.region", "but in eu, us:"),
+      refused("settings.region", "only eu, us:"),
     );
     const database = { name: uniqueName("data"), type: "redis", region: "mars" };
-    expect(await api(key, "POST", "/databases", database)).toMatchObject(refused("region", "but in eu, us:"));
+    expect(await api(key, "POST", "/databases", database)).toMatchObject(refused("region", "only eu, us:"));
     expect((await api(key, "POST", "/databases", { ...database, region: "us" })).status).toBe(201);
   });
 

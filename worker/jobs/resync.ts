@@ -16,6 +16,9 @@ export type Hello = {
   lostSites?: Id<"site">[] | undefined;
 };
 
+const knows = (list: Lease[], job: { id: string; attempt: number }) =>
+  list.some((lease) => lease.jobId === job.id && lease.attempt === job.attempt);
+
 /**
  * An agent has connected. What it works on stays its own, what it lost is offered anew, what is no longer its own is
  * to be dropped, and what was cancelled meanwhile is cancelled.
@@ -48,8 +51,6 @@ export async function resyncHost(
       .from(jobs)
       .where(and(eq(jobs.hostId, hostId), eq(jobs.status, "LEASED"))),
   ]);
-  const knows = (list: Lease[], job: { id: string; attempt: number }) =>
-    list.some((lease) => lease.jobId === job.id && lease.attempt === job.attempt);
   const offers: Offer[] = [];
   const kept = [];
   const cancel = [];

@@ -1,8 +1,7 @@
 import type { ChatReply, ChatRequest } from "../../../protocol/api/chat.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { credentialOf } from "../../ctx.ts";
-import type { Sent } from "../../objects/rpc.ts";
+import { credentialOf, type Sent } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 
 /** A message to the assistant, and its whole answer. @throws AppError not_found, forbidden, payment_required */
