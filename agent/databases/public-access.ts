@@ -24,7 +24,7 @@ const Authority = z
 
 /** Which databases are reached from outside, and whom their certificates are verified with: two files of the host. */
 export type PublicAccess = {
-  authority(): Pair;
+  authority(): Promise<Pair>;
   /** By which the internet reaches this host. @throws JobError when nobody said it and it cannot be told */
   address(): Promise<string>;
   /** @returns whether anything was changed */
@@ -39,15 +39,18 @@ export function openPublicAccess(folder: string, agentId: string, address?: stri
   const entriesFile = join(folder, "ports.json");
   const authorityFile = join(folder, "authority.json");
   let entries = read(entriesFile, Entries) ?? {};
-  let authority: Pair | null = null;
+  let authority: Promise<Pair> | null = null;
+  const readOrMake = async (present: Pair | null): Promise<Pair> => {
+    if (present !== null && isAuthorityFit(present.certificate, new Date())) return present;
+    const made = await makeAuthority(`Berth host ${agentId}`, new Date());
+    write(authorityFile, made);
+    return made;
+  };
   return {
+    // One after the other: two that ask at once are given the same.
     authority() {
-      authority ??= read(authorityFile, Authority);
-      if (authority === null || !isAuthorityFit(authority.certificate, new Date())) {
-        authority = makeAuthority(`Berth host ${agentId}`, new Date());
-        write(authorityFile, authority);
-      }
-      return authority;
+      const before = authority?.catch(() => null) ?? Promise.resolve(null);
+      return (authority = before.then((present) => readOrMake(present ?? read(authorityFile, Authority))));
     },
     address: async () => address ?? (await ownAddress()),
     set(databaseId, entry) {

@@ -11,14 +11,14 @@ import { run } from "./run-program.ts";
 
 /** Its certificate is there, and stays while it is fit. @returns whether it is another, and when it ends */
 async function ensureCertificate(host: Host, id: string, spec: DatabaseSpec) {
-  const authority = host.publicAccess.authority();
+  const authority = await host.publicAccess.authority();
   // One that is reached by its own account only needs no address of the host.
   const address = await host.publicAccess.address().catch(() => null);
   const names = [...(address === null ? [] : [address]), spec.hostname];
   const now = new Date();
   const present = await fileIn(host.engine, id, certificateFile);
   if (isFit(present, authority, names, now)) return { isNew: false, endsAt: endsAtOf(present) };
-  const { key, certificate } = makeServerCertificate(authority, names, now);
+  const { key, certificate } = await makeServerCertificate(authority, names, now);
   const engine = engines[spec.type];
   const passwd = await fileIn(host.engine, id, "/etc/passwd");
   const group = await fileIn(host.engine, id, "/etc/group");

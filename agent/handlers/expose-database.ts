@@ -21,7 +21,7 @@ export const exposeDatabase: Handler<"database.expose"> = async (
   return {
     generation,
     address: await host.publicAccess.address(),
-    certificateAuthority: host.publicAccess.authority().certificate,
+    certificateAuthority: (await host.publicAccess.authority()).certificate,
     endsAt,
   };
 };

@@ -17,9 +17,9 @@ import { openPublicAccess } from "../../agent/databases/public-access.ts";
 
 const now = new Date();
 const inDays = (days: number) => new Date(now.getTime() + days * 24 * 60 * 60_000);
-const authority = makeAuthority("Berth host 0123", now);
+const authority = await makeAuthority("Berth host 0123", now);
 const names = ["192.0.2.7", "db.example.com", "shop.internal"];
-const server = makeServerCertificate(authority, names, now);
+const server = await makeServerCertificate(authority, names, now);
 const folder = mkdtempSync(join(tmpdir(), "berth-certificates-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -47,8 +47,27 @@ describe("a server's certificate", () => {
       expect([name, await visit(authority.certificate, name)]).toEqual([name, "trusted"]);
     expect(new X509Certificate(server.certificate).checkIP("192.0.2.7")).toBe("192.0.2.7");
     expect(await visit(authority.certificate, "other.internal")).toBe("ERR_TLS_CERT_ALTNAME_INVALID");
-    expect(await visit(makeAuthority("Berth host 0123", now).certificate, "shop.internal")).toMatch(
+    expect(await visit((await makeAuthority("Berth host 0123", now)).certificate, "shop.internal")).toMatch(
       /SELF_SIGNED/,
+    );
+  });
+
+  it("names an IPv6 address as an address, by which clients verify it", async () => {
+    const reached = ["2001:db8::7", "shop.internal"];
+    const { certificate } = await makeServerCertificate(authority, reached, now);
+    expect(new X509Certificate(certificate).checkIP("2001:db8::7")).toBe("2001:db8::7");
+    expect(isFit(certificate, authority, reached, now)).toBe(true);
+  });
+
+  it("names the key that signed it as its authority's certificate does", async () => {
+    const {
+      X509Certificate: Parsed,
+      AuthorityKeyIdentifierExtension,
+      SubjectKeyIdentifierExtension,
+    } = await import("../../agent/databases/x509.ts");
+    const [leaf, root] = [new Parsed(server.certificate), new Parsed(authority.certificate)];
+    expect(leaf.getExtension(AuthorityKeyIdentifierExtension)?.keyId).toBe(
+      root.getExtension(SubjectKeyIdentifierExtension)?.keyId,
     );
   });
 
@@ -60,11 +79,11 @@ describe("a server's certificate", () => {
     ).toBe(true);
   });
 
-  it("is made anew for other names, by another authority, months before its end, and where there is none", () => {
+  it("is made anew for other names, by another authority, months before its end, and where there is none", async () => {
     const fits = (pem: string, by = authority, wanted = names, at = now) => isFit(pem, by, wanted, at);
     expect(fits(server.certificate)).toBe(true);
     expect(fits(server.certificate, authority, ["192.0.2.8"])).toBe(false);
-    expect(fits(server.certificate, makeAuthority("Berth host 0123", now))).toBe(false);
+    expect(fits(server.certificate, await makeAuthority("Berth host 0123", now))).toBe(false);
     expect(fits(server.certificate, authority, names, inDays(270))).toBe(true);
     expect(fits(server.certificate, authority, names, inDays(280))).toBe(false);
     expect(fits("")).toBe(false);
@@ -84,7 +103,7 @@ it("who is reached from outside, and the authority, outlive the agent, readable 
   before.set("db_2", entry);
   const after = openPublicAccess(folder, "0123", "192.0.2.7");
   // The second agent reads what the first one made.
-  expect(before.authority()).toEqual(after.authority());
+  expect(await before.authority()).toEqual(await after.authority());
   expect([after.has("db_1"), after.set("db_1", null), after.has("db_1"), after.has("db_2")]).toEqual([
     true,
     true,
@@ -96,10 +115,16 @@ it("who is reached from outside, and the authority, outlive the agent, readable 
     expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
 });
 
-it("an authority that was damaged is made anew, as no server could use it", () => {
+it("whoever asks for the authority at the same moment is given the same one", async () => {
+  const access = openPublicAccess(join(folder, "at-once"), "0123");
+  const [first, second] = await Promise.all([access.authority(), access.authority()]);
+  expect(second).toEqual(first);
+});
+
+it("an authority that was damaged is made anew, as no server could use it", async () => {
   const file = join(folder, "authority.json");
-  const whole = openPublicAccess(folder, "0123").authority();
-  const other = makeAuthority("Another", new Date());
+  const whole = await openPublicAccess(folder, "0123").authority();
+  const other = await makeAuthority("Another", new Date());
   const body = whole.certificate.replaceAll(/[A-Za-z0-9]{20}\n/g, "\n");
   for (const damaged of [
     "",
@@ -110,7 +135,7 @@ it("an authority that was damaged is made anew, as no server could use it", () =
     JSON.stringify({ ...whole, key: other.key }),
   ]) {
     writeFileSync(file, damaged);
-    const anew = openPublicAccess(folder, "0123").authority();
+    const anew = await openPublicAccess(folder, "0123").authority();
     expect(new X509Certificate(anew.certificate).checkPrivateKey(createPrivateKey(anew.key))).toBe(true);
   }
 });

@@ -214,11 +214,11 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
   it("is closed until it is opened, then open with TLS to those named, without a restart", async () => {
     await does("database.provision", spec);
     const before = await startedAt();
-    writeFileSync(join(folder, "ca.pem"), host.publicAccess.authority().certificate);
+    writeFileSync(join(folder, "ca.pem"), (await host.publicAccess.authority()).certificate);
     expect(await verified(friend)).not.toBe("hello");
     const opened = await openTo(`${friend.address}/32`);
     expect(opened).toMatchObject({ generation: 1, address: main, endsAt: expect.stringMatching(/Z$/) });
-    expect(opened.certificateAuthority).toBe(host.publicAccess.authority().certificate);
+    expect(opened.certificateAuthority).toBe((await host.publicAccess.authority()).certificate);
     expect(await verified(friend)).toBe("hello");
     expect(await verified(stranger)).toMatch(/refused|timed out|timeout|Can't connect/i);
     await openTo(`${friend.address}/32`, `${stranger.address.replace(/\.\d+$/, ".0")}/24`);
@@ -239,7 +239,7 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s database", (type)
         redis: /closed|reset|Protocol error/i,
       }[type],
     );
-    writeFileSync(join(folder, "other.pem"), makeAuthority("Another", new Date()).certificate);
+    writeFileSync(join(folder, "other.pem"), (await makeAuthority("Another", new Date())).certificate);
     expect(await ask(spec, friend.network, client.verified(spec, at), `${folder}/other.pem`)).toMatch(
       /certificate|SSL|TLS/i,
     );

@@ -144,7 +144,7 @@ export class Machine {
           sites: [],
           lost: [],
         }),
-        publicAccess: one.wrap(access, ["set"], { set: false, has: false, authority: access.authority() }),
+        publicAccess: one.wrap(access, ["set"], { set: false, has: false }),
         backups: one.wrap(this.store, ["begin", "put", "complete"]),
         workDirectory: join(this.files, "work"),
         settings: { buildCaFile: null, insecureGitHosts: [], ...patience },
