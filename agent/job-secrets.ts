@@ -38,4 +38,4 @@ const secrets: { [K in JobKind]: (args: JobArgs<K>) => string[] } = {
 };
 
 export const secretsOf = <K extends JobKind>(job: Job<K>): string[] =>
-  (secrets[job.kind] as (args: JobArgs<K>) => string[])(job.args as JobArgs<K>);
+  (secrets[job.kind] as (args: JobArgs<K>) => string[])(job.args);

@@ -40,7 +40,7 @@ afterEach(async () => {
 afterAll(async () => {
   const ingress = await engine.inspectContainer(`berth-ingress-${config.agentId}`);
   if (ingress) await engine.removeContainer(ingress.id);
-  await hub.close();
+  hub.close();
   rmSync(folder, { recursive: true });
 });
 

@@ -117,7 +117,7 @@ describe("a message", () => {
     const model = scripted(
       { calls: [{ name: "list_sites", args: "{" }] },
       { calls: [{ name: "rm_rf", args: {} }] },
-      use("get_site", { site: 7 } as never),
+      use("get_site", { site: 7 }),
       { text: "Done." },
     );
     const { body } = await say(key, "Go");

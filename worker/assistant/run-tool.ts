@@ -4,7 +4,7 @@ import { AppError } from "../domain/app-error.ts";
 import { logError } from "../log-error.ts";
 import { catalogue } from "./catalogue.ts";
 import type { PendingStep } from "./pending.ts";
-import { Revealed, type Consequence, type Tool } from "./tool.ts";
+import { Revealed, type Consequence } from "./tool.ts";
 
 /** How a call of a tool ended. `result`: for whoever goes on with it; `shown`: for the person's screen alone. */
 export type ToolOutcome =
@@ -20,7 +20,7 @@ type AnyTool = {
 
 export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
 export const specOf = (name: ToolName): ToolSpec => tools[name];
-const toolOf = (name: ToolName): AnyTool => catalogue[name] as Tool<never> as AnyTool;
+const toolOf = (name: ToolName): AnyTool => catalogue[name] as AnyTool;
 
 /** One call, as a model or a person wrote it. Refuses rather than throws: what is wrong goes back to whoever called. */
 export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOutcome> {
