@@ -20,7 +20,7 @@ type AnyTool = {
 
 export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
 export const specOf = (name: ToolName): ToolSpec => tools[name];
-const toolOf = (name: ToolName): AnyTool => catalogue[name] as AnyTool;
+const toolOf = (name: ToolName): AnyTool => catalogue[name];
 
 /** One call, as a model or a person wrote it. Refuses rather than throws: what is wrong goes back to whoever called. */
 export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOutcome> {
