@@ -6,44 +6,15 @@ import type { Refused, Sent } from "./objects/rpc.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
-import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
+import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
-/** Who acts. Comes from the credential, never from the input. */
-export type Actor =
-  | { type: "key"; accountId: Id<"account">; role: AccountRole; plan: AccountPlan; keyId: Id<"key"> }
-  | {
-      type: "session";
-      accountId: Id<"account">;
-      role: AccountRole;
-      plan: AccountPlan;
-      sessionId: Id<"session">;
-    }
-  /** The model, on behalf of an account: it may do what the account's key may, operators' work excepted. */
-  | {
-      type: "assistant";
-      accountId: Id<"account">;
-      role: AccountRole;
-      plan: AccountPlan;
-      conversationId: Id<"conversation">;
-      /** What the person came with. */
-      credential: Credential;
-    }
-  | { type: "host"; hostId: Id<"host"> }
-  /** The bearer of a secret address (deploy webhook, invoice page), or nobody in particular. */
-  | { type: "link"; address?: string }
-  /** Timers and set-up. */
-  | { type: "system" };
-
-/** What an account is opened with. */
-export type Credential = Id<"key" | "session">;
-/** Who follows a log, and what they came with. */
-export type Reader = { accountId: Id<"account">; credential: Credential };
+export type { Actor, Credential, LogQuestion, Reader } from "./actor.ts";
 
 export type Db = DrizzleD1Database;
 
@@ -97,8 +68,6 @@ export type HostHints = {
   /** The host is removed: its agent is told, and not let in again. */
   disconnect(hostId: Id<"host">): void;
 };
-
-export type LogQuestion = Extract<Question, { kind: "logs" }>;
 
 /** What a host knows of its running sites; `refused` says why it cannot be asked now. */
 export type HostQuestions = {

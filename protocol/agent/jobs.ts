@@ -228,6 +228,8 @@ export const jobArgs = {
 } as const;
 export type JobKind = keyof typeof jobArgs;
 export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
+export type BackupJobKind = "database.backup" | "database.verify" | "database.restore";
+export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
 /** Jobs whose duration depends on the amount of data: one at a time per host, in parallel with its other work. */
 export const isLongJob = (kind: JobKind): boolean =>
   kind === "database.backup" || kind === "database.verify" || kind === "database.restore";

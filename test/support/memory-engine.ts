@@ -5,29 +5,9 @@ import { buffer, text } from "node:stream/consumers";
 import tar from "tar-stream";
 import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
+import type { Files, MemoryContainer } from "./memory-container.ts";
 import { execute, pipe, starts } from "./memory-redis.ts";
 
-type Files = Record<string, string>;
-export type MemoryContainer = {
-  id: string;
-  name: string;
-  image: string;
-  labels: Record<string, string>;
-  env: string[];
-  command: string[];
-  network: string;
-  /** Path → volume. */
-  mounts: Record<string, string>;
-  /** What the container itself wrote. */
-  files: Files;
-  running: boolean;
-  wasStarted: boolean;
-  /** Its server ends at once, and the engine starts it again and again: which is running, as Docker says it. */
-  isLooping: boolean;
-  address: string;
-  /** Of a database's server: who may sign in, as it knows them now. */
-  users: string[];
-};
 export type MemoryState = {
   made: number;
   containers: MemoryContainer[];

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from "node:stream";
 import { certificateFile } from "../../agent/databases/database-engine.ts";
 import { redisClient } from "../../agent/databases/redis/server.ts";
 import type { Piped, Program } from "../../agent/docker/engine.ts";
-import type { MemoryContainer } from "./memory-engine.ts";
+import type { MemoryContainer } from "./memory-container.ts";
 
 // A Redis of which agents ask what they ask: its log of changes is a file, its dump is another, its users are lines.
 

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { applyChange, dropChange } from "../terms/apply-change.ts";
 import { termedOf } from "../../db/resource.ts";
-import type { EffectOf, voided } from "./index.ts";
+import type { EffectOf, Undone } from "./effect.ts";
 
 /** The dearer pack is the pack at once; containers are restarted with its limits. */
 export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
@@ -16,7 +16,7 @@ export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
 };
 
 /** Nobody paid for the dearer pack: what was kept for it is free again. */
-export const voidedChange: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId, packId }, mark) => {
+export const voidedChange: Undone = (ctx, { resourceId, packId }, mark) => {
   const kind = termedOf(resourceId);
   const isVoid = sql`r.next_pack_id = ${packId} AND EXISTS (
     SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))`;

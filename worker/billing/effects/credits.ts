@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { systemAccounts } from "../../domain/ledger.ts";
-import type { EffectOf } from "./index.ts";
+import type { EffectOf } from "./effect.ts";
 
 /** The credits that were bought, as many as were promised. */
 export const paidCredits: EffectOf = (ctx, _invoice, mark, now) => ({

@@ -5,7 +5,7 @@ import { databaseEvents } from "../../domain/database-events.ts";
 import { addMonths } from "../../domain/pricing.ts";
 import { forgetDatabase } from "../../jobs/databases/forget.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
-import type { EffectOf, voided } from "./index.ts";
+import type { EffectOf, Undone } from "./effect.ts";
 
 /** The database is PROVISIONING, with a job for the host that fits best. */
 export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
@@ -28,7 +28,7 @@ export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
 };
 
 /** A database that nobody ever paid goes with its invoice; nothing of it is on any host. */
-export const voidedDatabase: NonNullable<(typeof voided)["database"]> = (ctx, { resourceId }, mark) =>
+export const voidedDatabase: Undone = (ctx, { resourceId }, mark) =>
   resourceId === null
     ? []
     : [

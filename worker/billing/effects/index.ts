@@ -1,23 +1,10 @@
-import type { BatchItem } from "drizzle-orm/batch";
 import type { InvoiceKind } from "../../../protocol/states.ts";
-import type { Ctx } from "../../ctx.ts";
-import type { InvoiceRow } from "../../db/rows.ts";
 import { paidChange, voidedChange } from "./change.ts";
 import { paidCredits } from "./credits.ts";
 import { paidDatabase, voidedDatabase } from "./database.ts";
+import type { EffectOf, Undone } from "./effect.ts";
 import { paidRenewal, refundedTerm } from "./renewal.ts";
 import { paidSite, voidedSite } from "./site.ts";
-
-/** What a paid invoice causes. */
-export type Effect = {
-  /** Of the batch that settles; each selects by the mark, so that all of it happens or nothing. */
-  statements: BatchItem<"sqlite">[];
-  /** After the commit, with what the statements answered; it may be lost. */
-  hint?(answers: unknown[]): void;
-};
-
-/** `mark` is the paid invoice's `settlement_mark`, once the batch before it has paid it. */
-export type EffectOf = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => Effect;
 
 /** Kind of invoice → what its payment causes. An invoice of a kind that is not here cannot be settled. */
 export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
@@ -27,9 +14,6 @@ export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
   renewal: paidRenewal,
   change: paidChange,
 };
-
-/** Of a batch that voids or refunds an invoice; each selects by the mark, which is unique to the batch. */
-type Undone = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => BatchItem<"sqlite">[];
 
 /** Kind of invoice → what goes with it when it is void, or its money went back before it was heard of: what was never paid. */
 export const voided: Partial<Record<InvoiceKind, Undone>> = {

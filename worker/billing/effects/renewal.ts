@@ -11,7 +11,7 @@ import { queueStop } from "../../jobs/queue-stop.ts";
 import { tableOf, termedOf } from "../../db/resource.ts";
 import { addMonthsTo, inService } from "../terms/resource.ts";
 import type { Ctx } from "../../ctx.ts";
-import type { EffectOf, voided } from "./index.ts";
+import type { EffectOf, Undone } from "./effect.ts";
 
 /**
  * The term goes on from its own end, and nothing restarts; what was suspended has a term from now on and starts again by
@@ -88,12 +88,7 @@ const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => [
  * renewal follows is as good as over, and stays, as taking it back would take what follows. What runs goes on until its term is
  * looked at.
  */
-export const refundedTerm: NonNullable<(typeof voided)["site"]> = (
-  ctx,
-  { resourceId, periodEnd },
-  mark,
-  now,
-) => {
+export const refundedTerm: Undone = (ctx, { resourceId, periodEnd }, mark, now) => {
   const kind = termedOf(resourceId);
   const begins = periodEnd?.getTime() ?? 0;
   return kind === null

@@ -5,7 +5,7 @@ import { addMonths } from "../../domain/pricing.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { deploymentQueue } from "../../jobs/deployments/queue.ts";
 import { forgetSite } from "../../jobs/sites/forget.ts";
-import type { EffectOf, voided } from "./index.ts";
+import type { EffectOf, Undone } from "./effect.ts";
 
 /** The site is DEPLOYING, its deployment and job queued for the host that fits best. */
 export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
@@ -28,7 +28,7 @@ export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
 };
 
 /** A site that nobody ever paid goes with its invoice; nothing of it is on any host. */
-export const voidedSite: NonNullable<(typeof voided)["site"]> = (ctx, { resourceId }, mark) =>
+export const voidedSite: Undone = (ctx, { resourceId }, mark) =>
   resourceId === null
     ? []
     : [

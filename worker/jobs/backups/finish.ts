@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
-import { jobResults } from "../../../protocol/agent/jobs.ts";
+import { jobResults, type BackupJobKind } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { backups, databases, jobs } from "../../db/schema.ts";
@@ -12,7 +12,6 @@ import { proven } from "./proven.ts";
 import { queueVerification } from "./queue.ts";
 import { idleLane } from "../idle.ts";
 
-export type BackupJobKind = "database.backup" | "database.verify" | "database.restore";
 type BackupJob = typeof jobs.$inferSelect & { kind: BackupJobKind };
 /** The statement that ends the job, and the condition that it did. */
 type End = { end: BatchItem<"sqlite">; ended: SQL };

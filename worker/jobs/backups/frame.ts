@@ -2,7 +2,7 @@ import type { DatabaseSpec, Job } from "../../../protocol/agent/jobs.ts";
 import type { StoredBackup } from "../../../protocol/agent/backups.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { jobs, packs } from "../../db/schema.ts";
-import type { BackupJobKind } from "./finish.ts";
+import type { BackupJobKind } from "../../../protocol/agent/jobs.ts";
 import type { BackupRow } from "../../db/rows.ts";
 
 type Material = {

@@ -1,11 +1,10 @@
 import { and, eq, ne, sql, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
-import { jobResults, type DatabaseJobKind } from "../../../protocol/agent/jobs.ts";
+import { jobResults, type PlainDatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents, type DatabaseEventName } from "../../domain/database-events.ts";
-import type { BackupJobKind } from "../backups/finish.ts";
 import { exposeFailed, exposed } from "./public-access.ts";
 import { limitsFollowed } from "../queue-restart.ts";
 import { forgetDatabase } from "./forget.ts";
@@ -13,7 +12,6 @@ import { passwordKnown, passwordRetired } from "./passwords.ts";
 import { reconcileDatabases } from "./reconcile.ts";
 
 /** Backups and restores: worker/jobs/backups/finish.ts. */
-export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
 type DatabaseJob = { kind: PlainDatabaseJobKind; databaseId: Id<"database">; leasedAt?: Date | null };
 /** The statement that ends the job, and the condition that it did. */
 type End = { end: BatchItem<"sqlite">; ended: SQL };

@@ -1,7 +1,7 @@
 import type { DatabaseSpec, Job } from "../../../protocol/agent/jobs.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import type { PlainDatabaseJobKind } from "./finish.ts";
+import type { PlainDatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import type { packs } from "../../db/schema.ts";
 import { databaseHostname } from "../../domain/database-engines.ts";
 import { loginsToBe, openAdminPassword, validLogins } from "./logins.ts";

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import type { PlainDatabaseJobKind } from "./finish.ts";
+import type { PlainDatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
 
 /** One job for a database; `guard` speaks of it as `d`, and reads the mark the UPDATE of the same batch left. */

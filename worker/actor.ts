@@ -1,0 +1,36 @@
+import type { Question } from "../protocol/agent/running.ts";
+import type { Id } from "../protocol/ids.ts";
+import type { AccountPlan, AccountRole } from "../protocol/states.ts";
+
+/** Who acts. Comes from the credential, never from the input. */
+export type Actor =
+  | { type: "key"; accountId: Id<"account">; role: AccountRole; plan: AccountPlan; keyId: Id<"key"> }
+  | {
+      type: "session";
+      accountId: Id<"account">;
+      role: AccountRole;
+      plan: AccountPlan;
+      sessionId: Id<"session">;
+    }
+  /** The model, on behalf of an account: it may do what the account's key may, operators' work excepted. */
+  | {
+      type: "assistant";
+      accountId: Id<"account">;
+      role: AccountRole;
+      plan: AccountPlan;
+      conversationId: Id<"conversation">;
+      /** What the person came with. */
+      credential: Credential;
+    }
+  | { type: "host"; hostId: Id<"host"> }
+  /** The bearer of a secret address (deploy webhook, invoice page), or nobody in particular. */
+  | { type: "link"; address?: string }
+  /** Timers and set-up. */
+  | { type: "system" };
+
+/** What an account is opened with. */
+export type Credential = Id<"key" | "session">;
+/** Who follows a log, and what they came with. */
+export type Reader = { accountId: Id<"account">; credential: Credential };
+
+export type LogQuestion = Extract<Question, { kind: "logs" }>;
