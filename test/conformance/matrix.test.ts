@@ -104,6 +104,7 @@ beforeAll(async () => {
     commands: await commandOfOperator(),
     databases: database.body.databaseId,
     backups: backup.body.id,
+    chat: await conversationOfOwner(),
     accounts: "acc_001m80000000000000000000000",
     hosts: "host_001m80000000000000000000000",
     packs: "pack_001k0000000000000000000001",
@@ -122,6 +123,23 @@ afterAll(async () => {
   await send(owner.session, "DELETE", `/databases/${owned["databases"]}`);
   await send(stranger.session, "DELETE", `/databases/${strangers["databases"]}`);
 });
+
+/** A conversation needs credits, which an operator grants. */
+async function conversationOfOwner(): Promise<string> {
+  if (!operatorSession) return "conv_001m80000000000000000000000";
+  await send(operatorSession, "POST", "/credits/grants", { body: { email: owner.email, amount: 1 } });
+  const said = await send<{ conversationId: string }>(owner.session, "POST", "/chat", {
+    body: { message: "help" },
+  });
+  if (said.status !== 200)
+    throw new Error(`POST /chat answered ${said.status}: ${JSON.stringify(said.body)}`);
+  // It is in the list once its first answer has been recorded.
+  await until(
+    async () => (await send(owner.session, "GET", `/chat/conversations/${said.body.conversationId}`)).status,
+    (status) => status === 200,
+  );
+  return said.body.conversationId;
+}
 
 /** A command needs a site that is live: the operator's, as `npm start` deploys one. */
 async function commandOfOperator(): Promise<string> {
@@ -149,7 +167,8 @@ async function credentialOf(row: Row, who: Person): Promise<Credential> {
   if (row.access === "none") return null;
   if (row.access === "operator" && operatorSession) return operatorSession;
   // The assistant has limits of its own, per account.
-  if (row.path.startsWith("/chat")) return { key: (await (await person()).newKey()).key };
+  if (row.path === "/chat" || row.path === "/chat/stream")
+    return { key: (await (await person()).newKey()).key };
   return row.access === "session" ? who.session : { key: await keyOf(who) };
 }
 

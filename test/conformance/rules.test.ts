@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -450,8 +451,14 @@ describe("accounts", () => {
   it("count wrong passwords only; ten of them hold up the right one too", async () => {
     const { email } = await person();
     const address = newAddress();
-    const signIn = (word: string) => post("/sign-in/email", { email, password: word }, address);
-    for (let round = 0; round < 8; round++) expect((await signIn(password)).status).toBe(200);
+    const signIn = async (word: string): Promise<Awaited<ReturnType<typeof post>>> => {
+      const answer = await post("/sign-in/email", { email, password: word }, address);
+      // The queue of passwords is full of others' for a moment.
+      if (answer.headers.get("Retry-After") !== "5") return answer;
+      await delay(5000);
+      return signIn(word);
+    };
+    for (let round = 0; round < 4; round++) expect((await signIn(password)).status).toBe(200);
     for (let round = 0; round < 10; round++) expect((await signIn("a wrong password")).status).toBe(401);
     const held = await signIn(password);
     expect([held.status, held.body["error"]]).toEqual([429, "rate_limited"]);

@@ -292,7 +292,7 @@ it("a database that holds more than its pack says so until it does not; one that
     () => read(id),
     ({ notice }) => notice !== null,
   );
-  expect(over).toMatchObject({ status: "RUNNING", notice: expect.stringMatching(/uses 1\.1 GB .* 1 GB/) });
+  expect(over).toMatchObject({ status: "RUNNING", notice: expect.stringMatching(/uses 1\.1 GB, .* 1 GB/) });
   docker("exec", container, "rm", "/data/large");
   await until(
     () => read(id),
