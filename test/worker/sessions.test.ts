@@ -557,8 +557,13 @@ describe("passwords", () => {
       });
     expect((await send("/sign-in/email", { email, password })).status).toBe(200);
     const tried: Response[] = [];
-    for (let at = 0; at < 29; at++)
+    // The queue of all passwords, which has limits of its own, is empty each time, however fast this machine is.
+    vi.useFakeTimers({ toFake: ["Date"] });
+    for (let at = 0; at < 29; at++) {
+      vi.setSystemTime(Date.now() + 300);
       tried.push(await send("/sign-in/email", { email: `${at}@example.com`, password }));
+    }
+    vi.useRealTimers();
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(19);
     expect(tried.filter(({ status }) => status === 429)).toHaveLength(10);
     const fields = {
