@@ -24,15 +24,19 @@ export async function recorded<Answer>(
   let resourceId = typeof input["id"] === "string" ? input["id"] : null;
   let isWritten = false;
   const row = (outcome: string) =>
-    insertActivity(ctx, {
-      id: activityId,
-      accountId: sql`${accountOf(ctx)}`,
-      ...actedAs(ctx, operation),
-      operation: id,
-      resourceId: sql`${resourceId}`,
-      arguments: shownArguments(input),
-      outcome,
-    });
+    ctx.statement(
+      insertActivity({
+        id: activityId,
+        accountId: accountOf(ctx),
+        ...actedAs(ctx, operation),
+        operation: id,
+        resourceId,
+        arguments: JSON.stringify(shownArguments(input)),
+        outcome,
+        requestId: ctx.requestId,
+        createdAt: ctx.now().getTime(),
+      }),
+    );
   const batch = async (statements: Parameters<Batch>[0]) => {
     if (isWritten || !statements.some(writes)) return ctx.db.batch(statements) as Promise<unknown>;
     const answers = await ctx.db.batch([...statements, row("done")] as never as Parameters<Batch>[0]);

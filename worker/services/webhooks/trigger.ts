@@ -1,6 +1,7 @@
 import { inArray, sql } from "drizzle-orm";
 import type { SiteStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
+import { insertActivity } from "../../db/insert-activity.ts";
 import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
@@ -19,10 +20,21 @@ const deploys = sql`CASE WHEN branch IS NULL THEN ${param("deploysDefault")}
   WHEN branch = ${param("pushed")} THEN ${param("deploysPushed")} ELSE ${param("deploysOther")} END`;
 const request = deploymentRequest(which, deploys);
 
-const triggered = sql`
-  INSERT INTO activity (id, account_id, actor, operation, resource_id, arguments, outcome, request_id, created_at)
-  SELECT ${param("activityId")}, account_id, 'webhook', 'triggerWebhook', id, '{}', 'done', ${param("requestId")}, ${param("now")}
-  FROM sites WHERE ${which} AND mark = ${param("mark")}`;
+const triggered = insertActivity(
+  {
+    id: param("activityId"),
+    accountId: sql`account_id`,
+    actor: "webhook",
+    actorId: null,
+    operation: "triggerWebhook",
+    resourceId: sql`id`,
+    arguments: "{}",
+    outcome: "done",
+    requestId: param("requestId"),
+    createdAt: param("now"),
+  },
+  sql`FROM sites WHERE ${which} AND mark = ${param("mark")}`,
+);
 const recordTrigger = (ctx: Ctx, given: object, mark: string) =>
   ctx.hot(triggered, {
     ...given,
