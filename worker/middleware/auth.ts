@@ -62,10 +62,11 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const path = new URL(request.url).pathname.replace(/^\/api\/auth/, "");
   const limit = guarded[path];
   const address = countedAddress(c);
-  const who = limit === undefined || limit === "signUp" ? address : `${await emailIn(request)} ${address}`;
+  const email = limit === "signIn" || limit === "mailed" ? await emailIn(request) : null;
+  const who = email === null ? address : `${email} ${address}`;
   if (hashing.has(path)) {
     await takeFrom(c, "passwords", address);
-    const known = await knownBy(c, path, request);
+    const known = email !== null && limit === "signIn" ? knownHere(c, email) : await signedInBy(c, path);
     if (!hashes.admits(Date.now(), { address, known }))
       throw new AppError("rate_limited", { retryAfterSeconds: 5 });
   }
@@ -78,18 +79,18 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   if (response.status >= 400)
     return inOurShape(path === "/sign-in/email" ? await asUnknown(response) : response);
   const shown = await withoutTokens(response);
-  if (limit !== "signIn") return shown;
+  if (limit !== "signIn" || email === null) return shown;
   const remembered = new Response(shown.body, shown);
-  remembered.headers.append("Set-Cookie", knownDeviceCookie(c, await emailIn(request)));
+  remembered.headers.append("Set-Cookie", knownDeviceCookie(c, email));
   return remembered;
 }
 
-/** Whose password it is, where it comes from a device that has proven to be theirs. */
-async function knownBy(c: Context<AppEnv>, path: string, request: Request): Promise<string | null> {
-  if (path === "/sign-in/email") {
-    const email = await emailIn(request);
-    return isKnownDevice(c, email) ? email : null;
-  }
+/** Whose password is checked, where it comes from a device that has proven to be theirs. */
+const knownHere = (c: Context<AppEnv>, email: string): string | null =>
+  isKnownDevice(c, email) ? email : null;
+
+/** The session that changes its own password. */
+async function signedInBy(c: Context<AppEnv>, path: string): Promise<string | null> {
   const cookie = path === "/change-password" && getCookie(c, sessionCookie(configOf(c.env)));
   return cookie ? signedSessionToken(configOf(c.env), cookie) : null;
 }
