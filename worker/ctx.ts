@@ -101,7 +101,7 @@ export type DeploymentLogs = {
   ): Promise<ReadableStream<Uint8Array> | null>;
 };
 
-export type { Sent };
+export type { Refused, Sent };
 export type Conversations = {
   send(sent: Sent): Promise<{ reply: ChatReply } | Refused>;
   stream(sent: Sent): Promise<{ events: ReadableStream<Uint8Array> } | Refused>;

@@ -13,6 +13,7 @@ import { AppError } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
+import { unlessRefused } from "./unless-refused.ts";
 
 type Row = typeof conversations.$inferSelect;
 const keptDays = 30;
@@ -56,13 +57,8 @@ export async function followConversation(
 ): Promise<ReadableStream<Uint8Array>> {
   const row = await conversationOwnedBy(ctx, id);
   const after = Number(lastEventId ?? 0);
-  const answer = await ctx.conversations.resume(
-    row.id,
-    row.accountId,
-    Number.isSafeInteger(after) ? after : 0,
-  );
-  if ("refused" in answer) throw new AppError(answer.refused.code, answer.refused.extra);
-  return answer.events;
+  const from = Number.isSafeInteger(after) ? after : 0;
+  return unlessRefused(await ctx.conversations.resume(row.id, row.accountId, from)).events;
 }
 
 export async function renameConversation(

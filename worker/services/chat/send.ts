@@ -1,21 +1,17 @@
 import type { ChatReply, ChatRequest } from "../../../protocol/api/chat.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { Ctx } from "../../ctx.ts";
-import { credentialOf, type Sent } from "../../ctx.ts";
+import { credentialOf, type Ctx, type Sent } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { unlessRefused } from "./unless-refused.ts";
 
 /** A message to the assistant, and its whole answer. @throws AppError not_found, forbidden, payment_required */
 export async function sendMessage(ctx: Ctx, asked: ChatRequest): Promise<ChatReply> {
-  const answer = await ctx.conversations.send(sentBy(ctx, asked));
-  if ("refused" in answer) throw new AppError(answer.refused.code, answer.refused.extra);
-  return answer.reply;
+  return unlessRefused(await ctx.conversations.send(sentBy(ctx, asked))).reply;
 }
 
 /** The same as server-sent events. */
 export async function streamMessage(ctx: Ctx, asked: ChatRequest): Promise<ReadableStream<Uint8Array>> {
-  const answer = await ctx.conversations.stream(sentBy(ctx, asked));
-  if ("refused" in answer) throw new AppError(answer.refused.code, answer.refused.extra);
-  return answer.events;
+  return unlessRefused(await ctx.conversations.stream(sentBy(ctx, asked))).events;
 }
 
 function sentBy(ctx: Ctx, { message, confirm, conversationId }: ChatRequest): Sent {
