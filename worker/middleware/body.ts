@@ -5,25 +5,7 @@ import { createMiddleware } from "hono/factory";
 import type * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
-
-type Issue = z.core.$ZodIssue;
-
-/** For a union: the issues of the variant that the keys identify, if they do. */
-function flatten(issue: Issue): Issue[] {
-  if (issue.code !== "invalid_union") return [issue];
-  const meant = issue.errors.filter(
-    (form) => !form.some(({ code, path }) => code === "unrecognized_keys" && path.length === 0),
-  );
-  const about = new Set(meant.flatMap((form) => form.map(({ path }) => path[0])));
-  if (about.size !== 1 || about.has(undefined)) return [issue];
-  return meant.flat().flatMap((one) => flatten({ ...one, path: [...issue.path, ...one.path] }));
-}
-
-/** The only place where a schema error becomes a 400. */
-export function refusalBy({ issues }: Pick<z.core.$ZodError, "issues">): AppError {
-  const shown = issues.flatMap(flatten).map(({ path, message }) => ({ path: path.join("."), message }));
-  return new AppError("invalid_request", { issues: shown });
-}
+import { refusalBy } from "../domain/parsed.ts";
 
 /** Exposes the schema on the validator, for code that lists the routes. */
 const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(

@@ -13,7 +13,8 @@ import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
 import { credentialOf, type Ctx } from "../ctx.ts";
 import { conflict } from "../domain/app-error.ts";
-import { limitBody, refusalBy } from "../middleware/body.ts";
+import { parsed } from "../domain/parsed.ts";
+import { limitBody } from "../middleware/body.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { CutOff, DeploymentEnd, DeploymentPage, SiteLogPage } from "../pages/log.tsx";
 import { linesInto } from "../pages/lines-into.ts";
@@ -86,12 +87,6 @@ async function read<Schema extends z.ZodType>(c: Context<AppEnv>, schema: Schema
       .map((name) => [name, null]),
   );
   return parsed(schema, { ...(body["act"] === "settings" && none), ...Object.fromEntries(given) });
-}
-
-function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.infer<Schema> {
-  const form = schema.safeParse(given);
-  if (form.success) return form.data;
-  throw refusalBy(form.error);
 }
 
 /** Data from the site's host; empty if the host does not answer. */

@@ -1,7 +1,8 @@
 import { call } from "../../api/call.ts";
 import { DatabaseCreate } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
-import { AppError, invalid } from "../../domain/app-error.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { databaseId, databaseNamed, lastLines, reachOfDatabase, siteId } from "../resources.ts";
 import { Revealed, type Consequence, type Tools } from "../tool.ts";
 import { window } from "./running.ts";
@@ -58,12 +59,7 @@ export const databaseTools: Tools<Names> = {
   get_database: { run: (ctx, { db }) => databaseNamed(ctx, db) },
   create_database: {
     async run(ctx, asked) {
-      const input = DatabaseCreate.safeParse(asked);
-      if (!input.success) {
-        const [issue] = input.error.issues;
-        throw invalid(issue?.path.join(".") ?? "", issue?.message ?? "not a database");
-      }
-      const created = await call(ctx, "createDatabase", input.data);
+      const created = await call(ctx, "createDatabase", parsed(DatabaseCreate, asked));
       return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
     },
   },

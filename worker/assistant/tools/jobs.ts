@@ -2,6 +2,7 @@ import { call } from "../../api/call.ts";
 import { ScheduleCreate } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -25,7 +26,7 @@ export const jobTools: Tools<Names> = {
       const { id, data } = await schedulesOf(ctx, site);
       const found = data.find(({ name }) => name === wanted.name);
       if (found) return call(ctx, "patchSchedule", { id: found.id, ...wanted });
-      return call(ctx, "createSchedule", { id, ...ScheduleCreate.parse(wanted) });
+      return call(ctx, "createSchedule", { id, ...parsed(ScheduleCreate, wanted) });
     },
   },
   delete_cron_job: {

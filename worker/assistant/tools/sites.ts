@@ -1,7 +1,7 @@
 import { call } from "../../api/call.ts";
 import { SiteCreate } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
-import { invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { reachOfSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -20,12 +20,7 @@ type Names =
 
 /** Creates the site of a model's or a person's words, as strictly as the API does. @throws AppError invalid_request */
 async function create(ctx: Ctx, asked: Record<string, unknown>) {
-  const input = SiteCreate.safeParse(asked);
-  if (!input.success) {
-    const [issue] = input.error.issues;
-    throw invalid(issue?.path.join(".") ?? "", issue?.message ?? "not a site");
-  }
-  const created = await call(ctx, "createSite", input.data);
+  const created = await call(ctx, "createSite", parsed(SiteCreate, asked));
   return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
 }
 
