@@ -1,4 +1,4 @@
-import { slotOf, type Job, type Slot } from "../protocol/agent/jobs.ts";
+import { jobTraits, type Job, type Slot } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
@@ -198,7 +198,7 @@ export class Runner {
     if (!this.journal.accept(lease, job.kind)) return;
     const known = this.running.get(job.id);
     if (known) this.stop(known, "forget", new Stopped("dropped", "Offered anew."));
-    const slot = slotOf(job.kind);
+    const { slot } = jobTraits[job.kind];
     this.begin({
       ...lease,
       slot,

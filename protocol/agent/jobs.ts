@@ -230,20 +230,65 @@ export type JobKind = keyof typeof jobArgs;
 export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
 export type BackupJobKind = "database.backup" | "database.verify" | "database.restore";
 export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
-/** Jobs whose duration depends on the amount of data: one at a time per host, in parallel with its other work. */
-export const isLongJob = (kind: JobKind): boolean =>
-  kind === "database.backup" || kind === "database.verify" || kind === "database.restore";
-/** Jobs without a build: a stop must not wait for other builds to finish. */
-export const isShortJob = (kind: JobKind): boolean =>
-  !isLongJob(kind) && kind !== "site.deploy" && kind !== "site.command" && kind !== "database.provision";
+
 /** Which of an agent's slots a job takes: those of builds and deployments, of short jobs, of commands, or none of them. */
 export type Slot = "job" | "short" | "command" | "long";
-export function slotOf(kind: JobKind): Slot {
-  if (kind === "site.command") return "command";
-  if (isLongJob(kind)) return "long";
-  return isShortJob(kind) ? "short" : "job";
-}
-export const isDatabaseJob = (kind: JobKind): kind is DatabaseJobKind => kind.startsWith("database.");
+
+export type JobTraits = {
+  /** Whose id the job carries; those of deployments and commands also carry the site's. */
+  about: "site" | "deployment" | "command" | "database" | "backup";
+  /**
+   * `short`: without a build, so that a stop does not wait for other builds. `long`: its duration depends on the amount
+   * of data; one at a time per host, in parallel with its other work.
+   */
+  slot: Slot;
+  /** The limit of one attempt on the host, in addition to those of its build, release command, start or command. */
+  timeoutMinutes: number;
+  /** Starts the site's containers: it needs the site's room and gives them the addresses of its databases. */
+  starts?: true;
+  /** Runs in the image of the site's current deployment. */
+  ofCurrentDeployment?: true;
+  /** Removes or checks, so that any host that exists may take it where none is named. */
+  needsNoRoom?: true;
+  /** Nobody waits for the result: one of these at a time per host. */
+  background?: true;
+  /** Does not wait for a queued backup of its database. */
+  passesBackups?: true;
+};
+
+/** Job kind → its traits, from which the queue's conditions are written. */
+export const jobTraits: Record<JobKind, JobTraits> = {
+  "site.deploy": { about: "deployment", slot: "job", timeoutMinutes: 10, starts: true },
+  "site.start": { about: "site", slot: "short", timeoutMinutes: 5, starts: true, ofCurrentDeployment: true },
+  "site.stop": { about: "site", slot: "short", timeoutMinutes: 5 },
+  "site.restart": {
+    about: "site",
+    slot: "short",
+    timeoutMinutes: 5,
+    starts: true,
+    ofCurrentDeployment: true,
+  },
+  "site.route": { about: "site", slot: "short", timeoutMinutes: 1 },
+  "site.delete": { about: "site", slot: "short", timeoutMinutes: 5, needsNoRoom: true },
+  "site.evict": { about: "site", slot: "short", timeoutMinutes: 5 },
+  "site.command": { about: "command", slot: "command", timeoutMinutes: 3, ofCurrentDeployment: true },
+  "database.provision": { about: "database", slot: "job", timeoutMinutes: 10 },
+  "database.start": { about: "database", slot: "short", timeoutMinutes: 10, passesBackups: true },
+  "database.restart": { about: "database", slot: "short", timeoutMinutes: 10, passesBackups: true },
+  "database.stop": { about: "database", slot: "short", timeoutMinutes: 5, passesBackups: true },
+  "database.rotate": { about: "database", slot: "short", timeoutMinutes: 5, passesBackups: true },
+  "database.expose": { about: "database", slot: "short", timeoutMinutes: 5, passesBackups: true },
+  "database.delete": { about: "database", slot: "short", timeoutMinutes: 5, needsNoRoom: true },
+  "database.backup": { about: "backup", slot: "long", timeoutMinutes: 120, background: true },
+  "database.verify": {
+    about: "backup",
+    slot: "long",
+    timeoutMinutes: 120,
+    background: true,
+    needsNoRoom: true,
+  },
+  "database.restore": { about: "backup", slot: "long", timeoutMinutes: 180 },
+};
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
 export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;
 

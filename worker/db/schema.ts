@@ -26,6 +26,7 @@ import {
   transactionTypes,
 } from "../../protocol/states.ts";
 import type { Discounts } from "../domain/pricing.ts";
+import { takenCommands, takenJobs } from "./job-conditions.ts";
 
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
 
@@ -620,14 +621,8 @@ export const jobs = sqliteTable(
     index("jobs_host").on(t.status, t.hostId, t.seq), // a host asks for work
     index("jobs_account").on(t.status, t.hostId, t.accountId, t.seq), // the account's turn there
     // The latest turns there; worker/jobs/turns.ts filters by the same conditions.
-    index("jobs_taken")
-      .on(t.hostId, t.leasedAt)
-      .where(
-        sql`kind IN ('site.deploy', 'database.provision', 'database.backup', 'database.verify', 'database.restore') AND leased_at IS NOT NULL`,
-      ),
-    index("jobs_taken_commands")
-      .on(t.hostId, t.leasedAt)
-      .where(sql`kind = 'site.command' AND leased_at IS NOT NULL`),
+    index("jobs_taken").on(t.hostId, t.leasedAt).where(sql.raw(takenJobs)),
+    index("jobs_taken_commands").on(t.hostId, t.leasedAt).where(sql.raw(takenCommands)),
     index("jobs_deadline").on(t.status, t.deadlineAt), // the reaper
     index("jobs_lane").on(t.lane, t.status, t.seq), // order within a lane
     index("jobs_site").on(t.siteId, t.status), // what a site waits for

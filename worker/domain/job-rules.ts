@@ -1,4 +1,4 @@
-import { isLongJob, type JobKind } from "../../protocol/agent/jobs.ts";
+import { jobTraits, type JobKind } from "../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 
 const minute = 60_000;
@@ -6,40 +6,16 @@ const minute = 60_000;
 /** Limits set by the operator. */
 export type JobLimits = { buildSeconds: number; releaseSeconds: number; startSeconds: number };
 
-/**
- * The time limit of one attempt on the host in milliseconds, in addition to the limits of its build, release command,
- * start or command.
- */
-const jobTimeoutMs: Record<JobKind, number> = {
-  "site.deploy": 10 * minute,
-  "site.start": 5 * minute,
-  "site.stop": 5 * minute,
-  "site.restart": 5 * minute,
-  "site.route": 1 * minute,
-  "site.delete": 5 * minute,
-  "site.evict": 5 * minute,
-  "site.command": 3 * minute,
-  "database.provision": 10 * minute,
-  "database.start": 10 * minute,
-  "database.restart": 10 * minute,
-  "database.stop": 5 * minute,
-  "database.rotate": 5 * minute,
-  "database.expose": 5 * minute,
-  "database.delete": 5 * minute,
-  "database.backup": 120 * minute,
-  "database.verify": 120 * minute,
-  "database.restore": 180 * minute,
-};
-
 /** The time limit of one attempt on the host in milliseconds; for a command, in addition to its own limit. */
 export function timeoutMsOf(
   kind: JobKind,
   { buildSeconds, releaseSeconds, startSeconds }: JobLimits,
 ): number {
-  const builds = kind === "site.deploy";
-  const starts = builds || kind === "site.start" || kind === "site.restart";
+  const { about, starts, timeoutMinutes } = jobTraits[kind];
+  const builds = about === "deployment";
   return (
-    jobTimeoutMs[kind] + 1000 * ((builds ? buildSeconds + releaseSeconds : 0) + (starts ? startSeconds : 0))
+    timeoutMinutes * minute +
+    1000 * ((builds ? buildSeconds + releaseSeconds : 0) + (starts ? startSeconds : 0))
   );
 }
 
@@ -81,9 +57,10 @@ export function expiredReason(kind: JobKind, leasedMs: number | null): string {
     return `No host took this within ${queueTimeoutMs / minute} minutes. Ask the operator whether the hosts are up, then try again.`;
   if (kind === "site.command")
     return "The host did not report a result in time, so the outcome is unknown. Ask the operator about the host, and check what the command did before you run it again.";
-  const advice = isLongJob(kind)
-    ? "ask the operator about the host"
-    : "shorten the build or ask the operator about the host";
+  const advice =
+    jobTraits[kind].slot === "long"
+      ? "ask the operator about the host"
+      : "shorten the build or ask the operator about the host";
   return `The host did not finish within ${Math.ceil(leasedMs / minute)} minutes. Try again; if this happens again, ${advice}.`;
 }
 

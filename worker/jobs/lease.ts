@@ -1,5 +1,5 @@
 import { and, desc, eq, getTableColumns, isNull, sql, type SQL, type SQLWrapper } from "drizzle-orm";
-import { isDatabaseJob, isLongJob, jobKinds, type Job } from "../../protocol/agent/jobs.ts";
+import { jobKinds, type Job, type JobKind } from "../../protocol/agent/jobs.ts";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx, Db } from "../ctx.ts";
@@ -16,17 +16,17 @@ import {
 } from "../db/schema.ts";
 import { maxCommandsRunning, timeoutMsOf, unfitReason, type JobLimits } from "../domain/job-rules.ts";
 import type { LogId, Offer } from "../domain/lease.ts";
-import { backupFrameOf } from "./backups/frame.ts";
 import { replacedVolumes } from "./databases/replaced-volumes.ts";
-import { databaseFrameOf, specOf } from "./databases/frame.ts";
 import { linkedEnvOf, offerLinks } from "./databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "./deployments/kept.ts";
 import { mayPlace, takeRoom, waitsForRoom } from "./hosts/placement.ts";
+import { kindsThat, openJob, startingKinds } from "../db/job-conditions.ts";
 import { param } from "../db/param.ts";
 import { logError } from "../log-error.ts";
 import { endAsFailed } from "./finish.ts";
-import { frameOf } from "./frame.ts";
-import { hadNoTurn, kindsThat, othersWait, servedOn, shortKinds, slotOf } from "./turns.ts";
+import { kinds } from "./kinds/index.ts";
+import type { Kind, Material } from "./kinds/kind.ts";
+import { hadNoTurn, othersWait, servedOn, slotOf } from "./turns.ts";
 
 export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
   job.kind === "site.deploy" ? job.deploymentId : job.commandId;
@@ -39,7 +39,14 @@ export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
 /** What a host has room for: commands and short jobs have slots of their own, so that none waits for the others. */
 export type Room = { jobs: boolean; commands: boolean; short: boolean };
 
-const longKinds = sql.raw(kindsThat(isLongJob));
+const [longKinds, shortKinds, backgroundKinds, roomlessKinds, kindsOfCurrent, kindsPassingBackups] = [
+  kindsThat(({ slot }) => slot === "long"),
+  kindsThat(({ slot }) => slot === "short"),
+  kindsThat(({ background }) => background),
+  kindsThat(({ needsNoRoom }) => needsNoRoom),
+  kindsThat(({ ofCurrentDeployment }) => ofCurrentDeployment),
+  kindsThat(({ passesBackups }) => passesBackups),
+].map((list) => sql.raw(list)) as [SQL, SQL, SQL, SQL, SQL, SQL];
 
 /** How long a leased job has on its host. */
 export const leaseMs = ({ leasedAt, deadlineAt }: { leasedAt: Date | null; deadlineAt: Date }): number =>
@@ -69,9 +76,9 @@ const take =
         leasedAt: sql`${now}`,
         deadlineAt: sql`${now} + coalesce(${param("timeouts")} ->> ('$."' || kind || '"'), 0)
           + 1000 * coalesce((SELECT timeout_seconds FROM commands WHERE id = jobs.command_id), 0)
-          + 1000 * iif(kind IN ('site.deploy', 'site.start', 'site.restart'),
+          + 1000 * iif(kind IN ${startingKinds},
             coalesce((SELECT start_timeout_seconds FROM sites WHERE id = jobs.site_id), 0), 0)`,
-        deploymentId: sql`CASE WHEN kind IN ('site.start', 'site.restart', 'site.command')
+        deploymentId: sql`CASE WHEN kind IN ${kindsOfCurrent}
           THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END`,
         // A deployment runs with the environment it was asked for with, a start or restart with the newest.
         envVersion: sql`CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
@@ -86,21 +93,21 @@ const oldest = (whose: SQL) => sql`
   SELECT j.id, j.seq FROM jobs j
   WHERE j.status = 'QUEUED' AND ${whose}
     -- A restore is waited for; of what nobody waits for, one at a time.
-    AND NOT (j.kind IN ('database.backup', 'database.verify') AND EXISTS (
+    AND NOT (j.kind IN ${backgroundKinds} AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
     AND CASE WHEN j.kind = 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
-      WHEN j.kind IN ${sql.raw(shortKinds)} THEN ${param("short")} ELSE ${param("jobs")} END
+      WHEN j.kind IN ${shortKinds} THEN ${param("short")} ELSE ${param("jobs")} END
     -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
-    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED')
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob}
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
-        AND j.kind IN ('database.start', 'database.stop', 'database.restart', 'database.rotate', 'database.expose'))))
+        AND j.kind IN ${kindsPassingBackups})))
   ORDER BY j.seq LIMIT 1`;
 
 /** What this host may take of those `whose`: its own, and what has no host yet. */
 const ofHost = (whose: SQL) => [
   oldest(sql`j.host_id = ${hostId} AND ${whose} AND NOT ${waitsForRoom}`),
-  oldest(sql`j.host_id IS NULL AND ${whose} AND (${mayPlace(hostId, now)} OR j.kind IN ('site.delete', 'database.delete', 'database.verify')
+  oldest(sql`j.host_id IS NULL AND ${whose} AND (${mayPlace(hostId, now)} OR j.kind IN ${roomlessKinds}
       AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED'))`),
 ];
 const [ownOfOthers, newOfOthers] = ofHost(hadNoTurn) as [SQL, SQL];
@@ -130,7 +137,7 @@ const takeAtOnce = take(
   WHERE j.id = ${jobId} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
     AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
     AND h.slots > (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
-    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.status IN ('QUEUED', 'LEASED') AND o.id <> j.id)
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob} AND o.id <> j.id)
     AND NOT (${othersWait}))`,
   sql`host_id`,
 );
@@ -390,42 +397,26 @@ async function offerOf(
 
   function frame(): Job | null {
     if (!job || !pack) return null;
-    const { kind } = job;
     const [site] = read.sites;
     const [database] = read.databases;
-    const [backup] = read.backups;
-    if (kind === "database.backup" || kind === "database.verify" || kind === "database.restore")
-      return backup
-        ? backupFrameOf(ctx, {
-            job: { ...job, kind },
-            backup,
-            pack,
-            database: database ? specOf(ctx, { database, pack }) : null,
-            serving: database?.status === "RUNNING",
-          })
-        : null;
-    if (isDatabaseJob(kind))
-      return database
-        ? databaseFrameOf(
-            ctx,
-            { ...job, kind },
-            { database, pack, replacedVolumes: database.replacedVolumes },
-          )
-        : null;
-    if (!site) return null;
-    return frameOf(ctx, {
-      job: { ...job, kind },
-      site,
+    const material: Material = {
+      job,
       pack,
-      env: site.env ?? (job.envVersion ? null : []),
+      site,
+      env: site?.env ?? (job.envVersion ? null : []),
       linkedEnv: linkedEnvOf(ctx, read.linked),
       deployment: read.deployments[0],
       command: read.commands[0],
       renewal: read.renewals[0],
       kept: read.kept,
-      domains: site.domains,
-      heldVolumes: site.heldVolumes,
-    });
+      domains: site?.domains ?? [],
+      heldVolumes: site?.heldVolumes ?? [],
+      database,
+      replacedVolumes: database?.replacedVolumes ?? [],
+      backup: read.backups[0],
+    };
+    const kind = kinds[job.kind] as Kind<JobKind>;
+    return { id: job.id, kind: job.kind, args: kind.args(ctx, material) } as Job;
   }
 }
 

@@ -1,8 +1,8 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../ctx.ts";
-import { queueTimeoutMs } from "../domain/job-rules.ts";
+import { ofTermed, queueJob } from "./insert.ts";
 import { tableOf, type Termed } from "../db/resource.ts";
-import { idleLane } from "./idle.ts";
+import { idleLane } from "../db/job-conditions.ts";
 
 const retryMs = 10 * 60_000;
 const restart = { sites: "site.restart", databases: "database.restart" } as const;
@@ -15,14 +15,11 @@ export const behind = (kind: Termed, now: number): SQL => sql`r.pack_changed_at 
     AND created_at >= r.pack_changed_at AND finished_at > ${now - retryMs})`;
 
 /** Same image, new containers: a swap, where it is a site. `guard` speaks of it as `r`. */
-export const queueRestart = (ctx: Ctx, kind: Termed, id: string, guard: SQL) => {
-  const now = ctx.now().getTime();
-  return ctx.statement(sql`
-    INSERT INTO jobs (id, kind, status, host_id, lane, ${sql.raw(kind === "sites" ? "site_id" : "database_id")}, account_id,
-      deadline_at, created_at)
-    SELECT ${ctx.newId("job")}, ${restart[kind]}, 'QUEUED', r.host_id, r.id, r.id, r.account_id, ${now + queueTimeoutMs}, ${now}
-    FROM ${tableOf(kind)} r WHERE r.id = ${id} AND ${guard}`);
-};
+export const queueRestart = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
+  queueJob(ctx, restart[kind], {
+    ...ofTermed(kind),
+    from: sql`${tableOf(kind)} r WHERE r.id = ${id} AND ${guard}`,
+  });
 
 /** Behind the end of a job that made new containers: they have the limits of the pack that was read when a host took it. */
 export const limitsFollowed = (ctx: Ctx, kind: Termed, id: string, leasedAt: Date | null, ended: SQL) =>

@@ -10,7 +10,7 @@ import { endAsFailed } from "./finish.ts";
 import { isUnplaced, leaseMs } from "./lease.ts";
 import { leasedAtOnce } from "./offer-anew.ts";
 import { noRoomFor } from "./no-room-for.ts";
-import { idleLane } from "./idle.ts";
+import { idleLane } from "../db/job-conditions.ts";
 import { waitsForOthers } from "./turns.ts";
 
 const hasNoRoom = sql<number>`EXISTS (

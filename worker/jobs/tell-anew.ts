@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
 import { queueSiteJob } from "./deployments/queue.ts";
-import { idleLane } from "./idle.ts";
+import { idleLane } from "../db/job-conditions.ts";
 
 /**
  * A host lost which containers serve these sites. What is to run is swapped for new containers, what is not is stopped once

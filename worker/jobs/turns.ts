@@ -1,28 +1,18 @@
 import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
-import { isShortJob, jobKinds, type JobKind } from "../../protocol/agent/jobs.ts";
+import { kindsThat, takenCommands, takenJobs } from "../db/job-conditions.ts";
 import { mayPlace, waitsForRoom } from "./hosts/placement.ts";
 import { waitsForOthersMs } from "../domain/job-rules.ts";
 
 /** Accounts whose jobs a host began last, so many of each kind of slot: they come after all others that wait there. */
 const remembered = 16;
 
-export const kindsThat = (are: (kind: JobKind) => boolean): string =>
-  `(${jobKinds
-    .filter(are)
-    .map((kind) => `'${kind}'`)
-    .join(", ")})`;
-export const shortKinds = kindsThat(isShortJob);
-const isCommand = (kind: JobKind) => kind === "site.command";
+const shortKinds = kindsThat(({ slot }) => slot === "short");
 
 /** Commands and short jobs have slots of their own. */
 export const slotOf = (job: string): SQL =>
   sql.raw(
     `CASE WHEN ${job}.kind = 'site.command' THEN 'command' WHEN ${job}.kind IN ${shortKinds} THEN 'short' ELSE 'job' END`,
   );
-
-/** The terms of the partial indexes `jobs_taken` and `jobs_taken_commands`, to the letter. */
-export const takenJobs = `kind IN ${kindsThat((kind) => !isShortJob(kind) && !isCommand(kind))} AND leased_at IS NOT NULL`;
-export const takenCommands = "kind = 'site.command' AND leased_at IS NOT NULL";
 
 /** Who has work under way on this host, or had the last turns there: account, slot, how many jobs, and since when. */
 export function servedOn(hostId: SQLWrapper): SQL {

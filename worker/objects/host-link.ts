@@ -23,7 +23,7 @@ import { markOffline } from "../jobs/hosts/mark-offline.ts";
 import { recordIngress } from "../services/hosts/record-ingress.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
-import { isShortJob } from "../../protocol/agent/jobs.ts";
+import { jobTraits } from "../../protocol/agent/jobs.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
 import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
@@ -380,8 +380,9 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** The agent may have reported more capacity meanwhile. */
   private takeSlot(socket: WebSocket, { job }: Offer): void {
     const now = this.attached(socket);
-    if (job.kind === "site.command") this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
-    else if (isShortJob(job.kind) && now.freeShort !== null)
+    const { slot } = jobTraits[job.kind];
+    if (slot === "command") this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
+    else if (slot === "short" && now.freeShort !== null)
       this.attach(socket, { ...now, freeShort: now.freeShort - 1 });
     else this.attach(socket, { ...now, free: now.free - 1 });
   }

@@ -3,9 +3,10 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
+import { ofSite, queueJob } from "../../jobs/insert.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
 import { tableOf, type Termed } from "../../db/resource.ts";
-import { idleLane } from "../../jobs/idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 /**
  * Statements for one batch: the pack that was decided on is the pack from now on, and containers get its limits; a site that
@@ -40,11 +41,17 @@ export function applyChange(
     // A stopped site is stopped again where it arrives.
     ...(kind === "sites"
       ? [
-          ctx.statement(sql`
-            INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
-            SELECT ${ctx.newId("job")}, 'site.stop', 'QUEUED', s.host_id, s.id, s.id, s.account_id, j.deadline_at, ${now}
-            FROM sites s JOIN jobs j ON j.lane = s.id AND j.status = 'QUEUED' AND j.kind = 'site.deploy' AND j.host_id = s.move_host_id
-            WHERE s.id = ${id} AND s.mark = ${mark} AND s.wanted = 'STOPPED'`),
+          queueJob(
+            ctx,
+            "site.stop",
+            {
+              ...ofSite,
+              from: sql`sites s JOIN jobs j ON j.lane = s.id AND j.status = 'QUEUED' AND j.kind = 'site.deploy'
+                  AND j.host_id = s.move_host_id
+                WHERE s.id = ${id} AND s.mark = ${mark} AND s.wanted = 'STOPPED'`,
+            },
+            sql`j.deadline_at`,
+          ),
         ]
       : []),
     queueRestart(ctx, kind, id, sql`r.mark = ${mark} AND ${behind(kind, now)}`),

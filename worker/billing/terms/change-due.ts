@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { applyChange } from "./apply-change.ts";
-import { idleLane } from "../../jobs/idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
 import { termed } from "../../db/resource.ts";
 import { beingPaid, selectDue, type TermRow } from "./resource.ts";

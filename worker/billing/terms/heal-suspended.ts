@@ -1,9 +1,10 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { queueStop } from "../../jobs/queue-stop.ts";
-import { tableOf, type Termed } from "../../db/resource.ts";
+import { ofTermed, queueJob } from "../../jobs/insert.ts";
+import { type Termed } from "../../db/resource.ts";
 import { selectDue, type TermRow } from "./resource.ts";
-import { idleLane } from "../../jobs/idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 const retryMs = 10 * 60_000;
 
@@ -24,10 +25,10 @@ export async function healSuspended(ctx: Ctx): Promise<void> {
     }
   const waiting = sql`r.status = 'STOPPED' AND r.wanted = 'RUNNING' AND r.version IS NOT NULL AND ${idle}`;
   for (const row of await ctx.db.all<TermRow>(selectDue("databases", waiting))) {
-    await ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'database.start', 'QUEUED', r.host_id, r.id, r.id, r.account_id, ${now + 3_600_000}, ${now}
-      FROM ${tableOf("databases")} r WHERE r.id = ${row.id} AND ${waiting}`);
+    await queueJob(ctx, "database.start", {
+      ...ofTermed("databases"),
+      from: sql`databases r WHERE r.id = ${row.id} AND ${waiting}`,
+    });
     ctx.hosts.wake(row.hostId);
   }
 }

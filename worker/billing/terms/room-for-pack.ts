@@ -4,7 +4,7 @@ import { conflict, type AppError } from "../../domain/app-error.ts";
 import { maxUnpaidMb } from "../../domain/placement.ts";
 import { bestHostFor, hostRooms, packMbOf } from "../../jobs/hosts/placement.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
-import { idleLane } from "../../jobs/idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 import { tableOf, termedOf, type Termed } from "../../db/resource.ts";
 import { beingPaid, inService } from "./resource.ts";
 

@@ -3,7 +3,8 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { BackupTrigger } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
 import { backupQueueMs } from "../../domain/job-rules.ts";
-import { idleLane } from "../idle.ts";
+import { queueJob } from "../insert.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 /**
  * Statements of one batch: a backup of database `d` where `guard` holds, and its job, which waits in the database's lane.
@@ -18,22 +19,34 @@ export function queueBackup(ctx: Ctx, id: Id<"backup">, trigger: BackupTrigger, 
       SELECT ${id}, d.id, d.account_id, 'RUNNING', ${trigger}, d.name, d.database_name, d.type, d.version, d.image,
         d.pack_id, d.host_id, 0, ${now}
       FROM databases d WHERE d.host_id IS NOT NULL AND d.version IS NOT NULL AND ${guard}`),
-    ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, lane, database_id, backup_id, account_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'database.backup', 'QUEUED', b.host_id, b.database_id, b.database_id, b.id, b.account_id,
-        ${now + backupQueueMs}, ${now}
-      FROM backups b WHERE b.id = ${id}`),
+    queueJob(
+      ctx,
+      "database.backup",
+      {
+        hostId: sql`b.host_id`,
+        lane: sql`b.database_id`,
+        accountId: sql`b.account_id`,
+        databaseId: sql`b.database_id`,
+        backupId: sql`b.id`,
+        from: sql`backups b WHERE b.id = ${id}`,
+      },
+      backupQueueMs,
+    ),
   ] as const;
 }
 
 /** A job that verifies backup `b` where `guard` holds: in a lane of its own, as it touches no database that is in use. */
-export function queueVerification(ctx: Ctx, guard: SQL) {
-  const now = ctx.now().getTime();
-  return ctx.statement(sql`
-    INSERT INTO jobs (id, kind, status, host_id, lane, backup_id, account_id, deadline_at, created_at)
-    SELECT ${ctx.newId("job")}, 'database.verify', 'QUEUED',
-      (SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED' AND offline_since IS NULL),
-      b.id, b.id, b.account_id, ${now + backupQueueMs}, ${now}
-    FROM backups b WHERE b.status IN ('STORED', 'VERIFIED') AND b.removed_at IS NULL AND ${guard}
-      AND ${idleLane(sql`b.id`)}`);
-}
+export const queueVerification = (ctx: Ctx, guard: SQL) =>
+  queueJob(
+    ctx,
+    "database.verify",
+    {
+      hostId: sql`(SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED' AND offline_since IS NULL)`,
+      lane: sql`b.id`,
+      accountId: sql`b.account_id`,
+      backupId: sql`b.id`,
+      from: sql`backups b WHERE b.status IN ('STORED', 'VERIFIED') AND b.removed_at IS NULL AND ${guard}
+        AND ${idleLane(sql`b.id`)}`,
+    },
+    backupQueueMs,
+  );

@@ -6,7 +6,7 @@ import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup
 import { eachAlone } from "../../each-alone.ts";
 import { dataKeyOf, folderOf } from "./object-keys.ts";
 import { queueBackup, queueVerification } from "./queue.ts";
-import { idleLane } from "../idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 const atOnce = 50;
 const crowdedAfterMs = 2 * 86_400_000;

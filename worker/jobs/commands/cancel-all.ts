@@ -2,7 +2,7 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
-import { idleLane } from "../idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 /** Statement for a batch: the site's running commands are to end. `cancelDeployments` behind it answers their leases. */
 export const cancelCommands = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>

@@ -2,7 +2,8 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { CommandTrigger } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
-import { maxCommandsWaiting, queueTimeoutMs } from "../../domain/job-rules.ts";
+import { maxCommandsWaiting } from "../../domain/job-rules.ts";
+import { ofSite, queueJob } from "../insert.ts";
 
 /** Whether the site `s` has an image on a host, and is neither unpaid nor on its way out. */
 export const hasImage = sql`s.status IN ('DEPLOYING', 'RUNNING', 'STOPPED', 'FAILED')
@@ -33,10 +34,11 @@ export function queueCommand(
       INSERT INTO commands (id, site_id, account_id, command, timeout_seconds, status, trigger, schedule_id, created_at)
       SELECT ${id}, s.id, s.account_id, ${what.command}, ${what.timeoutSeconds}, 'QUEUED', ${what.trigger}, ${what.scheduleId}, ${now}
       FROM ${what.from} WHERE ${what.where} AND ${hasImage} AND ${waitingCommands} < ${maxCommandsWaiting}`),
-    ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, command_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'site.command', 'QUEUED', s.host_id, c.id, s.id, s.account_id, c.id,
-        ${now + queueTimeoutMs}, ${now}
-      FROM commands c JOIN sites s ON s.id = c.site_id WHERE c.id = ${id}`),
+    queueJob(ctx, "site.command", {
+      ...ofSite,
+      lane: sql`c.id`,
+      commandId: sql`c.id`,
+      from: sql`commands c JOIN sites s ON s.id = c.site_id WHERE c.id = ${id}`,
+    }),
   ] as const;
 }

@@ -2,6 +2,7 @@ import { eq, getTableColumns, sql, type SQL } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { databaseLinks, databases } from "../../db/schema.ts";
+import { startingKinds } from "../../db/job-conditions.ts";
 import { addressOf } from "./logins.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
 
@@ -9,7 +10,7 @@ import type { DatabaseRow } from "../../db/rows.ts";
 export const offerLinks = (siteId: SQL, kind: SQL) => ({
   change: sql`
     UPDATE database_links SET offered_generation = (SELECT generation FROM databases WHERE id = database_id)
-    WHERE site_id = ${siteId} AND ${kind} IN ('site.deploy', 'site.start', 'site.restart')`,
+    WHERE site_id = ${siteId} AND ${kind} IN ${startingKinds}`,
   linked: (db: Db) =>
     db
       .select({ ...getTableColumns(databases), variable: databaseLinks.variable })

@@ -4,7 +4,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { idleLane } from "../idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
 /** After the host said that it cannot: nothing there changes by itself within seconds. */

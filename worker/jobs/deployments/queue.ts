@@ -5,6 +5,7 @@ import type { Ctx, Db } from "../../ctx.ts";
 import { param } from "../../db/param.ts";
 import { deployments } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
+import { insertJob, ofSite, queueJob } from "../insert.ts";
 
 type What = {
   trigger: DeploymentTrigger;
@@ -54,10 +55,15 @@ export function deploymentQueue(siteId: SQL) {
     WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
       AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')
     RETURNING id`;
-  const addJob = sql`
-    INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
-    SELECT ${jobId}, 'site.deploy', 'QUEUED', s.host_id, s.id, s.id, s.account_id, d.id, ${deadline}, ${now}
-    FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`;
+  const addJob = insertJob(
+    "site.deploy",
+    { id: jobId, now, deadline },
+    {
+      ...ofSite,
+      deploymentId: sql`d.id`,
+      from: sql`deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`,
+    },
+  );
 
   return (ctx: Ctx, what: What) => {
     const nowMs = ctx.now().getTime();
@@ -88,8 +94,8 @@ export const queueSiteJob = (
   siteId: Id<"site"> | SQL,
   guard: SQL,
 ) =>
-  ctx.statement(sql`
-    INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
-    SELECT ${ctx.newId("job")}, ${kind}, 'QUEUED', s.host_id, s.id, s.id, s.account_id, s.current_deployment_id,
-      ${ctx.now().getTime() + queueTimeoutMs}, ${ctx.now().getTime()}
-    FROM sites s WHERE s.id = ${siteId} AND ${guard}`);
+  queueJob(ctx, kind, {
+    ...ofSite,
+    deploymentId: sql`s.current_deployment_id`,
+    from: sql`sites s WHERE s.id = ${siteId} AND ${guard}`,
+  });

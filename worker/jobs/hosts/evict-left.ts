@@ -2,7 +2,8 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { evictQueueMs } from "../../domain/job-rules.ts";
-import { idleLane } from "../idle.ts";
+import { ofSite, queueJob } from "../insert.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 /** Of site `s`, where it leaves. */
 const commandsRun =
@@ -26,13 +27,16 @@ export async function evictLeft(ctx: Ctx): Promise<void> {
         ELSE s.leave_at <= ${now} OR s.wanted = 'STOPPED' OR s.status = 'DELETING' END
       AND ${idleLane(sql`s.id`)} LIMIT 100`);
   for (const { siteId, hostId } of due) {
-    await ctx.db.batch([
-      ctx.statement(sql`
-        INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
-        SELECT ${ctx.newId("job")}, 'site.evict', 'QUEUED', ${hostId}, s.id, s.id, s.account_id, ${now + evictQueueMs}, ${now}
-        FROM sites s WHERE s.id = ${siteId} AND s.leaving_host_id = ${hostId}
-          AND ${idleLane(sql`s.id`)}`),
-    ]);
+    await queueJob(
+      ctx,
+      "site.evict",
+      {
+        ...ofSite,
+        hostId: sql`${hostId}`,
+        from: sql`sites s WHERE s.id = ${siteId} AND s.leaving_host_id = ${hostId} AND ${idleLane(sql`s.id`)}`,
+      },
+      evictQueueMs,
+    );
     ctx.hosts.wake(hostId);
   }
 }

@@ -6,7 +6,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { bestHostFor } from "./placement.ts";
 import { queueMove } from "./queue-move.ts";
-import { idleLane } from "../idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 /** A site whose move failed is tried again after this long; others go first. */
 const retryMs = 10 * 60_000;

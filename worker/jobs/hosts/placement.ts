@@ -1,6 +1,6 @@
 import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
-import { idleLane } from "../idle.ts";
+import { idleLane, openJob, startingKinds } from "../../db/job-conditions.ts";
 
 /** The pack that is to follow, once that is paid, and while it is being paid: what nobody pays for keeps nothing from others. */
 const promisedPackOf = (
@@ -82,11 +82,8 @@ const hasRoomAt = (s: string): SQL =>
     `EXISTS (SELECT 1 FROM ${hostRoomsText} h WHERE h.id = ${s}.host_id AND h.free_mb >= ${packMbOf(s)})`,
   );
 
-/** Jobs that let a site run. */
-const runningKinds = sql.raw("('site.deploy', 'site.start', 'site.restart')");
-
 /** Whether job `j` would run a site on its host that gave its room away, where it has none again yet. */
-export const waitsForRoom = sql`(j.kind IN ${runningKinds} AND EXISTS (
+export const waitsForRoom = sql`(j.kind IN ${startingKinds} AND EXISTS (
   SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id = j.host_id AND NOT s.reserved AND NOT ${hasRoomAt("s")}))`;
 
 /**
@@ -112,10 +109,10 @@ export function roomAgain(now: SQLWrapper) {
 /** For one batch: a job that lets a site run has its room from the lease on, behind the lease's mark. */
 export const takeRoom = (siteId: SQL, hostId: SQLWrapper, kind: SQL): SQL => sql`
   UPDATE sites SET reserved = 1
-  WHERE id = ${siteId} AND host_id = ${hostId} AND NOT reserved AND ${kind} IN ${runningKinds}`;
+  WHERE id = ${siteId} AND host_id = ${hostId} AND NOT reserved AND ${kind} IN ${startingKinds}`;
 
 /** Of a FAILED site nothing runs, unless a job is to change that: others may have its room. */
 export const giveRoomAway = (which: SQL): SQL => sql`
   UPDATE sites SET reserved = 0
   WHERE ${which} AND status = 'FAILED' AND NOT serving AND reserved AND NOT EXISTS (
-    SELECT 1 FROM jobs WHERE lane = sites.id AND kind IN ${runningKinds} AND status IN ('QUEUED', 'LEASED'))`;
+    SELECT 1 FROM jobs WHERE lane = sites.id AND kind IN ${startingKinds} AND ${openJob})`;

@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
-import { queueTimeoutMs } from "../../domain/job-rules.ts";
-import { idleLane } from "../idle.ts";
+import { ofSite, queueJob } from "../insert.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 
 /**
  * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: the version in service is made once more,
@@ -22,10 +22,11 @@ export function queueMove(ctx: Ctx, siteId: SQL, { asIs = false }: { asIs?: bool
       FROM sites s LEFT JOIN deployments c ON c.id = s.current_deployment_id
       WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
         AND ${idleLane(sql`s.id`)}`),
-    ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deployment_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'site.deploy', 'QUEUED', coalesce(s.move_host_id, s.host_id), s.id, s.id, s.account_id, d.id,
-        ${now + queueTimeoutMs}, ${now}
-      FROM deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`),
+    queueJob(ctx, "site.deploy", {
+      ...ofSite,
+      hostId: sql`coalesce(s.move_host_id, s.host_id)`,
+      deploymentId: sql`d.id`,
+      from: sql`deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`,
+    }),
   ] as const;
 }

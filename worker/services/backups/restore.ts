@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabaseRestore } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { noneOpen } from "../../db/job-conditions.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -10,6 +11,7 @@ import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
 import { requireOwned } from "../owned.ts";
 import { backupById } from "./owned.ts";
+import { ofDatabase, queueJob } from "../../jobs/insert.ts";
 import { queueBackup } from "../../jobs/backups/queue.ts";
 
 /**
@@ -45,7 +47,7 @@ export async function restoreDatabase(
         and(
           eq(databases.id, database.id),
           inArray(databases.status, [...from]),
-          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${database.id} AND kind = 'database.restore' AND status IN ('QUEUED', 'LEASED'))`,
+          noneOpen(database.id, "database.restore"),
           sql`EXISTS (SELECT 1 FROM backups WHERE id = ${backup.id} AND removed_at IS NULL AND status IN ('STORED', 'VERIFIED'))`,
         ),
       )
@@ -56,11 +58,12 @@ export async function restoreDatabase(
       "before-restore",
       sql`d.mark = ${mark} AND d.status = 'RUNNING'`,
     ),
-    ctx.statement(sql`
-      INSERT INTO jobs (id, kind, status, host_id, lane, database_id, backup_id, account_id, deadline_at, created_at)
-      SELECT ${ctx.newId("job")}, 'database.restore', 'QUEUED', d.host_id, d.id, d.id, ${backup.id}, d.account_id,
-        ${now.getTime() + backupQueueMs}, ${now.getTime()}
-      FROM databases d WHERE d.mark = ${mark}`),
+    queueJob(
+      ctx,
+      "database.restore",
+      { ...ofDatabase, backupId: sql`${backup.id}`, from: sql`databases d WHERE d.mark = ${mark}` },
+      backupQueueMs,
+    ),
   ]);
   if (!moved)
     throw conflict(

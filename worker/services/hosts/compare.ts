@@ -8,7 +8,7 @@ import { databaseVerdict, siteVerdict, type Known, type Place } from "../../doma
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { deploymentQueue, queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { eachAlone } from "../../each-alone.ts";
-import { idleLane } from "../../jobs/idle.ts";
+import { idleLane } from "../../db/job-conditions.ts";
 import { arePaymentsRead } from "../../billing/payments/read-events.ts";
 
 /**

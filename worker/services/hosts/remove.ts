@@ -7,7 +7,7 @@ import { deployments, hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
 import { endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
-import { statusAfterDeployment } from "../../jobs/finish.ts";
+import { statusAfterDeployment } from "../../jobs/kinds/site-status.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 

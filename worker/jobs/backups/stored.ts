@@ -1,0 +1,21 @@
+import { and, eq, sql, type SQL } from "drizzle-orm";
+import type { StoredBackup } from "../../../protocol/agent/backups.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { BackupRow } from "../../db/rows.ts";
+import { backups } from "../../db/schema.ts";
+
+/** A backup as a host is to read it. @throws Error if it is not in the store */
+export function storedOf(row: BackupRow, attempt: number): StoredBackup {
+  const { id: backupId, databaseName, sizeBytes, sha256, fingerprintSha256 } = row;
+  if (sizeBytes === null || sha256 === null || fingerprintSha256 === null)
+    throw new Error(`Backup ${backupId} is not in the store`);
+  return { backupId, attempt, databaseName, sizeBytes, sha256, fingerprintSha256 };
+}
+
+/** A host has found that the stored data is damaged. */
+export const damaged = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =>
+  ctx.db
+    .update(backups)
+    .set({ status: "FAILED", error, finishedAt: ctx.now() })
+    .where(and(eq(backups.id, id), sql`${backups.status} IN ('STORED', 'VERIFIED')`, ended));

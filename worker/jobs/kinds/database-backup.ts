@@ -1,0 +1,58 @@
+import { and, eq, sql } from "drizzle-orm";
+import { backups } from "../../db/schema.ts";
+import { countFailure } from "../backups/failing.ts";
+import { dataKeyOf } from "../backups/object-keys.ts";
+import { queueVerification } from "../backups/queue.ts";
+import { specOf } from "../databases/spec.ts";
+import { backupIdOf, backupOf, databaseOf, ending, type Kind } from "./kind.ts";
+
+export const databaseBackup: Kind<"database.backup"> = {
+  args: (ctx, material) => ({
+    database: specOf(ctx, material),
+    backupId: backupOf(material).id,
+    attempt: material.job.attempt,
+    serving: databaseOf(material).status === "RUNNING",
+  }),
+
+  succeeded(ctx, { job, ended }) {
+    const id = backupIdOf(job);
+    const now = ctx.now();
+    const isComplete = sql`${backups.sha256} IS NOT NULL AND ${backups.attempt} = ${job.attempt}`;
+    const isRunning = and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended);
+    return ending(
+      {
+        stored: ctx.db
+          .update(backups)
+          .set({ status: "STORED", uploadId: null, error: null, finishedAt: now })
+          .where(and(isRunning, isComplete)),
+        missing: ctx.db
+          .update(backups)
+          .set({
+            status: "FAILED",
+            error: "The host reported a backup that is not in the store.",
+            finishedAt: now,
+          })
+          .where(isRunning),
+        verification: queueVerification(ctx, sql`b.id = ${id} AND ${ended}`),
+      },
+      () => ctx.hosts.wake(job.hostId),
+    );
+  },
+
+  async failed(ctx, { job, ended }, { error }) {
+    const id = backupIdOf(job);
+    return ending(
+      {
+        failed: ctx.db
+          .update(backups)
+          .set({ status: "FAILED", error, finishedAt: ctx.now() })
+          .where(and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended))
+          .returning(),
+        counted: await countFailure(ctx, id, error, ended),
+      },
+      ({ failed: [backup] }) => {
+        if (backup?.uploadId) ctx.defer(ctx.backups.abort(dataKeyOf(backup), backup.uploadId));
+      },
+    );
+  },
+};

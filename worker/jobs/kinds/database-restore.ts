@@ -1,0 +1,73 @@
+import { and, eq, sql, type SQL } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../ctx.ts";
+import { idleLane } from "../../db/job-conditions.ts";
+import { databases, jobs } from "../../db/schema.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
+import { damaged, storedOf } from "../backups/stored.ts";
+import { proven } from "../backups/proven.ts";
+import { queueDatabaseJob } from "../databases/queue.ts";
+import { specOf } from "../databases/spec.ts";
+import { setDatabase } from "./database-status.ts";
+import { backupIdOf, backupOf, databaseIdOf, databaseOf, ending, type Kind } from "./kind.ts";
+
+export const databaseRestore: Kind<"database.restore"> = {
+  args: (ctx, material) => ({
+    database: specOf(ctx, material),
+    backup: storedOf(backupOf(material), material.job.attempt),
+    serving: databaseOf(material).status === "RUNNING",
+  }),
+
+  async succeeded(ctx, { job, ended }, done) {
+    const [id, databaseId] = [backupIdOf(job), databaseIdOf(job)];
+    if (done.damage !== null)
+      return ending({
+        // The job did what it could, but what it was asked for did not happen.
+        job: ctx.db
+          .update(jobs)
+          .set({ error: done.damage })
+          .where(and(eq(jobs.id, job.id), ended)),
+        notRestored: notRestored(ctx, databaseId, done.damage, ended),
+        damaged: damaged(ctx, id, done.damage, ended),
+      });
+    const { from, to } = databaseEvents.started;
+    return ending({
+      // Whatever has become of it meanwhile, this is where its data is.
+      volume: setDatabase(
+        ctx,
+        databaseId,
+        { version: done.version, volume: done.volume as Id<"job">, updatedAt: ctx.now() },
+        ended,
+      ),
+      running: setDatabase(
+        ctx,
+        databaseId,
+        { status: to, error: null },
+        sql`${databases.status} IN ${from} AND ${ended}`,
+      ),
+      // Once the record names the new volume, the host may remove the old one.
+      start: queueDatabaseJob(
+        ctx,
+        "database.start",
+        databaseId,
+        sql`${ended} AND d.wanted = 'RUNNING' AND ${idleLane(sql`d.id`)}`,
+      ),
+      // It was restored and compared on the way.
+      proven: await proven(ctx, id, ended),
+    });
+  },
+
+  failed: (ctx, { job, ended }, { error }) =>
+    ending({ notRestored: notRestored(ctx, databaseIdOf(job), error, ended) }),
+};
+
+/** What was wanted of the database before still is. */
+const notRestored = (ctx: Ctx, id: Id<"database">, reason: string, ended: SQL) =>
+  ctx.db
+    .update(databases)
+    .set({
+      error: `The backup was not restored, and the data is what it was: ${reason}`.slice(0, 2000),
+      wanted: sql`CASE WHEN status = 'STOPPED' THEN 'STOPPED' ELSE wanted END`,
+      updatedAt: ctx.now(),
+    })
+    .where(and(eq(databases.id, id), ended));

@@ -1,0 +1,47 @@
+import type { RunSpec } from "../../../protocol/agent/jobs.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { siteAddress } from "../../domain/slug.ts";
+import { siteOf, type Material } from "./kind.ts";
+
+/** The names that the host routes to the site, its own first. */
+export const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: string[]): string[] => [
+  siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,
+  ...domains,
+];
+
+/** How the site's container runs. */
+export function runOf(ctx: Ctx, material: Material): RunSpec {
+  const { job, deployment, pack, env, linkedEnv, domains } = material;
+  const site = siteOf(material);
+  const volumes = deployment?.run?.volumes ?? [];
+  const heldVolumes = material.heldVolumes.filter((name) => volumes.some((volume) => volume.name === name));
+  if (!env) throw new Error(`Version ${job.envVersion} of the environment of site ${site.id} is gone`);
+  return {
+    siteId: site.id,
+    accountId: site.accountId,
+    hostnames: hostnamesOf(ctx, site, domains),
+    siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
+    commit: deployment?.commit ?? null,
+    ...(deployment?.run ?? {
+      port: site.port,
+      startCommand: site.startCommand,
+      healthCheckPath: site.healthCheckPath,
+    }),
+    replicas: deployment?.run?.replicas ?? 1,
+    volumes,
+    ...(heldVolumes.length > 0 && { heldVolumes }),
+    startTimeoutSeconds: site.startTimeoutSeconds ?? ctx.config.START_TIMEOUT_SECONDS,
+    env: [
+      ...env
+        .filter(({ key }) => !linkedEnv.some((linked) => linked.key === key))
+        .map((entry) =>
+          entry.secret
+            ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
+            : entry,
+        ),
+      ...linkedEnv,
+    ],
+    limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },
+  };
+}

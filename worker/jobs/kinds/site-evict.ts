@@ -1,0 +1,20 @@
+import { sql } from "drizzle-orm";
+import { whatIsLeft } from "../hosts/evict-left.ts";
+import { ending, siteIdOf, siteOf, type Kind } from "./kind.ts";
+
+export const siteEvict: Kind<"site.evict"> = {
+  args(_ctx, material) {
+    const { id, accountId } = siteOf(material);
+    return { siteId: id, accountId };
+  },
+  succeeded: (ctx, { job, ended }) =>
+    ending({
+      left:
+        job.hostId === null
+          ? undefined
+          : ctx.statement(sql`
+              UPDATE sites SET ${whatIsLeft(job.hostId)}
+              WHERE id = ${siteIdOf(job)} AND leaving_host_id = ${job.hostId} AND ${ended}`),
+    }),
+  failed: () => ending({}),
+};

@@ -1,0 +1,11 @@
+import { ending, siteOf, type Kind } from "./kind.ts";
+import { hostnamesOf } from "./run-spec.ts";
+
+export const siteRoute: Kind<"site.route"> = {
+  args(ctx, material) {
+    const site = siteOf(material);
+    return { siteId: site.id, hostnames: hostnamesOf(ctx, site, material.domains) };
+  },
+  succeeded: () => ending({}),
+  failed: () => ending({}),
+};
