@@ -497,29 +497,22 @@ export const siteVolumes = sqliteTable(
   (t) => [uniqueIndex("site_volumes_key").on(t.siteId, t.name)],
 );
 
-export type RunSettings = {
-  port: number;
-  startCommand: string | null;
-  healthCheckPath: string | null;
-  /** Omitted in deployments from before the feature. */
-  replicas?: number;
-  volumes?: Volume[];
-};
-
-/** The inputs of a deployment, besides the commit, its environment and its source's credentials. */
-export type BuildSettings = Pick<
-  typeof sites.$inferSelect,
-  | "githubUrl"
-  | "branch"
-  | "submodules"
-  | "lfs"
-  | "dockerfile"
-  | "image"
-  | "rootDir"
-  | "dockerfilePath"
-  | "buildCommand"
-> & {
-  /** For a move: the digest from the registry when the image was pulled. */
+/** The columns of a site that each deployment keeps a copy of: how its container runs, and what it is built from. */
+export const runSettings = ["port", "startCommand", "healthCheckPath", "replicas", "volumes"] as const;
+export const buildSettings = [
+  "githubUrl",
+  "branch",
+  "submodules",
+  "lfs",
+  "dockerfile",
+  "image",
+  "rootDir",
+  "dockerfilePath",
+  "buildCommand",
+] as const;
+export type RunSettings = Pick<typeof sites.$inferSelect, (typeof runSettings)[number]>;
+/** `imageDigest`, for a move: the digest from the registry when the image was pulled. */
+export type BuildSettings = Pick<typeof sites.$inferSelect, (typeof buildSettings)[number]> & {
   imageDigest?: string | null;
 };
 

@@ -2,6 +2,7 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import { jobResults, jobTraits, type JobKind, type JobTraits } from "../../protocol/agent/jobs.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
+import { openJob } from "../db/job-conditions.ts";
 import { batch } from "../db/batch.ts";
 import type { JobRow } from "../db/rows.ts";
 import { deployments, jobs } from "../db/schema.ts";
@@ -62,18 +63,18 @@ async function endJob(
   ctx: Ctx,
   job: JobRow,
   outcome: { status: "DONE" | "FAILED" | "CANCELLED"; error: string | null },
-  follows: (kind: Kind<JobKind>, end: Ended) => Ending | Promise<Ending>,
+  followsFrom: (kind: Kind<JobKind>, end: Ended) => Ending | Promise<Ending>,
 ): Promise<Recorded> {
   const mark = ctx.newMark();
   const ended: SQL = sql`EXISTS (SELECT 1 FROM jobs WHERE mark = ${mark} AND status <> 'LEASED')`;
-  const { statements, after } = await follows(kinds[job.kind], { job, ended });
-  const { endedJob, ...answers } = await batch(ctx, {
+  const { statements, after } = await followsFrom(kinds[job.kind], { job, ended });
+  const { endedJob, follows: answers } = await batch(ctx, {
     endedJob: ctx.db
       .update(jobs)
       .set({ ...outcome, mark, finishedAt: ctx.now() })
       .where(and(eq(jobs.id, job.id), eq(jobs.attempt, job.attempt), eq(jobs.status, job.status)))
       .returning({ id: jobs.id }),
-    ...statements,
+    follows: statements,
   });
   if (endedJob.length === 0) return stale;
   await after?.(answers as never);
@@ -104,7 +105,7 @@ function failedAlone(ctx: Ctx, { job, ended }: Ended, error: string): Ending {
           and(
             sql`${deployments.siteId} = ${job.siteId}`,
             inArray(deployments.status, ["QUEUED", "BUILDING", "STARTING"]),
-            sql`NOT EXISTS (SELECT 1 FROM jobs j WHERE j.deployment_id = ${deployments.id} AND j.status IN ('QUEUED', 'LEASED'))`,
+            sql`NOT EXISTS (SELECT 1 FROM jobs j WHERE j.deployment_id = ${deployments.id} AND j.${openJob})`,
             ended,
           ),
         )

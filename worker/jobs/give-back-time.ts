@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Ctx } from "../ctx.ts";
+import { openJob } from "../db/job-conditions.ts";
 import { timerRuns } from "../db/schema.ts";
 import { absentAfterMs } from "../domain/job-rules.ts";
 
@@ -13,7 +14,7 @@ export async function giveBackTime(ctx: Ctx): Promise<void> {
   await ctx.db.batch([
     ctx.statement(sql`
       UPDATE jobs SET deadline_at = deadline_at + ${now.getTime()} - max(${ranAt}, coalesce(leased_at, created_at))
-      WHERE status IN ('QUEUED', 'LEASED') AND ${now.getTime()} - ${ranAt} > ${absentAfterMs}`),
+      WHERE ${openJob} AND ${now.getTime()} - ${ranAt} > ${absentAfterMs}`),
     ctx.db
       .insert(timerRuns)
       .values({ id: 1, ranAt: now })

@@ -19,7 +19,9 @@ import type { LogId, Offer } from "../domain/lease.ts";
 import { replacedVolumes } from "./databases/replaced-volumes.ts";
 import { linkedEnvOf, offerLinks } from "./databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "./deployments/kept.ts";
+import { buildNow, runNow } from "./deployments/snapshots.ts";
 import { mayPlace, takeRoom, waitsForRoom } from "./hosts/placement.ts";
+import { batch, hot, type Answers, type Hot } from "../db/batch.ts";
 import { kindsThat, openJob, startingKinds } from "../db/job-conditions.ts";
 import { param } from "../db/param.ts";
 import { logError } from "../log-error.ts";
@@ -159,14 +161,9 @@ const begin = (db: Db) =>
       status: "BUILDING",
       startedAt: sql`coalesce(started_at, ${now})`,
       run: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND run IS NOT NULL THEN run ELSE
-        (SELECT json_object('port', port, 'startCommand', start_command, 'healthCheckPath', health_check_path,
-          'replicas', replicas, 'volumes', json(iif(json_valid(volumes), volumes, 'null')))
-          FROM sites WHERE id = deployments.site_id) END`,
+        ${runNow} END`,
       build: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
-        (SELECT json_object('githubUrl', github_url, 'branch', branch, 'submodules', json(iif(submodules, 'true', 'false')),
-          'lfs', json(iif(lfs, 'true', 'false')), 'dockerfile', dockerfile, 'image', image, 'rootDir', root_dir,
-          'dockerfilePath', dockerfile_path, 'buildCommand', build_command)
-          FROM sites WHERE id = deployments.site_id) END`,
+        ${buildNow} END`,
     })
     .where(sql`id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`)
     .returning();
@@ -312,14 +309,15 @@ async function takeLease(
   taking: ReturnType<typeof take>,
   given: Record<string, string | number>,
 ): Promise<Offer | "ended" | null> {
-  const batch = batchOf(ctx, { jobs: taking, ...changes, ...reads }, given);
-  let read: ReturnType<typeof batch.read>;
+  const values = leaseValues(ctx, given);
+  const statements = hot(ctx, { jobs: taking, ...changes, ...reads }, values);
+  let read: Answers<typeof statements>;
   try {
-    read = batch.read((await ctx.db.batch(batch.statements)) as unknown[]);
+    read = await batch(ctx, statements);
   } catch (error) {
     // What D1 answers for another reason than the row is asked again later.
     if (!(error instanceof SyntaxError)) throw error;
-    const [unreadable] = await ctx.db.select().from(jobs).where(eq(jobs.mark, batch.mark));
+    const [unreadable] = await ctx.db.select().from(jobs).where(eq(jobs.mark, values.mark));
     if (!unreadable) throw error;
     logError({ task: "lease a job", id: unreadable.id }, error);
     await endAsFailed(ctx, unreadable, { error: unfitReason.unreadable, cancelled: false, durations: null });
@@ -344,12 +342,11 @@ const rollbackAtOnce = { ...deploymentAtOnce, volumes };
  * makes up for.
  */
 export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">, isRollback: boolean) {
-  const { statements, read } = batchOf(ctx, isRollback ? rollbackAtOnce : deploymentAtOnce, { jobId });
+  const statements = hot(ctx, isRollback ? rollbackAtOnce : deploymentAtOnce, leaseValues(ctx, { jobId }));
   return {
     statements,
-    /** What the statements answered. false: the job waits. */
-    deliver: (answers: readonly unknown[]): boolean => {
-      const found = read(answers);
+    /** @param found what the statements answered. false: the job waits */
+    deliver: (found: Answers<typeof statements>): boolean => {
       const host = found.jobs[0]?.hostId;
       if (!host) return false;
       const offered = offerOf(ctx, { ...found, databases: [], commands: [], backups: [], renewals: [] });
@@ -364,7 +361,7 @@ export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">, isRollback: boolean) {
 /** "ended": it could not be sent to any host, and has failed for that reason. */
 async function offerOf(
   ctx: Ctx,
-  read: Answers<Omit<typeof reads, "unplaced"> & { jobs: ReturnType<typeof take> }>,
+  read: Answers<Hot<Omit<typeof reads, "unplaced"> & { jobs: ReturnType<typeof take> }>>,
 ): Promise<Offer | "ended" | null> {
   const [job] = read.jobs;
   const [pack] = read.packs;
@@ -420,22 +417,9 @@ async function offerOf(
   }
 }
 
-type Statements = Record<string, SQL | ((db: Db) => unknown)>;
-/** What the statements of a batch answer that say what they answer. */
-type Answers<Of extends Statements> = {
-  [Name in keyof Of as Of[Name] extends SQL ? never : Name]: Of[Name] extends (db: Db) => infer Query
-    ? Awaited<Query>
-    : never;
-};
-
-/** For one batch, in the order of their names: the changes, then what they left. */
-function batchOf<Of extends Statements>(ctx: Ctx, named: Of, given: Record<string, string | number>) {
-  const values = { ...given, mark: ctx.newMark(), now: ctx.now().getTime(), timeouts: timeoutsOf(ctx) };
-  const items = Object.values(named).map((query) => ctx.hot(query as SQL, values));
-  return {
-    mark: values.mark,
-    statements: items as [(typeof items)[number], ...typeof items],
-    read: (answers: readonly unknown[]) =>
-      Object.fromEntries(Object.keys(named).map((name, index) => [name, answers[index]])) as Answers<Of>,
-  };
-}
+const leaseValues = <Given extends Record<string, string | number>>(ctx: Ctx, given: Given) => ({
+  ...given,
+  mark: ctx.newMark(),
+  now: ctx.now().getTime(),
+  timeouts: timeoutsOf(ctx),
+});

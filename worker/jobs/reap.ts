@@ -1,5 +1,6 @@
 import { and, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../ctx.ts";
+import { batch } from "../db/batch.ts";
 import { databases, hosts, jobs, sites } from "../db/schema.ts";
 import { expiredReason, restoreToldWithinMs } from "../domain/job-rules.ts";
 import { queueDatabaseJob } from "./databases/queue.ts";
@@ -32,31 +33,31 @@ const maxPages = 50;
 /** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
   await endExpired(ctx);
-  const [idle, idleDatabases, unplaced, waiting, leased] = await ctx.db.batch([
-    ctx.db
+  const { idle, idleDatabases, unplaced, waiting, leased } = await batch(ctx, {
+    idle: ctx.db
       .select()
       .from(sites)
       .where(and(inArray(sites.status, ["DEPLOYING", "DELETING"]), idleLane(sites.id)))
       .limit(100),
-    ctx.db
+    idleDatabases: ctx.db
       .select()
       .from(databases)
       .where(and(inArray(databases.status, ["PROVISIONING", "DELETING"]), idleLane(databases.id)))
       .limit(100),
     // Whoever has room may take them by now.
-    ctx.db.select({ id: jobs.id }).from(jobs).where(isUnplaced).limit(1),
+    unplaced: ctx.db.select({ id: jobs.id }).from(jobs).where(isUnplaced).limit(1),
     // Whose hint may have been lost.
-    ctx.db
+    waiting: ctx.db
       .select({ hostId: hosts.id })
       .from(hosts)
       .where(sql`EXISTS (SELECT 1 FROM jobs WHERE status = 'QUEUED' AND host_id = ${hosts.id})`),
-    ctx.db.selectDistinct({ hostId: jobs.hostId }).from(jobs).where(leasedAtOnce(ctx.now())),
-    ctx.statement(giveRoomAway(sql`1`)),
-  ]);
+    leased: ctx.db.selectDistinct({ hostId: jobs.hostId }).from(jobs).where(leasedAtOnce(ctx.now())),
+    room: ctx.statement(giveRoomAway(sql`1`)),
+  });
   await eachAlone("reap sites", idle, async (site) => {
     if (site.status === "DELETING")
       await queueSiteJob(ctx, "site.delete", site.id, sql`s.status = 'DELETING'`);
-    else await ctx.db.batch([...deploymentQueue(sql`${site.id}`)(ctx, { trigger: "payment" })]);
+    else await batch(ctx, deploymentQueue(sql`${site.id}`)(ctx, { trigger: "payment" }));
     ctx.hosts.wake(site.hostId);
   });
   await eachAlone("reap databases", idleDatabases, async ({ id, status, hostId }) => {

@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
+import { batch } from "../db/batch.ts";
 import { hosts, jobs } from "../db/schema.ts";
 import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { tellAnew } from "./tell-anew.ts";
@@ -33,8 +34,8 @@ export async function resyncHost(
   cancel: Lease[];
   kept: (Lease & { logId: LogId | null })[];
 }> {
-  const [, leased] = await ctx.db.batch([
-    ctx.db
+  const { leased } = await batch(ctx, {
+    hosts: ctx.db
       .update(hosts)
       .set({
         connectedAt: ctx.now(),
@@ -46,11 +47,11 @@ export async function resyncHost(
         slots: hello.slots ?? null,
       })
       .where(eq(hosts.id, hostId)),
-    ctx.db
+    leased: ctx.db
       .select()
       .from(jobs)
       .where(and(eq(jobs.hostId, hostId), eq(jobs.status, "LEASED"))),
-  ]);
+  });
   const offers: Offer[] = [];
   const kept = [];
   const cancel = [];

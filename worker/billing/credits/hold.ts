@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { ledgerHolds } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { availableCredits } from "./balance.ts";
@@ -16,13 +17,15 @@ type Wanted = {
 
 /** Keeps credits for something under way; asked for again, it is the same hold. @throws AppError payment_required */
 export async function holdCredits(ctx: Ctx, { id, accountId, amount, expiresAt }: Wanted): Promise<void> {
-  const [, [hold]] = await ctx.db.batch([
-    ctx.statement(sql`
+  const {
+    hold: [hold],
+  } = await batch(ctx, {
+    ledgerHolds: ctx.statement(sql`
       INSERT INTO ledger_holds (id, account_id, amount, status, created_at, expires_at)
       SELECT ${id}, id, ${amount}, 'open', ${ctx.now().getTime()}, ${expiresAt.getTime()}
       FROM ledger_accounts WHERE id = ${accountId} AND balance - held >= ${amount} ON CONFLICT DO NOTHING`),
-    ctx.db.select().from(ledgerHolds).where(eq(ledgerHolds.id, id)),
-  ]);
+    hold: ctx.db.select().from(ledgerHolds).where(eq(ledgerHolds.id, id)),
+  });
   if (!hold)
     throw new AppError("payment_required", {
       balance: await availableCredits(ctx, accountId),

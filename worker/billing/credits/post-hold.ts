@@ -1,5 +1,6 @@
 import { and, eq, gte, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { ledgerHolds } from "../../db/schema.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 
@@ -9,18 +10,21 @@ import { systemAccounts } from "../../domain/ledger.ts";
  */
 export async function postHold(ctx: Ctx, holdId: string, amount: number): Promise<boolean> {
   const mark = ctx.newMark();
-  const [posted, , [hold]] = await ctx.db.batch([
-    ctx.db
+  const {
+    posted,
+    hold: [hold],
+  } = await batch(ctx, {
+    posted: ctx.db
       .update(ledgerHolds)
       .set({ status: "posted", mark })
       .where(and(eq(ledgerHolds.id, holdId), eq(ledgerHolds.status, "open"), gte(ledgerHolds.amount, amount)))
       .returning({ id: ledgerHolds.id }),
-    ctx.statement(sql`
+    ledgerTransfers: ctx.statement(sql`
       INSERT INTO ledger_transfers (id, debit_id, credit_id, amount, type, reference, created_at)
       SELECT ${ctx.newId("transaction")}, account_id, ${systemAccounts.spent}, ${amount}, 'chat', id, ${ctx.now().getTime()}
       FROM ledger_holds WHERE mark = ${mark}`),
-    ctx.db.select().from(ledgerHolds).where(eq(ledgerHolds.id, holdId)),
-  ]);
+    hold: ctx.db.select().from(ledgerHolds).where(eq(ledgerHolds.id, holdId)),
+  });
   if (hold && hold.amount < amount) throw new Error(`Hold ${holdId} keeps ${hold.amount}, not ${amount}`);
   return posted.length > 0;
 }

@@ -2,17 +2,17 @@ import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { applyChange, dropChange } from "../terms/apply-change.ts";
 import { termedOf } from "../../db/resource.ts";
-import type { EffectOf, Undone } from "./effect.ts";
+import { effect, type EffectOf, type Undone } from "./effect.ts";
 
 /** The dearer pack is the pack at once; containers are restarted with its limits. */
 export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
   const kind = termedOf(resourceId);
   if (!kind) throw new Error(`Invoice ${id} changes nothing that has a pack`);
   const isPaid = sql`r.next_pack_id = ${packId} AND EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
-  return {
-    statements: [...applyChange(ctx, kind, resourceId as Id<"site"> | Id<"database">, mark, isPaid)],
-    hint: () => ctx.hosts.wake(null),
-  };
+  return effect(
+    { change: applyChange(ctx, kind, resourceId as Id<"site"> | Id<"database">, mark, isPaid) },
+    () => ctx.hosts.wake(null),
+  );
 };
 
 /** Nobody paid for the dearer pack: what was kept for it is free again. */

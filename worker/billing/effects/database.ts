@@ -5,26 +5,25 @@ import { databaseEvents } from "../../domain/database-events.ts";
 import { addMonths } from "../../domain/pricing.ts";
 import { forgetDatabase } from "../../jobs/databases/forget.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
-import type { EffectOf, Undone } from "./effect.ts";
+import { effect, type EffectOf, type Undone } from "./effect.ts";
 
 /** The database is PROVISIONING, with a job for the host that fits best. */
 export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
   const { from, to, wanted } = databaseEvents.invoicePaid;
   const databaseId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
-  return {
-    statements: [
-      ctx.db
+  return effect(
+    {
+      moved: ctx.db
         .update(databases)
         .set({ status: to, wanted, mark, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
         .where(and(eq(databases.id, databaseId), inArray(databases.status, [...from])))
         .returning({ hostId: databases.hostId }),
-      queueDatabaseJob(ctx, "database.provision", databaseId, sql`d.mark = ${mark}`),
-    ],
-    hint: ([moved]) => {
-      const [database] = moved as { hostId: Id<"host"> | null }[];
+      job: queueDatabaseJob(ctx, "database.provision", databaseId, sql`d.mark = ${mark}`),
+    },
+    ({ moved: [database] }) => {
       if (database) ctx.hosts.wake(database.hostId);
     },
-  };
+  );
 };
 
 /** A database that nobody ever paid goes with its invoice; nothing of it is on any host. */

@@ -11,7 +11,7 @@ import { queueStop } from "../../jobs/queue-stop.ts";
 import { tableOf, termedOf } from "../../db/resource.ts";
 import { addMonthsTo, inService } from "../terms/resource.ts";
 import type { Ctx } from "../../ctx.ts";
-import type { EffectOf, Undone } from "./effect.ts";
+import { effect, type EffectOf, type Undone } from "./effect.ts";
 
 /**
  * The term goes on from its own end, and nothing restarts; what was suspended has a term from now on and starts again by
@@ -25,25 +25,26 @@ export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
   const months = sql`${invoice.termMonths ?? 1}`;
   const isPaid = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
   const nowMs = now.getTime();
-  return {
-    statements: [
-      ctx.statement(sql`
+  return effect(
+    {
+      extended: ctx.statement(sql`
         UPDATE ${tableOf(kind)} SET paid_until = ${addMonthsTo(sql`paid_until`, months)}, billing_term = ${months},
           next_billing_term = NULL, next_pack_id = CASE WHEN pack_id = ${packId} THEN NULL ELSE ${packId} END,
           next_pack_at = CASE WHEN pack_id = ${packId} THEN NULL ELSE max(paid_until, ${nowMs}) END, updated_at = ${nowMs}
         WHERE id = ${id} AND status IN ${inService} AND ${isPaid}`),
-      ctx.statement(sql`
+      resumed: ctx.statement(sql`
         UPDATE ${tableOf(kind)} SET paid_until = ${addMonthsTo(sql`${nowMs}`, months)}, billing_term = ${months},
           next_billing_term = NULL, next_pack_id = NULL, next_pack_at = NULL,
           pack_changed_at = CASE WHEN pack_id = ${packId} THEN pack_changed_at ELSE ${nowMs} END, pack_id = ${packId},
           suspended_at = NULL, mark = ${mark}, updated_at = ${nowMs}, status = ${resumed[kind]}
         WHERE id = ${id} AND status = 'SUSPENDED' AND ${isPaid}`),
-      ...(kind === "sites"
-        ? startSite(ctx, id as Id<"site">, mark)
-        : startDatabase(ctx, id as Id<"database">, mark)),
-    ],
-    hint: () => ctx.hosts.wake(null),
-  };
+      started:
+        kind === "sites"
+          ? startSite(ctx, id as Id<"site">, mark)
+          : startDatabase(ctx, id as Id<"database">, mark),
+    },
+    () => ctx.hosts.wake(null),
+  );
 };
 
 /** What its owner had stopped stays stopped. */
@@ -55,33 +56,38 @@ const resumed = {
 /** Its host still has the version that was in service; where it has no host, that is made once more; where it never ran, anew. */
 function startSite(ctx: Ctx, id: Id<"site">, mark: string) {
   const mine = sql`SELECT id FROM sites WHERE id = ${id} AND mark = ${mark} AND status = 'DEPLOYING'`;
-  return [
-    ctx.db
+  return {
+    room: ctx.db
       .update(sites)
       .set(roomAgain(sql`${ctx.now().getTime()}`).set)
       .where(and(eq(sites.id, id), eq(sites.mark, mark), eq(sites.status, "DEPLOYING"))),
-    ...queueMove(ctx, sql`(${mine} AND host_id IS NULL AND current_deployment_id IS NOT NULL)`),
-    ...deploymentQueue(sql`(${mine} AND current_deployment_id IS NULL)`)(ctx, { trigger: "renewal" }),
-    queueSiteJob(
+    move: queueMove(ctx, sql`(${mine} AND host_id IS NULL AND current_deployment_id IS NOT NULL)`),
+    queue: deploymentQueue(sql`(${mine} AND current_deployment_id IS NULL)`)(ctx, { trigger: "renewal" }),
+    start: queueSiteJob(
       ctx,
       "site.start",
       id,
       sql`s.mark = ${mark} AND s.status = 'DEPLOYING' AND s.host_id IS NOT NULL AND s.current_deployment_id IS NOT NULL`,
     ),
     // Its page is that of a stopped site again.
-    queueStop(ctx, "sites", id, sql`r.mark = ${mark} AND r.status = 'STOPPED'`),
-  ];
+    stop: queueStop(ctx, "sites", id, sql`r.mark = ${mark} AND r.status = 'STOPPED'`),
+  };
 }
 
-const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => [
-  queueDatabaseJob(ctx, "database.provision", id, sql`d.mark = ${mark} AND d.status = 'PROVISIONING'`),
-  queueDatabaseJob(
+const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => ({
+  provision: queueDatabaseJob(
+    ctx,
+    "database.provision",
+    id,
+    sql`d.mark = ${mark} AND d.status = 'PROVISIONING'`,
+  ),
+  start: queueDatabaseJob(
     ctx,
     "database.start",
     id,
     sql`d.mark = ${mark} AND d.status = 'STOPPED' AND d.wanted = 'RUNNING'`,
   ),
-];
+});
 
 /**
  * What was given back is not paid for: the term that it bought is taken back, what has begun of it ends now. One that a paid

@@ -5,26 +5,25 @@ import { addMonths } from "../../domain/pricing.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { deploymentQueue } from "../../jobs/deployments/queue.ts";
 import { forgetSite } from "../../jobs/sites/forget.ts";
-import type { EffectOf, Undone } from "./effect.ts";
+import { effect, type EffectOf, type Undone } from "./effect.ts";
 
 /** The site is DEPLOYING, its deployment and job queued for the host that fits best. */
 export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
   const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
   const { from, to, wanted } = siteEvents.invoicePaid;
-  return {
-    statements: [
-      ctx.db
+  return effect(
+    {
+      moved: ctx.db
         .update(sites)
         .set({ status: to, wanted, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
         .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
         .returning({ hostId: sites.hostId }),
-      ...deploymentQueue(siteId)(ctx, { trigger: "payment" }),
-    ],
-    hint: ([moved]) => {
-      const [site] = moved as { hostId: Id<"host"> | null }[];
+      queue: deploymentQueue(siteId)(ctx, { trigger: "payment" }),
+    },
+    ({ moved: [site] }) => {
       if (site) ctx.hosts.wake(site.hostId);
     },
-  };
+  );
 };
 
 /** A site that nobody ever paid goes with its invoice; nothing of it is on any host. */

@@ -1,6 +1,7 @@
 import { and, eq, gte, sql, type SQL } from "drizzle-orm";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { invoices, paymentFlags, payments } from "../../db/schema.ts";
 import type { PaymentReport } from "../../domain/settlement.ts";
 import { recordEvent, type ReceivedEvent } from "../payments/record-event.ts";
@@ -33,21 +34,28 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
     sql`${paymentFlags.reference} = ${`${reference}:`} || ${paymentFlags.amountCents}`,
     gte(paymentFlags.amountCents, amountCents),
   );
-  const [[invoice], [refund]] =
+  const {
+    invoice: [invoice],
+    refund: [refund],
+  } =
     invoiceId !== null && isId("invoice", invoiceId)
-      ? await ctx.db.batch([
-          ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
-          ctx.db.select({ id: paymentFlags.id }).from(paymentFlags).where(wasRefunded),
-        ])
-      : [[], []];
+      ? await batch(ctx, {
+          invoice: ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
+          refund: ctx.db.select({ id: paymentFlags.id }).from(paymentFlags).where(wasRefunded),
+        })
+      : { invoice: [], refund: [] };
   const effectOf = invoice && effects[invoice.kind];
   if (invoice && !effectOf) throw new Error(`Nothing says what a paid ${invoice.kind} invoice causes`);
   const effect = invoice && effectOf?.(ctx, invoice, mark, now);
   const isPayment = sql`EXISTS (SELECT 1 FROM payments WHERE processor = ${processor} AND reference = ${reference})`;
   const refundedMark = ctx.newMark();
   const isSettledNow = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark IN (${mark}, ${refundedMark}))`;
-  const [[settled], , , , , [payment], ...rest] = await ctx.db.batch([
-    ctx.db
+  const {
+    settledNow: [settled],
+    payment: [payment],
+    effect: answers,
+  } = await batch(ctx, {
+    settledNow: ctx.db
       .update(invoices)
       .set({ status: "paid", paidAt: now, settlementMark: mark })
       .where(
@@ -60,37 +68,35 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
         ),
       )
       .returning({ id: invoices.id }),
-    ctx.statement(sql`
+    newPayment: ctx.statement(sql`
       INSERT INTO payments (id, invoice_id, processor, reference, amount_cents, currency, created_at)
       SELECT ${ctx.newId("payment")}, id, ${processor}, ${reference}, ${amountCents}, ${currency}, ${now.getTime()}
       FROM invoices WHERE settlement_mark = ${mark}`),
-    ctx.statement(sql`
+    flag: ctx.statement(sql`
       INSERT INTO payment_flags (id, reason, reference, invoice_id, amount_cents, currency, created_at)
       SELECT ${ctx.newId("flag")}, ${reasonOf(paid)}, ${reference}, ${invoiceId}, ${amountCents}, ${currency}, ${now.getTime()}
       FROM (SELECT 1) LEFT JOIN invoices i ON i.id = ${invoice?.id ?? null}
       WHERE NOT ${isPayment} ON CONFLICT DO NOTHING`),
-    ctx.statement(sql`
+    checkout: ctx.statement(sql`
       UPDATE checkouts SET status = 'paid' WHERE processor = ${processor} AND session_id = ${sessionId}`),
     // News of its refund may have come first: under another mark it has no effect, and what nobody paid goes.
-    ctx.statement(sql`
+    refunded: ctx.statement(sql`
       UPDATE invoices SET status = 'refunded', settlement_mark = ${refundedMark} WHERE settlement_mark = ${mark}
         AND EXISTS (SELECT 1 FROM payment_flags WHERE ${wasRefunded})`),
-    ctx.db
+    payment: ctx.db
       .select({ id: payments.id })
       .from(payments)
       .where(and(eq(payments.processor, processor), eq(payments.reference, reference))),
-    ...(event
-      ? [
-          recordEvent(
-            ctx,
-            event,
-            sql`CASE WHEN ${isSettledNow} THEN 'applied' WHEN ${isPayment} THEN 'known' ELSE 'flagged' END`,
-          ),
-        ]
-      : []),
-    ...(effect?.statements ?? []),
-    ...(refund && invoice ? (voided[invoice.kind]?.(ctx, invoice, refundedMark, now) ?? []) : []),
-  ]);
-  if (settled) effect?.hint?.(event ? rest.slice(1) : rest);
+    event:
+      event &&
+      recordEvent(
+        ctx,
+        event,
+        sql`CASE WHEN ${isSettledNow} THEN 'applied' WHEN ${isPayment} THEN 'known' ELSE 'flagged' END`,
+      ),
+    effect: effect?.statements,
+    undone: refund && invoice ? voided[invoice.kind]?.(ctx, invoice, refundedMark, now) : undefined,
+  });
+  if (settled) effect?.hint?.(answers as never);
   return settled ? "settled" : payment ? "known" : "flagged";
 }

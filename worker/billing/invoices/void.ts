@@ -1,5 +1,6 @@
 import { and, eq, lt, ne, sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { invoices } from "../../db/schema.ts";
 import { beingPaid } from "../terms/resource.ts";
 import { voided } from "../effects/index.ts";
@@ -27,8 +28,10 @@ export async function voidOverdue(ctx: Ctx): Promise<void> {
 /** What it is then. */
 export async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds: SQL): Promise<InvoiceRow> {
   const mark = ctx.newMark();
-  const [, [after]] = await ctx.db.batch([
-    ctx.db
+  const {
+    after: [after],
+  } = await batch(ctx, {
+    invoices: ctx.db
       .update(invoices)
       .set({ status: "void", settlementMark: mark })
       .where(
@@ -39,8 +42,8 @@ export async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds:
         ),
       )
       .returning({ id: invoices.id }),
-    ctx.db.select().from(invoices).where(eq(invoices.id, invoice.id)),
-    ...(voided[invoice.kind]?.(ctx, invoice, mark, ctx.now()) ?? []),
-  ]);
+    after: ctx.db.select().from(invoices).where(eq(invoices.id, invoice.id)),
+    voided: voided[invoice.kind]?.(ctx, invoice, mark, ctx.now()) ?? [],
+  });
   return after ?? invoice;
 }

@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { ProcessorRefused, UnknownCheckout, type Session } from "../../adapters/payments/payments.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { logError } from "../../log-error.ts";
@@ -24,13 +25,17 @@ export const onItsWay = () =>
  */
 export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promise<Session | null> {
   for (let round = 0; round < 5; round++) {
-    const [[invoice], [checkout], [flag]] = await ctx.db.batch([
-      ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
-      ctx.db
+    const {
+      invoice: [invoice],
+      checkout: [checkout],
+      flag: [flag],
+    } = await batch(ctx, {
+      invoice: ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
+      checkout: ctx.db
         .select()
         .from(checkouts)
         .where(and(eq(checkouts.invoiceId, invoiceId), inArray(checkouts.status, [...active]))),
-      ctx.db
+      flag: ctx.db
         .select({ id: paymentFlags.id })
         .from(paymentFlags)
         .where(
@@ -40,7 +45,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
             inArray(paymentFlags.reason, ["wrong_amount", "wrong_currency", "wrong_mode"]),
           ),
         ),
-    ]);
+    });
     if (!invoice) throw new AppError("not_found");
     if (invoice.status === "paid") return null;
     if (invoice.status !== "unpaid")
@@ -67,8 +72,8 @@ async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {
       ${ctx.payments.name}, 'opening', ${now}, ${now + checkoutMs}, ${now + firstCheckMs}
     FROM invoices WHERE id = ${invoice.id} AND status = 'unpaid' AND ${room?.guard ?? sql`1`}
     ON CONFLICT DO NOTHING`);
-  const answers = await (room ? ctx.db.batch([room.statement, add]) : ctx.db.batch([add]));
-  if (answers.at(-1)?.meta.changes === 0) await room?.refuse();
+  const { added } = await batch(ctx, { room: room?.statement, added: add });
+  if (added.meta.changes === 0) await room?.refuse();
 }
 
 /** Asks the processor for this checkout and applies what it says; null: it is over without an answer. */

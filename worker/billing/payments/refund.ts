@@ -1,5 +1,6 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import { accountOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { creditPurchases, invoices, payments, refunds } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
@@ -17,14 +18,18 @@ const spentReason = (missing: number, credits: number) =>
 
 /** Writes the refund down before the processor is asked, and holds the credits that were bought. */
 export async function beginRefund(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<RefundRow> {
-  const [[payment], [purchase], [open]] = await ctx.db.batch([
-    ctx.db.select().from(payments).where(eq(payments.invoiceId, invoice.id)),
-    ctx.db.select().from(creditPurchases).where(eq(creditPurchases.invoiceId, invoice.id)),
-    ctx.db
+  const {
+    payment: [payment],
+    purchase: [purchase],
+    open: [open],
+  } = await batch(ctx, {
+    payment: ctx.db.select().from(payments).where(eq(payments.invoiceId, invoice.id)),
+    purchase: ctx.db.select().from(creditPurchases).where(eq(creditPurchases.invoiceId, invoice.id)),
+    open: ctx.db
       .select()
       .from(refunds)
       .where(and(eq(refunds.invoiceId, invoice.id), ne(refunds.status, "failed"))),
-  ]);
+  });
   if (open) return open;
   if (!payment) throw new Error(`Invoice ${invoice.id} is paid and has no payment`);
   if (payment.processor !== ctx.payments.name)
@@ -36,18 +41,20 @@ export async function beginRefund(ctx: Ctx, invoice: InvoiceRow, isForced: boole
   if (taken < credits && !isForced) throw conflict(spentReason(credits - taken, credits));
   const id = ctx.newId("refund");
   const now = ctx.now().getTime();
-  const [, , [begun]] = await ctx.db.batch([
-    ctx.statement(sql`
+  const {
+    begun: [begun],
+  } = await batch(ctx, {
+    refunds: ctx.statement(sql`
       INSERT INTO refunds (id, invoice_id, payment_reference, amount_cents, status, hold_id, missing_credits, created_by, created_at)
       SELECT ${id}, i.id, ${payment.reference}, i.amount_cents, 'pending', ${taken > 0 ? id : null}, ${credits - taken}, ${accountOf(ctx)}, ${now}
       FROM invoices i LEFT JOIN ledger_accounts a ON a.id = i.account_id
       WHERE i.id = ${invoice.id} AND i.status = 'paid' AND coalesce(a.balance - a.held, 0) >= ${taken}
       ON CONFLICT DO NOTHING`),
-    ctx.statement(sql`
+    ledgerHolds: ctx.statement(sql`
       INSERT INTO ledger_holds (id, account_id, amount, status, created_at)
       SELECT hold_id, ${invoice.accountId}, ${taken}, 'open', ${now} FROM refunds WHERE id = ${id} AND hold_id IS NOT NULL`),
-    ctx.db.select().from(refunds).where(eq(refunds.id, id)),
-  ]);
+    begun: ctx.db.select().from(refunds).where(eq(refunds.id, id)),
+  });
   if (!begun) throw conflict("The invoice or its credits changed at the same moment: try again.");
   return begun;
 }

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { siteEvents } from "../../domain/site-events.ts";
@@ -56,20 +57,23 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
   );
   if (kind === "databases") await ctx.db.batch([change, stop, tell]);
   else {
-    const [, , , waited, , , leased, , orphans] = await ctx.db.batch([
+    const {
+      deployments: { waited, cancelling },
+      orphans,
+    } = await batch(ctx, {
       change,
       tell,
-      cancelCommands(ctx, siteId, suspended),
-      ...cancelDeployments(ctx, siteId, suspended),
+      commands: cancelCommands(ctx, siteId, suspended),
+      deployments: cancelDeployments(ctx, siteId, suspended),
       // What waits would be done behind the stop.
-      ctx.statement(sql`
+      waitingJobs: ctx.statement(sql`
         UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
         WHERE site_id = ${row.id} AND status = 'QUEUED' AND kind <> 'site.evict' AND ${suspended}`),
-      endOrphans(ctx, siteId),
+      orphans: endOrphans(ctx, siteId),
       stop,
-    ]);
+    });
     tellCancelled(ctx, waited);
-    reviseCancelled(ctx, leased);
+    reviseCancelled(ctx, cancelling);
     tellOrphans(ctx, orphans);
   }
   ctx.hosts.wake(row.hostId);

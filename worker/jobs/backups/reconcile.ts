@@ -6,7 +6,7 @@ import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup
 import { eachAlone } from "../../each-alone.ts";
 import { dataKeyOf, folderOf } from "./object-keys.ts";
 import { queueBackup, queueVerification } from "./queue.ts";
-import { idleLane } from "../../db/job-conditions.ts";
+import { idleLane, openJob } from "../../db/job-conditions.ts";
 
 const atOnce = 50;
 const crowdedAfterMs = 2 * 86_400_000;
@@ -79,7 +79,7 @@ async function verifyStored(ctx: Ctx): Promise<void> {
   if (unproven.length > 0) ctx.hosts.wake(null);
 }
 
-const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND status IN ('QUEUED', 'LEASED'))`;
+const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND ${openJob})`;
 
 /** None that a job reads goes, and of a database that is there never the only good one. */
 async function retire(ctx: Ctx): Promise<void> {

@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
 import { databases, invoices } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -20,33 +21,40 @@ export async function deleteDatabase(
   const { from, to } = databaseEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM databases WHERE id = ${database.id}) = ${mark}`;
-  const [[moved]] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(databases)
       .set({ status: to, mark, updatedAt: ctx.now() })
       .where(and(eq(databases.id, database.id), inArray(databases.status, [...from]), only))
       .returning(),
-    ctx.statement(sql`
+    backups: ctx.statement(sql`
       UPDATE backups SET status = 'FAILED', error = 'The database was deleted before its turn came.', finished_at = ${ctx.now().getTime()}
       WHERE status = 'RUNNING' AND ${deleting}
         AND id IN (SELECT backup_id FROM jobs WHERE database_id = ${database.id} AND kind = 'database.backup' AND status = 'QUEUED')`),
-    ctx.statement(sql`
+    jobs: ctx.statement(sql`
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()}
       WHERE database_id = ${database.id} AND status = 'QUEUED' AND kind <> 'database.delete' AND ${deleting}`),
     // In the lane before the deletion, which does not wait for its success.
-    ...queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
-    queueDatabaseJob(ctx, "database.delete", database.id, sql`d.mark = ${mark} AND d.host_id IS NOT NULL`),
-    ctx.db
+    backup: queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
+    job: queueDatabaseJob(
+      ctx,
+      "database.delete",
+      database.id,
+      sql`d.mark = ${mark} AND d.host_id IS NOT NULL`,
+    ),
+    invoices: ctx.db
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, database.id), eq(invoices.status, "unpaid"), deleting)),
     // Nothing of it ever reached a host: the record goes at once.
-    ...forgetDatabase(
+    forgotten: forgetDatabase(
       ctx,
       database.id,
       sql`${deleting} AND (SELECT host_id FROM databases WHERE id = ${database.id}) IS NULL`,
     ),
-  ]);
+  });
   if (!moved) return { id: database.id, status: to };
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };

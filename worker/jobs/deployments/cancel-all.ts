@@ -4,28 +4,28 @@ import type { Ctx } from "../../ctx.ts";
 import { deployments, jobs } from "../../db/schema.ts";
 
 /**
- * Statements for one batch: waiting deployments of the site end as CANCELLED, the running one is asked to.
- * The first statement answers those that waited, the last one the leases whose agent must hear of it.
+ * Statements for one batch: waiting deployments of the site end as CANCELLED, and the running one is asked to.
+ * `waited` answers those that waited, `cancelling` the leases whose agents must be notified.
  */
 export const cancelDeployments = (ctx: Ctx, siteId: Id<"site">, guard: SQL) => {
   const now = ctx.now();
-  return [
-    ctx.db
+  return {
+    waited: ctx.db
       .update(deployments)
       .set({ status: "CANCELLED", finishedAt: now })
       .where(and(eq(deployments.siteId, siteId), eq(deployments.status, "QUEUED"), guard))
       .returning({ id: deployments.id }),
-    ctx.statement(
+    cancelledJobs: ctx.statement(
       sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()} WHERE site_id = ${siteId} AND kind = 'site.deploy' AND status = 'QUEUED' AND ${guard}`,
     ),
-    ctx.statement(
+    requestedCancels: ctx.statement(
       sql`UPDATE jobs SET cancel_requested = 1 WHERE site_id = ${siteId} AND kind = 'site.deploy' AND status = 'LEASED' AND ${guard}`,
     ),
-    ctx.db
+    cancelling: ctx.db
       .select({ jobId: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
       .from(jobs)
       .where(and(eq(jobs.siteId, siteId), eq(jobs.status, "LEASED"), eq(jobs.cancelRequested, true))),
-  ] as const;
+  };
 };
 
 export function reviseCancelled(

@@ -2,6 +2,7 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
+import { hot } from "../../db/batch.ts";
 import { param } from "../../db/param.ts";
 import { deployments } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
@@ -18,8 +19,8 @@ type What = {
 
 /**
  * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job. One that
- * waits already is joined; or it makes way, where one is a rollback and the other something else. The first statement
- * answers what made way; which deployment waits now, the third says where it was joined, the fourth where it is new.
+ * waits already is joined; or it makes way, where one is a rollback and the other something else. `replaced` answers what
+ * made way, `joined` or `added` which deployment waits now.
  * @param siteId an expression, so that a batch may find the site itself, or none
  */
 export function deploymentQueue(siteId: SQL) {
@@ -64,6 +65,13 @@ export function deploymentQueue(siteId: SQL) {
       from: sql`deployments d JOIN sites s ON s.id = d.site_id WHERE d.id = ${id}`,
     },
   );
+  const statements = {
+    replaced: makeWay,
+    replacedJobs: cancelJobs,
+    joined: join,
+    added: add,
+    addedJob: addJob,
+  };
 
   return (ctx: Ctx, what: What) => {
     const nowMs = ctx.now().getTime();
@@ -77,13 +85,7 @@ export function deploymentQueue(siteId: SQL) {
       rebuild: Number(what.rebuild ?? false),
       target: what.rollbackOf ?? null,
     };
-    return [
-      ctx.hot(makeWay, values),
-      ctx.hot(cancelJobs, values),
-      ctx.hot(join, values),
-      ctx.hot(add, values),
-      ctx.hot(addJob, values),
-    ] as const;
+    return hot(ctx, statements, values);
   };
 }
 

@@ -1,12 +1,13 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { bestHostFor } from "./placement.ts";
 import { queueMove } from "./queue-move.ts";
-import { idleLane } from "../../db/job-conditions.ts";
+import { idleLane, openJob } from "../../db/job-conditions.ts";
 
 /** A site whose move failed is tried again after this long; others go first. */
 const retryMs = 10 * 60_000;
@@ -32,15 +33,18 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
   // Who has not taken it yet knows nothing of it.
   const silent = sql`(SELECT id FROM hosts WHERE offline_since IS NOT NULL)`;
   const waits = sql`status = 'QUEUED' AND kind = 'site.deploy' AND host_id IN ${silent}`;
-  const [, , redirected, , , , , , [moved]] = await ctx.db.batch([
+  const {
+    redirected,
+    moved: [moved],
+  } = await batch(ctx, {
     // A move whose deployment was cancelled while it waited is none any more.
-    ctx.statement(sql`
+    ended: ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL WHERE host_id = ${hostId} AND move_host_id IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM jobs j WHERE j.lane = sites.id AND j.host_id = sites.move_host_id AND j.status IN ('QUEUED', 'LEASED'))`),
-    ctx.statement(sql`
+        SELECT 1 FROM jobs j WHERE j.lane = sites.id AND j.host_id = sites.move_host_id AND j.${openJob})`),
+    retargeted: ctx.statement(sql`
       UPDATE sites SET move_host_id = coalesce((${bestHostFor("sites", sql`h.id <> ${hostId}`)}), move_host_id)
       WHERE host_id = ${hostId} AND move_host_id IN (SELECT host_id FROM jobs WHERE lane = sites.id AND ${waits})`),
-    ctx.db
+    redirected: ctx.db
       .update(jobs)
       .set({ hostId: sql`(SELECT move_host_id FROM sites WHERE id = jobs.site_id)` })
       .where(
@@ -48,10 +52,10 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
       )
       .returning({ to: jobs.hostId }),
     // Nothing of these runs: their next start or deployment finds them a host.
-    ctx.statement(sql`
+    idle: ctx.statement(sql`
       UPDATE sites AS s SET leaving_host_id = host_id, leave_at = ${now}, host_id = NULL, reserved = 0
       WHERE ${here} AND s.status IN ('FAILED', 'SUSPENDED') AND NOT s.serving`),
-    ctx.statement(sql`
+    next: ctx.statement(sql`
       UPDATE sites SET mark = ${mark}, status = ${to}, updated_at = ${now}, move_host_id = (
         ${bestHostFor("sites", sql`h.id <> ${hostId}`)})
       WHERE id = (
@@ -61,10 +65,10 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
           AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND trigger = 'move'
             AND status IN ('FAILED', 'CANCELLED') AND finished_at > ${now - retryMs})
         ORDER BY s.id LIMIT 1)`),
-    ...queueMove(ctx, siteId, { asIs: true }),
+    move: queueMove(ctx, siteId, { asIs: true }),
     // A stopped site is stopped again where it arrives.
-    queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
-    ctx.db.select({ to: sites.moveHostId }).from(sites).where(eq(sites.id, siteId)),
-  ]);
+    stop: queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
+    moved: ctx.db.select({ to: sites.moveHostId }).from(sites).where(eq(sites.id, siteId)),
+  });
   for (const one of [...redirected, moved]) if (one) ctx.hosts.wake(one.to);
 }

@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { invoices, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
@@ -17,33 +18,37 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
   const { from, to } = siteEvents.deleteRequested;
   const mark = ctx.newMark();
   const deleting = sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`;
-  const [[moved], , , waited, , , leased, , orphans] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+    deployments: { waited, cancelling },
+    orphans,
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(sites)
       .set({ status: to, mark, updatedAt: ctx.now() })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), only))
       .returning(),
-    queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
-    cancelCommands(ctx, site.id, deleting),
-    ...cancelDeployments(ctx, site.id, deleting),
-    ctx.statement(
+    deletion: queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
+    commands: cancelCommands(ctx, site.id, deleting),
+    deployments: cancelDeployments(ctx, site.id, deleting),
+    waitingJobs: ctx.statement(
       sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
     ),
-    endOrphans(ctx, site.id),
-    ctx.db
+    orphans: endOrphans(ctx, site.id),
+    invoices: ctx.db
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid"), deleting)),
     // Nothing of it ever reached a host: the record goes at once.
-    ...forgetSite(
+    forgotten: forgetSite(
       ctx,
       site.id,
       sql`${deleting} AND (SELECT coalesce(host_id, leaving_host_id) FROM sites WHERE id = ${site.id}) IS NULL`,
     ),
-  ]);
+  });
   if (!moved) return { id: site.id, status: to };
   for (const { id } of waited) ctx.logs.remove(id);
-  reviseCancelled(ctx, leased);
+  reviseCancelled(ctx, cancelling);
   tellOrphans(ctx, orphans);
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };

@@ -3,6 +3,7 @@ import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { accounts, apiKeys } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { tellOfChange } from "./tell-guards.ts";
@@ -19,18 +20,21 @@ export async function changeAccount(
   if (!isId("account", accountId)) throw new AppError("not_found");
   const others = sql`(SELECT 1 FROM ${accounts} o WHERE o.role = 'operator' AND o.id <> ${accountId})`;
   const stays = patch.role === "user" ? or(ne(accounts.role, "operator"), sql`EXISTS ${others}`) : undefined;
-  const [[changed], keys] = await ctx.db.batch([
-    ctx.db
+  const {
+    changed: [changed],
+    keys,
+  } = await batch(ctx, {
+    changed: ctx.db
       .update(accounts)
       .set({ ...patch, updatedAt: ctx.now() })
       .where(and(eq(accounts.id, accountId), stays))
       .returning(),
-    ctx.db
+    keys: ctx.db
       .update(apiKeys)
       .set({ untoldChange: ctx.newMark() })
       .where(and(eq(apiKeys.accountId, accountId), isNull(apiKeys.revokedAt)))
       .returning({ id: apiKeys.id, hash: apiKeys.hash, untoldChange: apiKeys.untoldChange }),
-  ]);
+  });
   await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
   if (changed) return accountView(changed);
   const [row] = await ctx.db.select().from(accounts).where(eq(accounts.id, accountId));

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
 import { triggerOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
@@ -14,15 +15,17 @@ export async function createBackup(ctx: Ctx, { id: databaseId }: ById): Promise<
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
   const id = ctx.newId("backup");
-  const [, , [row]] = await ctx.db.batch([
-    ...queueBackup(
+  const {
+    row: [row],
+  } = await batch(ctx, {
+    backup: queueBackup(
       ctx,
       id,
       triggerOf(ctx),
       sql`d.id = ${database.id} AND d.status = 'RUNNING' AND d.wanted = 'RUNNING'`,
     ),
-    ctx.db.select().from(backups).where(eq(backups.id, id)),
-  ]);
+    row: ctx.db.select().from(backups).where(eq(backups.id, id)),
+  });
   if (!row)
     throw conflict(
       database.status === "RUNNING" && database.wanted === "RUNNING"

@@ -2,6 +2,7 @@ import { eq } from "drizzle-orm";
 import type { JobKind } from "../../../protocol/agent/jobs.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import type { BackupRow } from "../../db/rows.ts";
@@ -19,10 +20,13 @@ export async function leasedBackup(
 ): Promise<Leased> {
   const id = backupIdOf(backupId);
   if (!isId("job", claim.jobId)) throw new AppError("not_found");
-  const [[job], [backup]] = await ctx.db.batch([
-    ctx.db.select().from(jobs).where(eq(jobs.id, claim.jobId)),
-    ctx.db.select().from(backups).where(eq(backups.id, id)),
-  ]);
+  const {
+    job: [job],
+    backup: [backup],
+  } = await batch(ctx, {
+    job: ctx.db.select().from(jobs).where(eq(jobs.id, claim.jobId)),
+    backup: ctx.db.select().from(backups).where(eq(backups.id, id)),
+  });
   if (!job || !backup || job.backupId !== id || !kinds.includes(job.kind)) throw new AppError("not_found");
   if (job.hostId !== claim.hostId) throw new AppError("forbidden");
   if (job.status !== "LEASED" || job.attempt !== claim.attempt)

@@ -2,6 +2,7 @@ import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Backup, BackupListQuery } from "../../../protocol/api/backups.ts";
 import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
 import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { requireOwned } from "../owned.ts";
@@ -19,10 +20,13 @@ export async function listBackupsOf(
   { id: databaseId, ...query }: ById & ListQuery,
 ): Promise<Page<Backup>> {
   const id = databaseIdOf(databaseId);
-  const [[database], rows] = await ctx.db.batch([
-    databaseById(ctx, id),
-    backupsOf(ctx, { ...query, databaseId: id }),
-  ]);
+  const {
+    database: [database],
+    rows,
+  } = await batch(ctx, {
+    database: databaseById(ctx, id),
+    rows: backupsOf(ctx, { ...query, databaseId: id }),
+  });
   requireOwned(ctx, database);
   return page(rows, query, backupView);
 }

@@ -2,6 +2,8 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { BackupDeleted } from "../../../protocol/api/backups.ts";
 import type { Ctx } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
@@ -15,34 +17,38 @@ export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
   const { id, hostId } = await backupOwnedBy(ctx, backupId);
   const now = ctx.now();
   const mark = ctx.newMark();
-  const restoring = sql`EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND kind = 'database.restore' AND status IN ('QUEUED', 'LEASED'))`;
+  const restoring = sql`EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND kind = 'database.restore' AND ${openJob})`;
   const hidden = sql`(SELECT mark FROM backups WHERE id = ${id}) = ${mark}`;
-  const [[removed], , , , leases, [reader]] = await ctx.db.batch([
-    ctx.db
+  const {
+    removed: [removed],
+    leases,
+    reader: [reader],
+  } = await batch(ctx, {
+    removed: ctx.db
       .update(backups)
       .set({ removedAt: now, mark })
       .where(and(eq(backups.id, id), isNull(backups.removedAt), sql`NOT ${restoring}`))
       .returning({ id: backups.id }),
-    ctx.statement(sql`
+    jobs: ctx.statement(sql`
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${now.getTime()}
       WHERE backup_id = ${id} AND status = 'QUEUED' AND ${hidden}`),
-    ctx.statement(sql`
+    cancelRequests: ctx.statement(sql`
       UPDATE jobs SET cancel_requested = 1 WHERE backup_id = ${id} AND status = 'LEASED' AND ${hidden}`),
     // If no host works on the backup, it ends now and another may start; otherwise it ends when its host reports.
-    ctx.statement(sql`
+    backups: ctx.statement(sql`
       UPDATE backups SET status = 'FAILED', error = 'Cancelled.', finished_at = ${now.getTime()}
       WHERE id = ${id} AND status = 'RUNNING' AND mark = ${mark}
         AND NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND status = 'LEASED')`),
-    ctx.db
+    leases: ctx.db
       .select({ jobId: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
       .from(jobs)
       .where(and(eq(jobs.backupId, id), eq(jobs.status, "LEASED"), hidden)),
-    ctx.db
+    reader: ctx.db
       .select({ id: jobs.id })
       .from(jobs)
       .where(and(eq(jobs.backupId, id), restoring))
       .limit(1),
-  ]);
+  });
   if (!removed && reader)
     throw conflict(
       "This backup is being restored. Wait until the restore has finished, then delete the backup.",

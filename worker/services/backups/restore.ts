@@ -3,6 +3,7 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabaseRestore } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
 import { noneOpen } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -23,10 +24,13 @@ export async function restoreDatabase(
   { id: databaseId, backupId }: ById & DatabaseRestore,
 ): Promise<DatabaseActionAccepted> {
   // Query even for malformed ids, so that ownership of the database is checked first.
-  const [[foundDatabase], [foundBackup]] = await ctx.db.batch([
-    databaseById(ctx, databaseIdOf(databaseId)),
-    backupById(ctx, sql`${backupId}`),
-  ]);
+  const {
+    foundDatabase: [foundDatabase],
+    foundBackup: [foundBackup],
+  } = await batch(ctx, {
+    foundDatabase: databaseById(ctx, databaseIdOf(databaseId)),
+    foundBackup: backupById(ctx, sql`${backupId}`),
+  });
   const database = requireOwned(ctx, foundDatabase);
   const backup = requireOwned(ctx, foundBackup);
   await refuseUnpaid(ctx, database);
@@ -39,8 +43,10 @@ export async function restoreDatabase(
   const { from, wanted } = databaseEvents.restoreRequested;
   const mark = ctx.newMark();
   const now = ctx.now();
-  const [[moved]] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(databases)
       .set({ wanted, mark, error: null, updatedAt: now })
       .where(
@@ -52,19 +58,19 @@ export async function restoreDatabase(
         ),
       )
       .returning(),
-    ...queueBackup(
+    backup: queueBackup(
       ctx,
       ctx.newId("backup"),
       "before-restore",
       sql`d.mark = ${mark} AND d.status = 'RUNNING'`,
     ),
-    queueJob(
+    queueJob: queueJob(
       ctx,
       "database.restore",
       { ...ofDatabase, backupId: sql`${backup.id}`, from: sql`databases d WHERE d.mark = ${mark}` },
       backupQueueMs,
     ),
-  ]);
+  });
   if (!moved)
     throw conflict(
       (from as readonly string[]).includes(database.status)

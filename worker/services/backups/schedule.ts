@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import type { BackupSettingsPatch } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { backups, databases } from "../../db/schema.ts";
 import { nextBackupAt } from "../../domain/backup-rules.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
@@ -17,8 +18,10 @@ export async function scheduleBackups(
   const { id, backupSchedule, backupHourUtc } = await databaseOwnedBy(ctx, databaseId);
   const schedule = change.schedule === undefined ? backupSchedule : change.schedule;
   const hourUtc = change.hourUtc ?? backupHourUtc;
-  const [, , [changed]] = await ctx.db.batch([
-    ctx.db
+  const {
+    changed: [changed],
+  } = await batch(ctx, {
+    databases: ctx.db
       .update(databases)
       .set({
         backupSchedule: schedule,
@@ -28,11 +31,11 @@ export async function scheduleBackups(
         updatedAt: ctx.now(),
       })
       .where(eq(databases.id, id)),
-    ctx.db
+    backups: ctx.db
       .update(backups)
       .set({ shrunkFrom: null })
       .where(change.acceptSmaller ? eq(backups.databaseId, id) : sql`0`),
-    selectDatabases(ctx.db).where(eq(databases.id, id)),
-  ]);
+    changed: selectDatabases(ctx.db).where(eq(databases.id, id)),
+  });
   return databaseView(requireOwned(ctx, changed));
 }

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNotNull, sql } from "drizzle-orm";
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
@@ -15,14 +16,16 @@ export async function verifyBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
   if (status === "RUNNING")
     throw conflict("This backup is still in progress. It is verified automatically when it is complete.");
   if (sha256 === null) throw conflict("This backup failed and has no file to verify. Create another one.");
-  const [, , [row]] = await ctx.db.batch([
-    ctx.db
+  const {
+    row: [row],
+  } = await batch(ctx, {
+    backups: ctx.db
       .update(backups)
       .set({ status: "STORED", error: null })
       .where(and(eq(backups.id, id), eq(backups.status, "FAILED"), isNotNull(backups.sha256))),
-    queueVerification(ctx, sql`b.id = ${id}`),
-    backupById(ctx, id),
-  ]);
+    verification: queueVerification(ctx, sql`b.id = ${id}`),
+    row: backupById(ctx, id),
+  });
   ctx.hosts.wake(row?.hostId ?? null);
   return backupView(requireOwned(ctx, row));
 }

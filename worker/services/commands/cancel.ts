@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
@@ -12,13 +13,16 @@ import { commandView } from "./view.ts";
 /** A queued command ends at once, a running one when its host has stopped it. */
 export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<Command> {
   const id = commandIdOf(commandId);
-  const [[found], [job]] = await ctx.db.batch([
-    commandById(ctx, id),
-    ctx.db
+  const {
+    found: [found],
+    job: [job],
+  } = await batch(ctx, {
+    found: commandById(ctx, id),
+    job: ctx.db
       .select()
       .from(jobs)
       .where(and(eq(jobs.lane, id), inArray(jobs.status, ["QUEUED", "LEASED"]))),
-  ]);
+  });
   const command = requireOwned(ctx, found);
   if (job?.status === "QUEUED") {
     const now = ctx.now();
@@ -27,14 +31,17 @@ export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<
     if (ended.recorded) return commandView({ ...command, status: "CANCELLED", finishedAt: now });
   }
   // It is running, or a host has just taken it.
-  const [[leased], [running]] = await ctx.db.batch([
-    ctx.db
+  const {
+    leased: [leased],
+    running: [running],
+  } = await batch(ctx, {
+    leased: ctx.db
       .update(jobs)
       .set({ cancelRequested: true })
       .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
       .returning(),
-    commandById(ctx, id),
-  ]);
+    running: commandById(ctx, id),
+  });
   if (!leased) throw conflict("This command has already finished.");
   if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
   return commandView(requireOwned(ctx, running));

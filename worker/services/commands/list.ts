@@ -3,6 +3,7 @@ import type { Command, CommandListQuery } from "../../../protocol/api/commands.t
 import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { commands } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
@@ -16,9 +17,12 @@ export async function listCommands(
 ): Promise<Page<Command>> {
   const id = siteIdOf(siteId);
   const { scheduleId } = query;
-  const [[site], rows] = await ctx.db.batch([
-    siteById(ctx, id),
-    selectCommands(ctx.db)
+  const {
+    site: [site],
+    rows,
+  } = await batch(ctx, {
+    site: siteById(ctx, id),
+    rows: selectCommands(ctx.db)
       .where(
         and(
           eq(commands.siteId, id),
@@ -28,7 +32,7 @@ export async function listCommands(
       )
       .orderBy(desc(commands.id))
       .limit(query.limit + 1),
-  ]);
+  });
   requireOwned(ctx, site);
   return page(rows, query, commandView);
 }

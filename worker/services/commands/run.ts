@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type { Command, CommandCreate } from "../../../protocol/api/commands.ts";
 import { triggerOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { maxCommandsRunning, maxCommandsWaiting } from "../../domain/job-rules.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
@@ -21,8 +22,10 @@ export async function runCommand(
   const site = await siteOwnedBy(ctx, siteId);
   await refuseUnpaid(ctx, site);
   const id = ctx.newId("command");
-  const [, , [queued]] = await ctx.db.batch([
-    ...queueCommand(ctx, id, {
+  const {
+    queued: [queued],
+  } = await batch(ctx, {
+    command: queueCommand(ctx, id, {
       command: sql`${wanted.command}`,
       timeoutSeconds: sql`${wanted.timeoutSeconds}`,
       trigger: triggerOf(ctx),
@@ -30,8 +33,8 @@ export async function runCommand(
       from: sql`sites s`,
       where: sql`s.id = ${site.id}`,
     }),
-    commandById(ctx, id),
-  ]);
+    queued: commandById(ctx, id),
+  });
   if (!queued) throw conflict(refusal(site));
   ctx.hosts.wake(site.hostId);
   return commandView(queued);

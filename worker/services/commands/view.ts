@@ -1,6 +1,7 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
 import type { Db } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
 import { commands } from "../../db/schema.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
@@ -10,7 +11,7 @@ export const selectCommands = (db: Db) =>
     .select({
       ...getTableColumns(commands),
       silentSince: sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
-        WHERE j.lane = commands.id AND j.status IN ('QUEUED', 'LEASED'))`.as("silent_since"),
+        WHERE j.lane = commands.id AND j.${openJob})`.as("silent_since"),
     })
     .from(commands);
 export type CommandRow = Awaited<ReturnType<typeof selectCommands>>[number];

@@ -6,6 +6,7 @@ import type {
   CreditPackagePatch,
 } from "../../../protocol/api/credits.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { creditPackages } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { creditPackageView } from "./list-packages.ts";
@@ -14,12 +15,14 @@ export async function createCreditPackage(
   ctx: Ctx,
   { amountCents, ...input }: CreditPackageCreate,
 ): Promise<CreditPackageForOperator> {
-  const [[made]] = await ctx.db.batch([
-    ctx.db
+  const {
+    made: [made],
+  } = await batch(ctx, {
+    made: ctx.db
       .insert(creditPackages)
       .values({ id: ctx.newId("creditPackage"), priceCents: amountCents, ...input })
       .returning(),
-  ]);
+  });
   if (!made) throw new Error("The credit package was not written");
   return creditPackageView(made);
 }
@@ -29,13 +32,15 @@ export async function changeCreditPackage(
   ctx: Ctx,
   { id: packageId, amountCents, ...patch }: ById & CreditPackagePatch,
 ): Promise<CreditPackageForOperator> {
-  const [[changed]] = await ctx.db.batch([
-    ctx.db
+  const {
+    changed: [changed],
+  } = await batch(ctx, {
+    changed: ctx.db
       .update(creditPackages)
       .set({ ...patch, ...(amountCents !== undefined && { priceCents: amountCents }) })
       .where(sql`${creditPackages.id} = ${packageId}`)
       .returning(),
-  ]);
+  });
   if (!changed) throw new AppError("not_found");
   return creditPackageView(changed);
 }

@@ -1,6 +1,7 @@
 import { sql, eq } from "drizzle-orm";
 import type { CreditGrant, Transaction } from "../../../protocol/api/credits.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { ledgerTransfers } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
@@ -11,13 +12,15 @@ export async function grantCredits(
   { accountId, email, amount }: CreditGrant,
 ): Promise<Transaction> {
   const id = ctx.newId("transaction");
-  const [, [made]] = await ctx.db.batch([
-    ctx.statement(sql`
+  const {
+    made: [made],
+  } = await batch(ctx, {
+    ledgerTransfers: ctx.statement(sql`
       INSERT INTO ledger_transfers (id, debit_id, credit_id, amount, type, reference, created_at)
       SELECT ${id}, ${systemAccounts.granted}, id, ${amount}, 'grant', ${id}, ${ctx.now().getTime()}
       FROM accounts WHERE id = ${accountId ?? null} OR email = ${email?.toLowerCase() ?? null}`),
-    ctx.db.select().from(ledgerTransfers).where(eq(ledgerTransfers.id, id)),
-  ]);
+    made: ctx.db.select().from(ledgerTransfers).where(eq(ledgerTransfers.id, id)),
+  });
   if (!made) throw invalid(accountId === undefined ? "email" : "accountId", "no such account");
   return { id, type: "grant", amount, createdAt: made.createdAt.toISOString() };
 }

@@ -2,6 +2,8 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNotNull, isNull, ne, or, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted, DatabasePatch } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
+import { noneOpen, noneQueued } from "../../db/job-conditions.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -19,7 +21,9 @@ export async function actOnDatabase(
   const database = await databaseOwnedBy(ctx, databaseId);
   await refuseUnpaid(ctx, database);
   const mark = ctx.newMark();
-  const [[moved]] = await statements[action](ctx, database, mark);
+  const {
+    moved: [moved],
+  } = await batch(ctx, statements[action](ctx, database, mark));
   if (!moved) throw conflict(refusedAction(action, { what: "database", ...database }));
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
@@ -30,9 +34,8 @@ const statements = { start, stop, restart };
 /** Also valid while a stop is in progress; a database without data is provisioned again. */
 function start(ctx: Ctx, { id }: DatabaseRow, mark: string) {
   const { startRequested, provisionRequested } = databaseEvents;
-  const noneQueued = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${id} AND kind = 'database.start' AND status IN ('QUEUED', 'LEASED'))`;
-  return ctx.db.batch([
-    ctx.db
+  return {
+    moved: ctx.db
       .update(databases)
       .set({
         wanted: startRequested.wanted,
@@ -48,7 +51,7 @@ function start(ctx: Ctx, { id }: DatabaseRow, mark: string) {
             and(
               isNotNull(databases.version),
               or(
-                and(inArray(databases.status, [...startRequested.from]), noneQueued),
+                and(inArray(databases.status, [...startRequested.from]), noneOpen(id, "database.start")),
                 and(eq(databases.wanted, "STOPPED"), eq(databases.status, "RUNNING")),
               ),
             ),
@@ -56,27 +59,27 @@ function start(ctx: Ctx, { id }: DatabaseRow, mark: string) {
         ),
       )
       .returning(),
-    queueDatabaseJob(ctx, "database.provision", id, sql`d.mark = ${mark} AND d.version IS NULL`),
-    queueDatabaseJob(ctx, "database.start", id, sql`d.mark = ${mark} AND d.version IS NOT NULL`),
-  ]);
+    provision: queueDatabaseJob(ctx, "database.provision", id, sql`d.mark = ${mark} AND d.version IS NULL`),
+    start: queueDatabaseJob(ctx, "database.start", id, sql`d.mark = ${mark} AND d.version IS NOT NULL`),
+  };
 }
 
 function stop(ctx: Ctx, { id }: DatabaseRow, mark: string) {
   const { from, wanted } = databaseEvents.stopRequested;
-  return ctx.db.batch([
-    ctx.db
+  return {
+    moved: ctx.db
       .update(databases)
       .set({ wanted, mark, updatedAt: ctx.now() })
       .where(and(eq(databases.id, id), inArray(databases.status, [...from]), ne(databases.wanted, wanted)))
       .returning(),
-    queueDatabaseJob(ctx, "database.stop", id, sql`d.mark = ${mark}`),
-  ]);
+    stop: queueDatabaseJob(ctx, "database.stop", id, sql`d.mark = ${mark}`),
+  };
 }
 
 function restart(ctx: Ctx, { id }: DatabaseRow, mark: string) {
   const { from, wanted } = databaseEvents.restartRequested;
-  return ctx.db.batch([
-    ctx.db
+  return {
+    moved: ctx.db
       .update(databases)
       .set({ mark, updatedAt: ctx.now() })
       .where(
@@ -88,11 +91,11 @@ function restart(ctx: Ctx, { id }: DatabaseRow, mark: string) {
         ),
       )
       .returning(),
-    queueDatabaseJob(
+    restart: queueDatabaseJob(
       ctx,
       "database.restart",
       id,
-      sql`d.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = d.id AND kind = 'database.restart' AND status = 'QUEUED')`,
+      sql`d.mark = ${mark} AND ${noneQueued(sql`d.id`, "database.restart")}`,
     ),
-  ]);
+  };
 }

@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import type { DatabaseCreate, DatabaseCreated } from "../../../protocol/api/databases.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { databaseEngines, databaseNameOf } from "../../domain/database-engines.ts";
@@ -13,15 +14,20 @@ import { sealAdminPassword, sealNewPassword } from "../../jobs/databases/logins.
 /** Creates a PENDING database and its unpaid invoice; nothing is provisioned yet. */
 export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<DatabaseCreated> {
   const accountId = accountOf(ctx);
-  const [[pack], [taken], regions, unpaid] = await ctx.db.batch([
-    packOffered(ctx, "database", input.packId),
-    ctx.db
+  const {
+    pack: [pack],
+    taken: [taken],
+    regions,
+    unpaid,
+  } = await batch(ctx, {
+    pack: packOffered(ctx, "database", input.packId),
+    taken: ctx.db
       .select({ id: databases.id })
       .from(databases)
       .where(and(eq(databases.accountId, accountId), eq(databases.name, input.name))),
-    regionsOfHosts(ctx),
-    neverPaid(ctx, accountId),
-  ]);
+    regions: regionsOfHosts(ctx),
+    unpaid: neverPaid(ctx, accountId),
+  });
   if (!pack) throw invalid("packId", "no active database pack has this id");
   refuseUnknownRegion("region", input.region, regions);
   const nameTaken = () => conflict(`You already have a database named ${input.name}. Choose another name.`);
@@ -37,8 +43,8 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
     billingTerm: input.billingTerm,
     createdAt: now,
   });
-  const [created] = await ctx.db.batch([
-    ctx.db
+  const { created } = await batch(ctx, {
+    created: ctx.db
       .insert(databases)
       .values({
         id,
@@ -58,8 +64,8 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
       })
       .onConflictDoNothing({ target: [databases.accountId, databases.name] })
       .returning({ id: databases.id }),
-    invoice.statement,
-  ]);
+    invoice: invoice.statement,
+  });
   if (created.length === 0) throw nameTaken();
   const { invoiceToken, invoiceId } = invoice;
   return { invoiceToken, invoiceId, databaseId: id };

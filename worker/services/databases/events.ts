@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { keepEvents } from "../../../protocol/agent/running.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { endedRestores, restoreEvent } from "../backups/restores.ts";
 import { requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
@@ -10,7 +11,13 @@ import { databaseById, databaseIdOf } from "./owned.ts";
 /** The events of the database's container, which its host stores, and the results of restores. */
 export async function databaseEventsOf(ctx: Ctx, { id: databaseId }: ById): Promise<SiteEvents> {
   const id = databaseIdOf(databaseId);
-  const [[found], restores] = await ctx.db.batch([databaseById(ctx, id), endedRestores(ctx, id)]);
+  const {
+    found: [found],
+    restores,
+  } = await batch(ctx, {
+    found: databaseById(ctx, id),
+    restores: endedRestores(ctx, id),
+  });
   const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
   const events = [...(answer?.events ?? []), ...restores.map(restoreEvent)];
   return { data: events.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-keepEvents) };

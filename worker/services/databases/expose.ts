@@ -3,6 +3,8 @@ import { and, eq, inArray, isNotNull, sql, type SQL } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { isIpv4Network, type PublicAccessPatch } from "../../../protocol/api/public-access.ts";
 import type { Ctx } from "../../ctx.ts";
+import { noneQueued } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { publicPorts } from "../../domain/database-engines.ts";
@@ -27,8 +29,11 @@ export async function exposeDatabase(
   if (enabled) refuseUnreachable(allow);
   const port = enabled ? sql`coalesce(public_port, ${freePort(ctx)})` : sql`public_port`;
   const mark = ctx.newMark();
-  const [[moved], , [record]] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+    record: [record],
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(databases)
       .set({
         publicEnabled: enabled,
@@ -50,14 +55,14 @@ export async function exposeDatabase(
         ),
       )
       .returning(),
-    queueDatabaseJob(
+    job: queueDatabaseJob(
       ctx,
       "database.expose",
       database.id,
-      sql`d.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = d.id AND kind = 'database.expose' AND status = 'QUEUED')`,
+      sql`d.mark = ${mark} AND ${noneQueued(sql`d.id`, "database.expose")}`,
     ),
-    selectDatabases(ctx.db).where(eq(databases.id, database.id)),
-  ]);
+    record: selectDatabases(ctx.db).where(eq(databases.id, database.id)),
+  });
   if (!moved)
     throw conflict(
       database.version === null || database.hostId === null

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { DatabaseLink, DatabaseLinkCreate } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databaseLinks, databases, siteEnvVersions, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
@@ -19,14 +20,18 @@ export async function linkDatabase(
   const id = databaseIdOf(databaseId);
   // Query even for malformed ids, so that ownership of the database is checked first.
   const siteId = sql`${input.siteId}`;
-  const [[foundDatabase], [foundSite], [env]] = await ctx.db.batch([
-    databaseById(ctx, id),
-    ctx.db.select().from(sites).where(eq(sites.id, siteId)),
-    ctx.db
+  const {
+    foundDatabase: [foundDatabase],
+    foundSite: [foundSite],
+    env: [env],
+  } = await batch(ctx, {
+    foundDatabase: databaseById(ctx, id),
+    foundSite: ctx.db.select().from(sites).where(eq(sites.id, siteId)),
+    env: ctx.db
       .select({ entries: siteEnvVersions.entries })
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, siteId), newestEnv)),
-  ]);
+  });
   const database = requireOwned(ctx, foundDatabase);
   const site = requireOwned(ctx, foundSite);
   const variable = input.variable ?? databaseEngines[database.type].variable;
@@ -39,8 +44,10 @@ export async function linkDatabase(
       `${database.name} and ${site.name} are on different hosts, which do not share a private network. Create a new database for this site, and link it before it is paid for, so that it is placed on the same host.`,
     );
   // The resource that is placed later is placed on the host of the other.
-  const [[made]] = await ctx.db.batch([
-    ctx.db
+  const {
+    made: [made],
+  } = await batch(ctx, {
+    made: ctx.db
       .insert(databaseLinks)
       .select(
         ctx.db
@@ -64,7 +71,7 @@ export async function linkDatabase(
       )
       .onConflictDoNothing()
       .returning(),
-  ]);
+  });
   if (!made)
     throw conflict(
       `${site.name} is already linked to this database, or to another one by the variable ${variable}, or the site or database is being moved or deleted. Check both, then try again.`,

@@ -1,6 +1,8 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 
@@ -15,9 +17,9 @@ export async function recordDatabaseCrash(
 ): Promise<boolean> {
   const { from, to } = databaseEvents.crashed;
   // A backup does not affect the server; other jobs in progress start or stop it.
-  const open = sql`lane = ${databaseId} AND status IN ('QUEUED', 'LEASED') AND kind <> 'database.backup'`;
-  const [, busy] = await ctx.db.batch([
-    ctx.db
+  const open = sql`lane = ${databaseId} AND ${openJob} AND kind <> 'database.backup'`;
+  const { busy } = await batch(ctx, {
+    databases: ctx.db
       .update(databases)
       .set({ status: to, error, updatedAt: ctx.now() })
       .where(
@@ -28,11 +30,11 @@ export async function recordDatabaseCrash(
           sql`NOT EXISTS (SELECT 1 FROM jobs WHERE ${open})`,
         ),
       ),
-    ctx.db
+    busy: ctx.db
       .select({ id: jobs.id })
       .from(jobs)
       .where(and(eq(jobs.hostId, hostId), open))
       .limit(1),
-  ]);
+  });
   return busy.length === 0;
 }

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -20,8 +21,10 @@ export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promis
   await refuseUnpaid(ctx, database);
   const { from, wanted } = databaseEvents.rotateRequested;
   const mark = ctx.newMark();
-  const [[moved]] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(databases)
       .set({
         nextPasswordSealed: sealNewPassword(ctx, database, database.generation + 1),
@@ -40,8 +43,8 @@ export async function rotatePassword(ctx: Ctx, { id: databaseId }: ById): Promis
         ),
       )
       .returning(),
-    queueDatabaseJob(ctx, "database.rotate", database.id, sql`d.mark = ${mark}`),
-  ]);
+    job: queueDatabaseJob(ctx, "database.rotate", database.id, sql`d.mark = ${mark}`),
+  });
   if (!moved)
     throw conflict(
       database.status === "RUNNING"

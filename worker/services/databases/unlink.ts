@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq } from "drizzle-orm";
 import type { DatabaseUnlinked, DatabaseUnlinkQuery } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databaseLinks } from "../../db/schema.ts";
 import { siteIdOf } from "../sites/owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
@@ -12,8 +13,8 @@ export async function unlinkDatabase(
   { id: databaseId, siteId }: ById & DatabaseUnlinkQuery,
 ): Promise<DatabaseUnlinked> {
   const database = await databaseOwnedBy(ctx, databaseId);
-  const [gone] = await ctx.db.batch([
-    ctx.db
+  const { gone } = await batch(ctx, {
+    gone: ctx.db
       .delete(databaseLinks)
       .where(
         and(
@@ -22,6 +23,6 @@ export async function unlinkDatabase(
         ),
       )
       .returning({ siteId: databaseLinks.siteId }),
-  ]);
+  });
   return { id: database.id, unlinked: gone.map((link) => link.siteId) };
 }

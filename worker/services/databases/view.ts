@@ -1,6 +1,7 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { Db } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
 import { databases } from "../../db/schema.ts";
 import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
@@ -19,13 +20,11 @@ export const selectDatabases = (db: Db) =>
       /** 0: no host has taken it. */
       silentSince: sql<number | null>`
         (SELECT CASE WHEN j.host_id IS NULL THEN 0 ELSE (SELECT offline_since FROM hosts WHERE id = j.host_id) END
-        FROM jobs j WHERE j.lane = databases.id AND j.status IN ('QUEUED', 'LEASED') ORDER BY j.seq LIMIT 1)`.as(
-        "silent_since",
-      ),
+        FROM jobs j WHERE j.lane = databases.id AND j.${openJob} ORDER BY j.seq LIMIT 1)`.as("silent_since"),
       // Found by the lane, whose index contains open jobs.
       restoring: sql<{ backupId: string; since: number } | null>`
         (SELECT json_object('backupId', backup_id, 'since', created_at) FROM jobs
-        WHERE lane = databases.id AND status IN ('QUEUED', 'LEASED') AND kind = 'database.restore' LIMIT 1)`
+        WHERE lane = databases.id AND ${openJob} AND kind = 'database.restore' LIMIT 1)`
         .mapWith((text: string) => JSON.parse(text) as { backupId: string; since: number })
         .as("restoring"),
       shrunk: sql<{ from: string; at: number } | null>`

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DeploymentCancelled } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
@@ -11,9 +12,12 @@ import { deploymentById, deploymentIdOf } from "./owned.ts";
 /** A queued deployment ends at once, a running one when its host has stopped the work. */
 export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Promise<DeploymentCancelled> {
   const id = deploymentIdOf(deploymentId);
-  const [[found], [job]] = await ctx.db.batch([
-    deploymentById(ctx, id),
-    ctx.db
+  const {
+    found: [found],
+    job: [job],
+  } = await batch(ctx, {
+    found: deploymentById(ctx, id),
+    job: ctx.db
       .select()
       .from(jobs)
       .where(
@@ -23,20 +27,22 @@ export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Pr
           inArray(jobs.status, ["QUEUED", "LEASED"]),
         ),
       ),
-  ]);
+  });
   const { status } = requireOwned(ctx, found);
   if (job?.status === "QUEUED") {
     const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
     if (ended.recorded) return { id, status: "CANCELLED" };
   }
   // It is running, or a host has just taken it.
-  const [[leased]] = await ctx.db.batch([
-    ctx.db
+  const {
+    leased: [leased],
+  } = await batch(ctx, {
+    leased: ctx.db
       .update(jobs)
       .set({ cancelRequested: true })
       .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
       .returning(),
-  ]);
+  });
   if (!leased) throw conflict("This deployment has already finished.");
   if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
   return { id, status };

@@ -2,6 +2,7 @@ import { and, desc, eq } from "drizzle-orm";
 import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
@@ -14,13 +15,16 @@ export async function listDeployments(
   { id: siteId, ...query }: ById & ListQuery,
 ): Promise<Page<Deployment>> {
   const id = siteIdOf(siteId);
-  const [[site], rows] = await ctx.db.batch([
-    siteById(ctx, id),
-    selectDeployments(ctx.db)
+  const {
+    site: [site],
+    rows,
+  } = await batch(ctx, {
+    site: siteById(ctx, id),
+    rows: selectDeployments(ctx.db)
       .where(and(eq(deployments.siteId, id), before(deployments.id, query)))
       .orderBy(desc(deployments.id))
       .limit(query.limit + 1),
-  ]);
+  });
   requireOwned(ctx, site);
   return page(rows, query, deploymentView);
 }

@@ -1,5 +1,6 @@
 import type { Domain } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { domains } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { base62 } from "../../domain/tokens.ts";
@@ -28,7 +29,11 @@ export async function addDomain(ctx: Ctx, site: SiteRow, name: string, total: nu
     verifiedAt: null,
     createdAt: ctx.now(),
   };
-  const [[made]] = await ctx.db.batch([ctx.db.insert(domains).values(row).onConflictDoNothing().returning()]);
+  const {
+    made: [made],
+  } = await batch(ctx, {
+    made: ctx.db.insert(domains).values(row).onConflictDoNothing().returning(),
+  });
   if (!made) throw conflict("This domain was added concurrently. Try again.");
   return domainView(ctx, site, made);
 }

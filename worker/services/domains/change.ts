@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, count, eq } from "drizzle-orm";
 import type { Domain, DomainChange } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
@@ -18,15 +19,20 @@ export async function changeDomain(
 ): Promise<Domain | { domain: string; removed: true }> {
   const id = siteIdOf(siteId);
   const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;
-  const [[found], [row], [{ total } = { total: 0 }], [holder]] = await ctx.db.batch([
-    siteById(ctx, id),
-    ctx.db
+  const {
+    found: [found],
+    row: [row],
+    domains: [{ total } = { total: 0 }],
+    holder: [holder],
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    row: ctx.db
       .select()
       .from(domains)
       .where(and(eq(domains.siteId, id), eq(domains.name, name))),
-    ctx.db.select({ total: count() }).from(domains).where(eq(domains.siteId, id)),
-    holderOf(ctx, name),
-  ]);
+    domains: ctx.db.select({ total: count() }).from(domains).where(eq(domains.siteId, id)),
+    holder: holderOf(ctx, name),
+  });
   const site = requireOwned(ctx, found);
   if (typeof change === "string") return row ? domainView(ctx, site, row) : addDomain(ctx, site, name, total);
   if (!row) throw new AppError("not_found");

@@ -1,5 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import type { SiteRow } from "../../db/rows.ts";
@@ -12,10 +13,12 @@ export async function removeDomain(
   site: SiteRow,
   row: DomainRow,
 ): Promise<{ domain: string; removed: true }> {
-  const [[removed]] = await ctx.db.batch([
-    ctx.db.delete(domains).where(eq(domains.id, row.id)).returning(),
-    queueRoutes(ctx, site.id, sql`changes() > 0`),
-  ]);
+  const {
+    removed: [removed],
+  } = await batch(ctx, {
+    removed: ctx.db.delete(domains).where(eq(domains.id, row.id)).returning(),
+    routes: queueRoutes(ctx, site.id, sql`changes() > 0`),
+  });
   if (!removed) throw new AppError("not_found");
   if (site.hostId) ctx.hosts.wake(site.hostId);
   return { domain: row.name, removed: true };

@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Domain } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { domains, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import type { SiteRow } from "../../db/rows.ts";
@@ -33,8 +34,10 @@ export async function verifyDomain(
     );
   const isGivenUp = holder !== undefined && !records.includes(holder.challenge);
   const verifiedAt = ctx.now();
-  const [, [verified]] = await ctx.db.batch([
-    ctx.db
+  const {
+    verified: [verified],
+  } = await batch(ctx, {
+    domains: ctx.db
       .update(domains)
       .set({ verifiedAt: null })
       .where(
@@ -44,7 +47,7 @@ export async function verifyDomain(
           sql`EXISTS (SELECT 1 FROM domains own WHERE own.id = ${row.id})`,
         ),
       ),
-    ctx.db
+    verified: ctx.db
       .update(domains)
       .set({ verifiedAt })
       .where(
@@ -55,9 +58,13 @@ export async function verifyDomain(
         ),
       )
       .returning(),
-    ...(isGivenUp ? [queueRoutes(ctx, holder.siteId, sql`1`)] : []),
-    queueRoutes(ctx, site.id, sql`(SELECT verified_at FROM domains WHERE id = ${row.id}) IS NOT NULL`),
-  ]);
+    isGivenUp: isGivenUp ? [queueRoutes(ctx, holder.siteId, sql`1`)] : [],
+    routes: queueRoutes(
+      ctx,
+      site.id,
+      sql`(SELECT verified_at FROM domains WHERE id = ${row.id}) IS NOT NULL`,
+    ),
+  });
   if (!verified)
     throw conflict(
       `${name} is in use by another site. Remove it there first, or delete that site's TXT record and try again in an hour.`,

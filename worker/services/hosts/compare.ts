@@ -2,13 +2,14 @@ import { and, eq, inArray, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import type { HeldDatabase, HeldSite, Inventory, Verdicts } from "../../../protocol/agent/inventory.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databases, hosts, sites } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { databaseVerdict, siteVerdict, type Known, type Place } from "../../domain/inventory.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { deploymentQueue, queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { eachAlone } from "../../each-alone.ts";
-import { idleLane } from "../../db/job-conditions.ts";
+import { idleLane, openJob } from "../../db/job-conditions.ts";
 import { arePaymentsRead } from "../../billing/payments/read-events.ts";
 
 /**
@@ -99,8 +100,8 @@ async function settleSite(
     case "deploy": {
       const mark = ctx.newMark();
       const moved = sql`(SELECT id FROM sites WHERE id = ${id} AND mark = ${mark})`;
-      await ctx.db.batch([
-        ctx.db
+      await batch(ctx, {
+        moved: ctx.db
           .update(sites)
           .set({ status: "DEPLOYING", wanted: "RUNNING", mark, updatedAt: ctx.now() })
           .where(
@@ -110,8 +111,8 @@ async function settleSite(
               sql`EXISTS (SELECT 1 FROM sites s WHERE s.id = ${id} AND ${asItWas})`,
             ),
           ),
-        ...deploymentQueue(moved)(ctx, { trigger: "api" }),
-      ]);
+        queue: deploymentQueue(moved)(ctx, { trigger: "api" }),
+      });
       return;
     }
     case "setAside":
@@ -198,9 +199,9 @@ async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, a
     WHEN EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${sql.raw(row)}.host_id AND h.compared_at > ${ctx.now().getTime() - lateMs})
     THEN 'elsewhere' ELSE 'unclear' END`;
   const worked = (idOf: SQL) => sql`EXISTS (SELECT 1 FROM jobs j WHERE ${idOf}
-    AND (j.status IN ('QUEUED', 'LEASED') OR j.finished_at >= ${asOf}) AND j.kind <> 'site.command')`;
-  const [siteRows, databaseRows, busy] = await ctx.db.batch([
-    ctx.db
+    AND (j.${openJob} OR j.finished_at >= ${asOf}) AND j.kind <> 'site.command')`;
+  const { siteRows, databaseRows, busy } = await batch(ctx, {
+    siteRows: ctx.db
       .select({
         id: sites.id,
         status: sites.status,
@@ -222,7 +223,7 @@ async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, a
       })
       .from(sites)
       .where(sql`(${isHere(sql`sites.id`, sql`sites.host_id`)}) OR ${isHeld(sites.id)}`),
-    ctx.db
+    databaseRows: ctx.db
       .select({
         id: databases.id,
         status: databases.status,
@@ -234,13 +235,13 @@ async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, a
       })
       .from(databases)
       .where(sql`(${isHere(sql`databases.id`, sql`databases.host_id`)}) OR ${isHeld(databases.id)}`),
-    ctx.statement(sql`
+    busy: ctx.statement(sql`
       SELECT id FROM (
         SELECT value AS id FROM json_each(${ids})
         UNION SELECT id FROM sites WHERE ${isHere(sql`id`, sql`host_id`)}
         UNION SELECT id FROM databases WHERE ${isHere(sql`id`, sql`host_id`)}) one
       WHERE ${worked(sql`j.site_id = one.id`)} OR ${worked(sql`j.database_id = one.id`)}`),
-  ]);
+  });
   const busyIds = new Set((busy.results as { id: string }[]).map(({ id }) => id));
   for (const { id, changed } of [...siteRows, ...databaseRows]) if (changed) busyIds.add(id);
   return { sites: siteRows, databases: databaseRows, busy: busyIds };

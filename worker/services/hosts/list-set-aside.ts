@@ -5,6 +5,7 @@ import type { Question } from "../../../protocol/agent/running.ts";
 import type { SetAsideList } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
 import { databases } from "../../db/schema.ts";
@@ -66,7 +67,7 @@ export async function spareVolumesOf(
       restoring: sql<
         string | null
       >`(SELECT j.id FROM jobs j WHERE j.database_id = databases.id AND j.kind = 'database.restore'
-        AND j.status IN ('QUEUED', 'LEASED') LIMIT 1)`.as("restoring"),
+        AND j.${openJob} LIMIT 1)`.as("restoring"),
     })
     .from(databases)
     .where(

@@ -3,6 +3,8 @@ import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { Host, HostRemoved, HostRemoveQuery } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { deployments, hosts, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
@@ -12,7 +14,6 @@ import { hostIdOf, hostNamed } from "./named.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
-const openJob = sql.raw("status IN ('QUEUED', 'LEASED')");
 
 /** Removes a drained, empty host, or with `force` an unreachable one, whose sites are redeployed on other hosts. */
 export async function removeHost(
@@ -36,8 +37,8 @@ export async function removeHost(
 }
 
 async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
-  const [removed] = await ctx.db.batch([
-    ctx.db
+  const { removed } = await batch(ctx, {
+    removed: ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
       .where(
@@ -50,7 +51,7 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
         ),
       )
       .returning({ id: hosts.id }),
-  ]);
+  });
   return removed.length > 0;
 }
 
@@ -72,8 +73,8 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
   const lostData = "Its host was removed together with the data. Start the database to get an empty one.";
   const ofOpenJobs = (column: string, kind: string) =>
     sql`(SELECT ${sql.raw(column)} FROM jobs WHERE host_id = ${id} AND kind = ${kind} AND ${openJob})`;
-  const [removed, ended, , , , , , , lost] = await ctx.db.batch([
-    ctx.db
+  const { removed, ended, lost } = await batch(ctx, {
+    removed: ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
       .where(
@@ -87,7 +88,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
         ),
       )
       .returning({ id: hosts.id }),
-    ctx.db
+    ended: ctx.db
       .update(deployments)
       .set({ status: "FAILED", error: reason, finishedAt: ctx.now() })
       .where(
@@ -98,27 +99,27 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
         ),
       )
       .returning({ id: deployments.id }),
-    ctx.statement(sql`
+    backups: ctx.statement(sql`
       UPDATE backups SET status = 'FAILED', error = ${reason}, finished_at = ${now}
       WHERE ${gone} AND status = 'RUNNING' AND id IN ${ofOpenJobs("backup_id", "database.backup")}`),
-    ctx.statement(sql`
+    jobs: ctx.statement(sql`
       UPDATE jobs SET status = 'FAILED', error = ${reason}, finished_at = ${now}
       WHERE ${gone} AND host_id = ${id} AND ${openJob}`),
-    ctx.statement(sql`
+    leaving: ctx.statement(sql`
       UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE ${gone} AND leaving_host_id = ${id}`),
     // Their data is lost with the host; a start creates empty ones with the same address and password.
-    ctx.statement(sql`
+    databases: ctx.statement(sql`
       UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
         next_password_sealed = NULL, previous_password_sealed = NULL,
         public_enabled = 0, public_applied = public_generation, public_port = NULL, public_address = NULL,
         status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
       WHERE ${gone} AND host_id = ${id}`),
     // On other hosts they start with empty volumes.
-    ctx.statement(sql`
+    siteVolumes: ctx.statement(sql`
       UPDATE site_volumes SET created_at = ${now} WHERE ${gone} AND site_id IN (SELECT id FROM sites WHERE host_id = ${id})`),
-    ctx.statement(sql`
+    moves: ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL, status = ${statusAfterDeployment} WHERE ${gone} AND move_host_id = ${id}`),
-    ctx.db
+    lost: ctx.db
       .update(sites)
       .set({
         hostId: null,
@@ -130,7 +131,7 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
       })
       .where(and(gone, eq(sites.hostId, id)))
       .returning({ id: sites.id, status: sites.status }),
-  ]);
+  });
   if (removed.length === 0) return false;
   for (const deployment of ended) ctx.logs.finish(deployment.id, `Deployment failed: ${reason}`);
   // The reaper completes an interrupted removal.

@@ -1,5 +1,6 @@
 import { and, eq, lt } from "drizzle-orm";
 import { accountOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { idempotentRequests } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";
@@ -29,15 +30,18 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
   const now = ctx.now();
   const row = eq(idempotentRequests.id, id);
   const expired = lt(idempotentRequests.createdAt, addDays(now, -1));
-  const [, claimed, [known]] = await ctx.db.batch([
-    ctx.db.delete(idempotentRequests).where(and(row, expired)),
-    ctx.db
+  const {
+    claimed,
+    known: [known],
+  } = await batch(ctx, {
+    idempotentRequests: ctx.db.delete(idempotentRequests).where(and(row, expired)),
+    claimed: ctx.db
       .insert(idempotentRequests)
       .values({ id, bodyHash, createdAt: now })
       .onConflictDoNothing()
       .returning({ id: idempotentRequests.id }),
-    ctx.db.select().from(idempotentRequests).where(row),
-  ]);
+    known: ctx.db.select().from(idempotentRequests).where(row),
+  });
   const context = `idempotent_requests:${id}` as const;
   if (claimed.length > 0)
     return {

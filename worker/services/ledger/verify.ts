@@ -1,6 +1,7 @@
 import { asc, eq, gt, sql } from "drizzle-orm";
 import type { LedgerVerified } from "../../../protocol/api/payments.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { ledgerAccounts, ledgerHolds, ledgerTransfers } from "../../db/schema.ts";
 import { LedgerAudit } from "../../domain/ledger.ts";
 
@@ -34,15 +35,21 @@ const crossChecks = [
 export async function verifyLedger(ctx: Ctx): Promise<LedgerVerified> {
   const audit = new LedgerAudit();
   // Read first, so that concurrent additions are later than this.
-  const [accounts, holds, [last]] = await ctx.db.batch([
-    ctx.db.select().from(ledgerAccounts),
-    ctx.db
+  const {
+    accounts,
+    holds,
+    last: [last],
+  } = await batch(ctx, {
+    accounts: ctx.db.select().from(ledgerAccounts),
+    holds: ctx.db
       .select({ accountId: ledgerHolds.accountId, amount: sql<number>`sum(${ledgerHolds.amount})`.as("sum") })
       .from(ledgerHolds)
       .where(eq(ledgerHolds.status, "open"))
       .groupBy(ledgerHolds.accountId),
-    ctx.db.select({ seq: sql<number | null>`max(${ledgerTransfers.seq})`.as("last") }).from(ledgerTransfers),
-  ]);
+    last: ctx.db
+      .select({ seq: sql<number | null>`max(${ledgerTransfers.seq})`.as("last") })
+      .from(ledgerTransfers),
+  });
   const until = last?.seq ?? 0;
   for (let after = 0; after < until;) {
     const rows = await ctx.db

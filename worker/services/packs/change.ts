@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/api/packs.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { packs } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
@@ -36,8 +37,10 @@ export async function changePack(
   );
   const change = Object.fromEntries(given) as Partial<PackRow>;
   requireChargeable({ ...row, ...change });
-  const [[changed]] = await ctx.db.batch([
-    ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning(),
-  ]);
+  const {
+    changed: [changed],
+  } = await batch(ctx, {
+    changed: ctx.db.update(packs).set(change).where(eq(packs.id, row.id)).returning(),
+  });
   return packForOperator(changed ?? row);
 }

@@ -1,6 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { askHostOf } from "./ask-host.ts";
@@ -9,7 +10,13 @@ import { lastMove, movedDetail } from "./last-move.ts";
 /** The events of the site's containers, which its host stores, and when the site moved to this host. */
 export async function siteEventsOf(ctx: Ctx, { id: siteId }: ById): Promise<SiteEvents> {
   const id = siteIdOf(siteId);
-  const [[found], [move]] = await ctx.db.batch([siteById(ctx, id), lastMove(ctx, id)]);
+  const {
+    found: [found],
+    move: [move],
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    move: lastMove(ctx, id),
+  });
   const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
   const moved = move?.at ? [{ at: move.at.toISOString(), kind: "moved" as const, detail: movedDetail }] : [];
   return { data: [...moved, ...(answer?.events ?? [])] };

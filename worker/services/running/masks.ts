@@ -2,6 +2,7 @@ import { desc, eq } from "drizzle-orm";
 import { gitSecrets } from "../../../protocol/git-token.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
@@ -15,18 +16,28 @@ export async function siteAndMasks(
   siteId: string,
 ): Promise<{ site: SiteRow; masks: string[]; movedAt: Date | null }> {
   const id = siteIdOf(siteId);
-  const [[found], environments, [move]] = await ctx.db.batch([
-    siteById(ctx, id),
-    newestEnvironments(ctx, id),
-    lastMove(ctx, id),
-  ]);
+  const {
+    found: [found],
+    environments,
+    move: [move],
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    environments: newestEnvironments(ctx, id),
+    move: lastMove(ctx, id),
+  });
   const site = requireOwned(ctx, found);
   return { site, masks: masksOf(ctx, site, environments), movedAt: move?.at ?? null };
 }
 
 /** The secrets to mask in a site's output, for readers other than customers. */
 export async function masksOfSite(ctx: Ctx, id: Id<"site">): Promise<string[]> {
-  const [[site], environments] = await ctx.db.batch([siteById(ctx, id), newestEnvironments(ctx, id)]);
+  const {
+    site: [site],
+    environments,
+  } = await batch(ctx, {
+    site: siteById(ctx, id),
+    environments: newestEnvironments(ctx, id),
+  });
   return site ? masksOf(ctx, site, environments) : [];
 }
 

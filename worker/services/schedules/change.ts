@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { Schedule, SchedulePatch } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { schedules } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";
@@ -22,8 +23,11 @@ export async function changeSchedule(
   const problem = cronProblem(cron, now);
   if (problem !== null) throw invalid("cron", problem);
   const isRetimed = cron !== row.cron || enabled !== row.enabled;
-  const [[changed], [shown]] = await ctx.db.batch([
-    ctx.db
+  const {
+    changed: [changed],
+    shown: [shown],
+  } = await batch(ctx, {
+    changed: ctx.db
       .update(schedules)
       .set({
         ...change,
@@ -41,8 +45,8 @@ export async function changeSchedule(
         ),
       )
       .returning({ id: schedules.id }),
-    scheduleById(ctx, row.id),
-  ]);
+    shown: scheduleById(ctx, row.id),
+  });
   if (changed && shown) return scheduleView(shown, now);
   if (
     change.name !== undefined &&

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { sql } from "drizzle-orm";
 import type { Schedule, ScheduleCreate } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";
 import { maxSchedulesPerAccount, maxSchedulesPerSite } from "../../domain/job-rules.ts";
@@ -25,8 +26,10 @@ export async function createSchedule(
   const { name, cron, command, timeoutSeconds, enabled } = wanted;
   const nextRunAt = enabled ? (nextRun(cron, now)?.getTime() ?? null) : null;
   const ofAccount = sql`(SELECT count(*) FROM schedules WHERE account_id = s.account_id)`;
-  const [, [made]] = await ctx.db.batch([
-    ctx.statement(sql`
+  const {
+    made: [made],
+  } = await batch(ctx, {
+    schedules: ctx.statement(sql`
       INSERT INTO schedules (id, site_id, account_id, name, cron, command, timeout_seconds, enabled, next_run_at, created_at, updated_at)
       SELECT ${id}, s.id, s.account_id, ${name}, ${cron}, ${command}, ${timeoutSeconds}, ${enabled ? 1 : 0}, ${nextRunAt},
         ${now.getTime()}, ${now.getTime()}
@@ -34,8 +37,8 @@ export async function createSchedule(
         AND ${maxSchedulesPerSite} > (SELECT count(*) FROM schedules WHERE site_id = s.id)
         AND ${maxSchedulesPerAccount} > ${ofAccount}
         AND NOT EXISTS (SELECT 1 FROM schedules WHERE site_id = s.id AND name = ${name})`),
-    scheduleById(ctx, id),
-  ]);
+    made: scheduleById(ctx, id),
+  });
   if (made) return scheduleView(made, now);
   if (site.status === "DELETING") throw conflict("A site that is being deleted cannot have schedules.");
   if (await nameIsTaken(ctx, site.id, name))

@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { commands, schedules, sites } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { keptRunsPerSchedule } from "../../domain/job-rules.ts";
@@ -17,18 +18,18 @@ const itsSiteRuns = sql`EXISTS (SELECT 1 FROM sites s WHERE s.id = c.site_id AND
 export async function runDueSchedules(ctx: Ctx): Promise<void> {
   await setAgain(ctx);
   const now = ctx.now().getTime();
-  const [, due] = await ctx.db.batch([
+  const { due } = await batch(ctx, {
     // Resumed when its site runs.
-    ctx.statement(sql`
+    schedules: ctx.statement(sql`
       UPDATE schedules AS c SET next_run_at = NULL WHERE next_run_at <= ${now} AND enabled AND NOT ${itsSiteRuns}`),
     // Fairness: the first run of each account precedes the second of any.
-    ctx.db
+    due: ctx.db
       .select({ id: schedules.id, cron: schedules.cron, nextRunAt: schedules.nextRunAt })
       .from(schedules)
       .where(sql`next_run_at <= ${now} AND enabled`)
       .orderBy(sql`row_number() OVER (PARTITION BY account_id ORDER BY next_run_at, id), next_run_at`)
       .limit(mostAMinute),
-  ]);
+  });
   await eachAlone("run schedules", due, (schedule) => runOne(ctx, schedule), atOnce);
 }
 
@@ -67,9 +68,12 @@ async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
   const commandId = ctx.newId("command");
   const now = ctx.now();
   const taken = sql`(SELECT site_id FROM schedules WHERE id = ${id} AND mark = ${mark})`;
-  const [, , , , gone, [queued]] = await ctx.db.batch([
+  const {
+    gone,
+    queued: [queued],
+  } = await batch(ctx, {
     // The tick that advances the due minute gets to run it.
-    ctx.db
+    advanced: ctx.db
       .update(schedules)
       .set({ nextRunAt: nextRun(cron, now), mark })
       .where(
@@ -80,7 +84,7 @@ async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
           eq(schedules.enabled, true),
         ),
       ),
-    ...queueCommand(ctx, commandId, {
+    command: queueCommand(ctx, commandId, {
       command: sql`c.command`,
       timeoutSeconds: sql`c.timeout_seconds`,
       trigger: "schedule",
@@ -90,23 +94,23 @@ async function runOne(ctx: Ctx, { id, cron, nextRunAt }: Due): Promise<void> {
         AND NOT EXISTS (SELECT 1 FROM commands WHERE schedule_id = c.id AND status IN ('QUEUED', 'RUNNING'))`,
     }),
     // The previous run is still active, or too many commands are queued.
-    ctx.statement(sql`
+    skipped: ctx.statement(sql`
       UPDATE schedules SET skipped_runs = skipped_runs + 1, last_skipped_at = ${now.getTime()}
       WHERE id = ${id} AND mark = ${mark} AND NOT EXISTS (SELECT 1 FROM commands WHERE id = ${commandId})
         AND EXISTS (SELECT 1 FROM sites s WHERE s.id = schedules.site_id AND ${runsSchedules}
           AND s.current_deployment_id IS NOT NULL AND s.host_id IS NOT NULL)`),
-    ctx.db
+    gone: ctx.db
       .delete(commands)
       .where(
         sql`${commands.scheduleId} = ${id} AND ${commands.finishedAt} IS NOT NULL AND ${commands.id} <= (
           SELECT id FROM commands WHERE schedule_id = ${id} ORDER BY id DESC LIMIT 1 OFFSET ${keptRunsPerSchedule})`,
       )
       .returning({ id: commands.id }),
-    ctx.db
+    queued: ctx.db
       .select({ hostId: sites.hostId })
       .from(sites)
       .where(and(eq(sites.id, taken), sql`EXISTS (SELECT 1 FROM commands WHERE id = ${commandId})`)),
-  ]);
+  });
   for (const command of gone) ctx.logs.remove(command.id);
   if (queued) ctx.hosts.wake(queued.hostId);
 }

@@ -2,6 +2,8 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
 import { triggerOf, type Ctx } from "../../ctx.ts";
+import { noneOpen, noneQueued } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
@@ -39,8 +41,10 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   const { from, wanted } = siteEvents.startRequested;
   const mark = ctx.newMark();
   const room = roomAgain(sql`${ctx.now().getTime()}`);
-  const [[moved]] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(sites)
       .set({
         wanted,
@@ -54,21 +58,21 @@ async function startSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
         and(
           eq(sites.id, site.id),
           sql`${sites.currentDeploymentId} IS NOT NULL`,
-          sql`(${inArray(sites.status, [...from])} AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${site.id} AND kind = 'site.start' AND status IN ('QUEUED', 'LEASED')) OR (${sites.wanted} = 'STOPPED' AND ${inArray(sites.status, ["RUNNING", "DEPLOYING"])}))`,
+          sql`(${inArray(sites.status, [...from])} AND ${noneOpen(site.id, "site.start")} OR (${sites.wanted} = 'STOPPED' AND ${inArray(sites.status, ["RUNNING", "DEPLOYING"])}))`,
         ),
       )
       .returning(),
-    ...queueMove(
+    move: queueMove(
       ctx,
       sql`(SELECT id FROM sites WHERE id = ${site.id} AND mark = ${mark} AND host_id IS NULL)`,
     ),
-    queueSiteJob(
+    job: queueSiteJob(
       ctx,
       "site.start",
       site.id,
       sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = s.id AND kind = 'site.deploy' AND status = 'QUEUED' AND host_id IS NULL)`,
     ),
-  ]);
+  });
   if (!moved) throw refusal("start", site);
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
@@ -79,8 +83,11 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.stopRequested;
   const mark = ctx.newMark();
-  const [[moved], , waited, , , leased] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+    deployments: { waited, cancelling },
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(sites)
       .set({
         wanted,
@@ -91,12 +98,16 @@ async function stopSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted> {
       })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), ne(sites.wanted, wanted)))
       .returning(),
-    queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
-    ...cancelDeployments(ctx, site.id, sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`),
-  ]);
+    stop: queueSiteJob(ctx, "site.stop", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
+    deployments: cancelDeployments(
+      ctx,
+      site.id,
+      sql`(SELECT mark FROM sites WHERE id = ${site.id}) = ${mark}`,
+    ),
+  });
   if (!moved) throw refusal("stop", site);
   tellCancelled(ctx, waited);
-  reviseCancelled(ctx, leased);
+  reviseCancelled(ctx, cancelling);
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };
 }
@@ -105,20 +116,22 @@ async function restartSite(ctx: Ctx, site: SiteRow): Promise<SiteActionAccepted>
   await refuseUnpaid(ctx, site);
   const { from, wanted } = siteEvents.restartRequested;
   const mark = ctx.newMark();
-  const [[moved]] = await ctx.db.batch([
-    ctx.db
+  const {
+    moved: [moved],
+  } = await batch(ctx, {
+    moved: ctx.db
       .update(sites)
       .set({ mark, updatedAt: ctx.now() })
       .where(and(eq(sites.id, site.id), inArray(sites.status, [...from]), eq(sites.wanted, wanted)))
       .returning(),
     // A queued restart uses the latest state when it starts.
-    queueSiteJob(
+    job: queueSiteJob(
       ctx,
       "site.restart",
       site.id,
-      sql`s.mark = ${mark} AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = s.id AND kind = 'site.restart' AND status = 'QUEUED')`,
+      sql`s.mark = ${mark} AND ${noneQueued(sql`s.id`, "site.restart")}`,
     ),
-  ]);
+  });
   if (!moved) throw refusal("restart", site);
   ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };

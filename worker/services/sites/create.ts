@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import type { SiteCreate, SiteCreated } from "../../../protocol/api/sites.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
@@ -18,15 +19,20 @@ import { newSegment } from "../webhooks/address.ts";
 export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
   if (input.deployType === "github") refuseUnfetched(ctx, "githubUrl", input.githubUrl);
-  const [[pack], [taken], regions, unpaid] = await ctx.db.batch([
-    packOffered(ctx, "site", input.packId),
-    ctx.db
+  const {
+    pack: [pack],
+    taken: [taken],
+    regions,
+    unpaid,
+  } = await batch(ctx, {
+    pack: packOffered(ctx, "site", input.packId),
+    taken: ctx.db
       .select({ id: sites.id })
       .from(sites)
       .where(and(eq(sites.accountId, accountId), eq(sites.name, input.name))),
-    regionsOfHosts(ctx),
-    neverPaid(ctx, accountId),
-  ]);
+    regions: regionsOfHosts(ctx),
+    unpaid: neverPaid(ctx, accountId),
+  });
   if (!pack) throw invalid("packId", "no active site pack has this id");
   refuseUnknownRegion("region", input.region, regions);
   if (taken) throw conflict(`You already have a site named ${input.name}. Choose another name.`);
@@ -82,15 +88,15 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     createdAt: now,
     updatedAt: now,
   };
-  const [created] = await ctx.db.batch([
-    ctx.db
+  const { created } = await batch(ctx, {
+    created: ctx.db
       .insert(sites)
       .values(site)
       .onConflictDoNothing({ target: [sites.accountId, sites.name] })
       .returning({ id: sites.id }),
-    invoice.statement,
-    keepVolumes(ctx, siteId, input.volumes ?? []),
-  ]);
+    invoice: invoice.statement,
+    keepVolumes: keepVolumes(ctx, siteId, input.volumes ?? []),
+  });
   if (created.length === 0)
     throw conflict(`You already have a site named ${input.name}. Choose another name.`);
   const { invoiceToken, invoiceId } = invoice;

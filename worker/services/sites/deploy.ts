@@ -1,9 +1,9 @@
-import type { BatchResponse } from "drizzle-orm/batch";
 import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { DeploymentTrigger } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
+import { batch, type Answers } from "../../db/batch.ts";
 import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
@@ -47,17 +47,20 @@ export function deploymentRequest(which: SQL, only?: SQL) {
     const given = { ...named, mark: ctx.newMark(), now: ctx.now().getTime() };
     const jobId = ctx.newId("job");
     const lease = leaseAtOnce(ctx, jobId, rollbackOf !== undefined);
-    const statements = [
-      ctx.hot(move, given),
-      ...queue(ctx, { trigger, rebuild, rollbackOf, jobId, given }),
-      ...lease.statements,
-    ] as const;
+    const statements = {
+      moved: ctx.hot(move, given),
+      queue: queue(ctx, { trigger, rebuild, rollbackOf, jobId, given }),
+      lease: lease.statements,
+    };
     return {
       statements,
       mark: given.mark,
       /** The result of the batch; null: nothing changed. */
-      accepted: (answers: BatchResponse<typeof statements>): Accepted | null => {
-        const [[moved], replaced, , joined, added, , ...leased] = answers;
+      accepted: ({
+        moved: [moved],
+        queue: { replaced, joined, added },
+        lease: leased,
+      }: Answers<typeof statements>): Accepted | null => {
         const [waiting] = [...joined.results, ...added.results] as { id: Id<"deployment"> }[];
         if (!moved || !waiting) return null;
         for (const { id } of replaced) ctx.logs.finish(id, "Cancelled because a later request replaced it.");
@@ -87,7 +90,7 @@ export async function deploySite(
   await refuseUnpaid(ctx, site);
   const request = only ? deploymentRequest(which, only.condition) : requestOfSite;
   const { statements, accepted } = request(ctx, { siteId: site.id }, trigger, what);
-  const done = accepted(await ctx.db.batch(statements));
+  const done = accepted(await batch(ctx, statements));
   if (done) return done;
   if (only && (siteEvents.deployRequested.from as readonly string[]).includes(site.status))
     throw only.refusal;

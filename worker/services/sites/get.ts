@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Site } from "../../../protocol/api/sites.ts";
 import type { Ctx, Db } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { siteIdOf } from "./owned.ts";
@@ -9,7 +10,11 @@ import { selectRecords, siteView } from "./view.ts";
 
 /** One round trip with one statement. */
 export async function getSite(ctx: Ctx, { id: siteId }: ById): Promise<Site> {
-  const [[site]] = await ctx.db.batch([ctx.hot(recordById, { id: siteIdOf(siteId) })]);
+  const {
+    site: [site],
+  } = await batch(ctx, {
+    site: ctx.hot(recordById, { id: siteIdOf(siteId) }),
+  });
   return siteView(ctx, requireOwned(ctx, site));
 }
 

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SiteRollback } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";
@@ -26,10 +27,13 @@ export async function rollbackSite(
           AND number < (SELECT max(number) FROM deployments
             WHERE site_id = ${id} AND status IN ('LIVE', 'SUPERSEDED') AND "trigger" <> 'move'))`
       : sql`${deployments.id} = ${deploymentId}`;
-  const [[found], [target]] = await ctx.db.batch([
-    siteById(ctx, id),
-    selectDeployments(ctx.db).where(and(eq(deployments.siteId, id), named)),
-  ]);
+  const {
+    found: [found],
+    target: [target],
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    target: selectDeployments(ctx.db).where(and(eq(deployments.siteId, id), named)),
+  });
   const site = requireOwned(ctx, found);
   await refuseUnpaid(ctx, site);
   if (!target && deploymentId !== undefined) throw new AppError("not_found");

@@ -3,6 +3,7 @@ import { and, eq } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
@@ -36,17 +37,21 @@ export async function setSiteEnv(
 /** null: another change came first, and this one must be applied to its result. */
 async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed | null> {
   const id = siteIdOf(siteId);
-  const [[found], [newest], links] = await ctx.db.batch([
-    siteById(ctx, id),
-    ctx.db
+  const {
+    found: [found],
+    newest: [newest],
+    links,
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    newest: ctx.db
       .select()
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
-    ctx.db
+    links: ctx.db
       .select({ variable: databaseLinks.variable })
       .from(databaseLinks)
       .where(eq(databaseLinks.siteId, id)),
-  ]);
+  });
   const site = requireOwned(ctx, found);
   const linked = changes.find(
     ({ key, value }) => value !== null && links.some(({ variable }) => variable === key),
@@ -76,14 +81,16 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
       `The variables of a site can have at most ${maxEnvBytes / 1024} KiB in total, and this change exceeds the limit. Remove some, or store large values in a file or volume.`,
     );
   // The version is unique per site, so that no concurrent change is lost.
-  const [[made]] = await ctx.db.batch([
-    ctx.db
+  const {
+    made: [made],
+  } = await batch(ctx, {
+    made: ctx.db
       .insert(siteEnvVersions)
       .values({ siteId: site.id, version: (newest?.version ?? 0) + 1, entries: next, createdAt: ctx.now() })
       .onConflictDoNothing()
       .returning({ version: siteEnvVersions.version }),
-    forgetOldEnv(ctx, site.id),
-  ]);
+    forgetOldEnv: forgetOldEnv(ctx, site.id),
+  });
   if (!made) return null;
   return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
 }

@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { packs, sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
@@ -26,11 +27,15 @@ export async function setSiteSettings(
   { id: siteId, settings }: ById & { settings: SiteSettings },
 ): Promise<Site> {
   const id = siteIdOf(siteId);
-  const [[found], [pack], regions] = await ctx.db.batch([
-    siteById(ctx, id),
-    packOf(ctx, id),
-    regionsOfHosts(ctx),
-  ]);
+  const {
+    found: [found],
+    pack: [pack],
+    regions,
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    pack: packOf(ctx, id),
+    regions: regionsOfHosts(ctx),
+  });
   const site = requireOwned(ctx, found);
   refuseUnfetched(ctx, "settings.githubUrl", settings.githubUrl);
   refuseUnknownRegion("settings.region", settings.region, regions);
@@ -50,14 +55,16 @@ export async function setSiteSettings(
         registryPassword && ctx.secrets.seal(registryPassword, `sites.registry_password:${site.id}`),
     }),
   };
-  const [, , [changed]] = await ctx.db.batch([
-    ctx.db
+  const {
+    changed: [changed],
+  } = await batch(ctx, {
+    sites: ctx.db
       .update(sites)
       .set({ ...plain, ...sealed, updatedAt: ctx.now() })
       .where(eq(sites.id, site.id)),
-    keepVolumes(ctx, site.id, settings.volumes ?? []),
-    ctx.hot(recordById, { id: site.id }),
-  ]);
+    keepVolumes: keepVolumes(ctx, site.id, settings.volumes ?? []),
+    changed: ctx.hot(recordById, { id: site.id }),
+  });
   return siteView(ctx, requireOwned(ctx, changed));
 }
 

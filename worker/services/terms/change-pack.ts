@@ -3,6 +3,7 @@ import { and, eq, or, sql } from "drizzle-orm";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import type { PackRow, DatabaseRow, SiteRow } from "../../db/rows.ts";
 import { invoices, packs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
@@ -30,13 +31,23 @@ export async function changePackOfSite(
   { id: siteId, ...wanted }: ById & PackChange,
 ): Promise<PackChanged> {
   const id = siteIdOf(siteId);
-  const [[found], packRows, [run], renewals, volumes] = await ctx.db.batch([
-    siteById(ctx, id),
-    packsOf(ctx, "sites", id, wanted),
-    currentRunOf(ctx, id),
-    renewalsOf(ctx, id),
-    ctx.db.select({ name: siteVolumes.name }).from(siteVolumes).where(eq(siteVolumes.siteId, id)).limit(1),
-  ]);
+  const {
+    found: [found],
+    packRows,
+    run: [run],
+    renewals,
+    volumes,
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    packRows: packsOf(ctx, "sites", id, wanted),
+    run: currentRunOf(ctx, id),
+    renewals: renewalsOf(ctx, id),
+    volumes: ctx.db
+      .select({ name: siteVolumes.name })
+      .from(siteVolumes)
+      .where(eq(siteVolumes.siteId, id))
+      .limit(1),
+  });
   const site = requireOwned(ctx, found);
   await refuseUnpaid(ctx, site);
   const { old, next } = chosenOf("sites", site, packRows, wanted);
@@ -50,11 +61,15 @@ export async function changePackOfDatabase(
   { id: databaseId, ...wanted }: ById & PackChange,
 ): Promise<PackChanged> {
   const id = databaseIdOf(databaseId);
-  const [[found], packRows, renewals] = await ctx.db.batch([
-    databaseById(ctx, id),
-    packsOf(ctx, "databases", id, wanted),
-    renewalsOf(ctx, id),
-  ]);
+  const {
+    found: [found],
+    packRows,
+    renewals,
+  } = await batch(ctx, {
+    found: databaseById(ctx, id),
+    packRows: packsOf(ctx, "databases", id, wanted),
+    renewals: renewalsOf(ctx, id),
+  });
   const database = requireOwned(ctx, found);
   await refuseUnpaidDatabase(ctx, database);
   const chosen = chosenOf("databases", database, packRows, wanted);
@@ -138,8 +153,8 @@ async function changePack(
   const dueAt = Math.min(addDays(now, changeDueDays).getTime(), paidUntil.getTime());
   const nextTerm = wanted.billingTerm ?? row.nextBillingTerm ?? row.billingTerm;
   const place = roomForPack(kind, sql`${next.memoryMb}`);
-  const answers = (await ctx.db.batch([
-    ctx.statement(sql`
+  const { changedRow } = await batch(ctx, {
+    change: ctx.statement(sql`
       UPDATE ${tableOf(kind)} AS r SET next_pack_id = ${isSame ? null : next.id},
         next_billing_term = ${nextTerm === row.billingTerm ? null : nextTerm}, mark = ${mark}, updated_at = ${now.getTime()}
         ${isFree ? place.set : sql``}
@@ -148,22 +163,22 @@ async function changePack(
         AND ${renewal ? sql`EXISTS` : sql`NOT EXISTS`} (SELECT 1 FROM ${renewalOf(row.id)})
         AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.resource_id = r.id AND i.kind IN ('renewal', 'change')
           AND i.status = 'unpaid' AND ${beingPaid(sql`i.id`)})`),
-    ctx.statement(sql`
+    voided: ctx.statement(sql`
       UPDATE invoices SET status = 'void'
       WHERE resource_id = ${row.id} AND kind IN ('renewal', 'change') AND status = 'unpaid' AND ${changed}`),
-    ctx.statement(sql`
+    invoice: ctx.statement(sql`
       INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, resource_id, pack_id, period_end,
         created_at, due_at)
       SELECT ${invoiceId}, ${invoiceToken}, r.account_id, 'change', 'unpaid', ${amountCents}, ${next.currency},
         ${JSON.stringify([{ description, amountCents }])}, r.id, ${next.id}, r.paid_until, ${now.getTime()}, ${dueAt}
       FROM ${tableOf(kind)} r WHERE r.id = ${row.id} AND r.mark = ${mark} AND ${isDearer && !isFree}`),
-    ctx.db
+    changedRow: ctx.db
       .select({ id: sql<string>`${row.id}` })
       .from(packs)
       .where(and(eq(packs.id, old.id), changed)),
-    ...(isFree ? applyChange(ctx, kind, row.id, mark, sql`r.mark = ${mark}`) : []),
-  ])) as unknown[][];
-  if (answers[3]?.length !== 1) throw await refusal(ctx, kind, row, next);
+    applied: isFree ? applyChange(ctx, kind, row.id, mark, sql`r.mark = ${mark}`) : undefined,
+  });
+  if (changedRow.length !== 1) throw await refusal(ctx, kind, row, next);
   ctx.hosts.wake(row.hostId);
   const invoice = isDearer && !isFree ? { invoiceToken, invoiceId, amountCents } : await reissue();
   return {

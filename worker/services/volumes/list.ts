@@ -3,6 +3,7 @@ import { asc, eq, sql } from "drizzle-orm";
 import type { SiteVolumes, Volume } from "../../../protocol/api/volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { deployments, siteVolumes } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
@@ -10,11 +11,15 @@ import { siteById, siteIdOf } from "../sites/owned.ts";
 /** All volumes of the site, mounted or detached, with the sizes that the host reports. */
 export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteVolumes> {
   const id = siteIdOf(siteId);
-  const [[found], kept, [current]] = await ctx.db.batch([
-    siteById(ctx, id),
-    ctx.db.select().from(siteVolumes).where(eq(siteVolumes.siteId, id)).orderBy(asc(siteVolumes.name)),
-    currentRunOf(ctx, id),
-  ]);
+  const {
+    found: [found],
+    kept,
+    current: [current],
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    kept: ctx.db.select().from(siteVolumes).where(eq(siteVolumes.siteId, id)).orderBy(asc(siteVolumes.name)),
+    current: currentRunOf(ctx, id),
+  });
   const site = requireOwned(ctx, found);
   const answer =
     site.hostId === null || kept.length === 0

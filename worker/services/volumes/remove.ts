@@ -2,6 +2,8 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import { VolumeName, type VolumeRemoved } from "../../../protocol/api/volumes.ts";
 import type { Ctx } from "../../ctx.ts";
+import { openJob } from "../../db/job-conditions.ts";
+import { batch } from "../../db/batch.ts";
 import { jobs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
@@ -14,19 +16,24 @@ export async function removeVolume(
   { id: siteId, name }: ById & { name: string },
 ): Promise<VolumeRemoved> {
   const id = siteIdOf(siteId);
-  const [[found], [kept], [current], open] = await ctx.db.batch([
-    siteById(ctx, id),
-    ctx.db
+  const {
+    found: [found],
+    kept: [kept],
+    current: [current],
+    open,
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    kept: ctx.db
       .select()
       .from(siteVolumes)
       .where(and(eq(siteVolumes.siteId, id), eq(siteVolumes.name, name))),
-    currentRunOf(ctx, id),
-    ctx.db
+    current: currentRunOf(ctx, id),
+    open: ctx.db
       .select({ id: jobs.id })
       .from(jobs)
       .where(and(eq(jobs.siteId, id), isOpen))
       .limit(1),
-  ]);
+  });
   const site = requireOwned(ctx, found);
   if (!kept || !VolumeName.safeParse(name).success) throw new AppError("not_found");
   if (site.volumes.some((one) => one.name === name))
@@ -51,7 +58,7 @@ export async function removeVolume(
           eq(siteVolumes.siteId, id),
           eq(siteVolumes.name, name),
           sql`NOT EXISTS (SELECT 1 FROM sites, json_each(sites.volumes) v WHERE sites.id = ${id} AND v.value ->> 'name' = ${name})`,
-          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND status IN ('QUEUED', 'LEASED'))`,
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND ${openJob})`,
         ),
       ),
   ]);

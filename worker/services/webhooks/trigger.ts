@@ -1,6 +1,7 @@
 import { inArray, sql } from "drizzle-orm";
 import type { SiteStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
 import { param } from "../../db/param.ts";
 import { sites } from "../../db/schema.ts";
@@ -59,8 +60,7 @@ export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent
     deploysOther: deploysOf(`${pushed}/other`),
   };
   const { statements, accepted, mark } = request(ctx, given, "webhook");
-  const answers = await ctx.db.batch([...statements, recordTrigger(ctx, given, mark)] as const);
-  const done = accepted(answers.slice(0, -1) as never);
+  const done = accepted(await batch(ctx, { ...statements, activity: recordTrigger(ctx, given, mark) }));
   if (done) return { skipped: false, status: done.status, deploymentId: done.deploymentId };
   const [site] = await ctx.db
     .select()

@@ -1,0 +1,18 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** Files of the Worker whose text matches. */
+const filesWith = (pattern: RegExp): string[] =>
+  globSync("worker/**/*.{ts,tsx}").filter((file) => pattern.test(readFileSync(file, "utf8")));
+
+it("what a batch answers is read by name, never by position", () => {
+  expect(filesWith(/(?:=>?|return|\()\s*(?:await\s+)?[\w.]+\.batch\(/).toSorted()).toEqual([
+    "worker/db/batch.ts",
+    // Hands on what other batches answer, with a row of activity behind them.
+    "worker/services/activity/record.ts",
+  ]);
+});
+
+it("a job is queued by one statement", () => {
+  expect(filesWith(/INSERT INTO jobs|insert\(jobs\)/)).toEqual(["worker/jobs/insert.ts"]);
+});
