@@ -79,6 +79,18 @@ export type HostStatus = (typeof hostStatuses)[number];
  * The kinds of actors that make changes. `link`: the bearer of an invoice URL; `webhook`: the bearer of a deploy
  * webhook URL.
  */
+/** What the service or a host does by itself, as `operation` of the activity. */
+export const automaticActions = [
+  "settleInvoice",
+  "refundInvoice",
+  "suspendSite",
+  "suspendDatabase",
+  "moveSite",
+  "reportSiteCrash",
+  "reportDatabaseCrash",
+] as const;
+export type AutomaticAction = (typeof automaticActions)[number];
+
 export const activityActors = [
   "session",
   "key",

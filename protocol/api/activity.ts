@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { idPrefixes } from "../ids.ts";
-import { activityActors } from "../states.ts";
+import { activityActors, automaticActions } from "../states.ts";
 import { listQuery, Timestamp } from "./common.ts";
 
 const ResourceId = z
@@ -24,7 +24,10 @@ export const Activity = z
   .object({
     id: z.string(),
     at: Timestamp,
-    accountId: z.string().nullable().describe("The account that owns the resource."),
+    accountId: z
+      .string()
+      .nullable()
+      .describe("The account that owns the resource; for hosts, packs and the like, the operator's."),
     actor: z.enum(activityActors),
     actorId: z
       .string()
@@ -34,7 +37,9 @@ export const Activity = z
       ),
     operation: z
       .string()
-      .describe("The operation's id in this document, or the name of an automatic action of the service."),
+      .describe(
+        `The operation's id in this document, or what the service or a host did by itself: ${automaticActions.map((name) => `\`${name}\``).join(", ")}.`,
+      ),
     resourceId: z.string().nullable(),
     arguments: z
       .record(z.string(), z.unknown())

@@ -16,6 +16,7 @@ import {
   operator,
   readyAgent,
   runningSite,
+  site,
   siteInput,
 } from "./service.ts";
 
@@ -88,6 +89,39 @@ describe("every change", () => {
     expect((await call(new URL(url).pathname, { method: "POST" })).status).toBe(202);
     const { data } = await activityOf(key, `?resource=${siteId}&actor=webhook`);
     expect(data).toMatchObject([{ operation: "triggerWebhook", resourceId: siteId, outcome: "done" }]);
+  });
+
+  it("by an operator is listed with the account whose it is", async () => {
+    const key = await account();
+    await createSite(key);
+    const id = (await activityOf(key)).data[0]?.accountId;
+    await api(await operator(), "PATCH", `/accounts/${id}`, { plan: "pro" });
+    expect((await activityOf(key)).data[0]).toMatchObject({
+      actor: "operator",
+      operation: "patchAccount",
+      resourceId: id,
+      accountId: id,
+      arguments: { plan: "pro" },
+    });
+  });
+
+  it("by the service itself, or by a host, is recorded as theirs, once", async () => {
+    const key = await account();
+    const host = await readyAgent();
+    const { siteId } = await runningSite(key, host);
+    const deploymentId = (await site(key, siteId)).currentDeployment?.id;
+    for (let count = 0; count < 2; count++) {
+      host.send({ type: "crashed", siteId, deploymentId, error: "It exits again and again." });
+      await host.next("crashAck");
+    }
+    const { data } = await activityOf(key);
+    expect(data.map(({ actor, operation }) => [actor, operation])).toEqual([
+      ["host", "reportSiteCrash"],
+      ["system", "settleInvoice"],
+      ["key", "createSite"],
+    ]);
+    expect(data[0]).toMatchObject({ resourceId: siteId, actorId: expect.stringMatching(/^host_/) as string });
+    expect(data[1]?.resourceId).toMatch(/^invoice_/);
   });
 });
 

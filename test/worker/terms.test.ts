@@ -195,6 +195,12 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
       const refused = await api(key, "PATCH", `/${path}/${id}`, body);
       expect([refused.status, refused.body["invoiceToken"]]).toEqual([402, renewal?.token]);
     }
+    const acted = await bindings.DB.prepare(
+      "SELECT operation FROM activity WHERE resource_id = ? AND actor = 'system'",
+    )
+      .bind(id)
+      .all<{ operation: string }>();
+    expect(acted.results).toEqual([{ operation: name === "site" ? "suspendSite" : "suspendDatabase" }]);
     expect(await mailsOf(id)).toEqual(["issued", "ended", "suspended"]);
     // Not void by the rule for what was never paid.
     await tickAt(addDays(paidUntil, 20));

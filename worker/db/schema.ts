@@ -1020,7 +1020,7 @@ export const activity = sqliteTable(
   "activity",
   {
     id: text().primaryKey().$type<Id<"activity">>(),
-    /** The owner of the resource; null if it has none. */
+    /** The owner of the resource; of what nobody owns, the operator who acted. */
     accountId: text("account_id").$type<Id<"account">>(),
     actor: text({ enum: activityActors }).notNull(),
     actorId: text("actor_id"),

@@ -1,6 +1,7 @@
 import { and, eq, gte, sql, type SQL } from "drizzle-orm";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { invoices, paymentFlags, payments } from "../../db/schema.ts";
 import type { PaymentReport } from "../../domain/settlement.ts";
@@ -95,6 +96,7 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
         sql`CASE WHEN ${isSettledNow} THEN 'applied' WHEN ${isPayment} THEN 'known' ELSE 'flagged' END`,
       ),
     effect: effect?.statements,
+    activity: automaticActivity(ctx, "settleInvoice", sql`invoices WHERE settlement_mark = ${mark}`),
     undone: refund && invoice ? voided[invoice.kind]?.(ctx, invoice, refundedMark, now) : undefined,
   });
   if (settled) effect?.hint?.(answers as never);

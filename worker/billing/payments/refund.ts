@@ -1,5 +1,6 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import { accountOf, type Ctx } from "../../ctx.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { creditPurchases, invoices, payments, refunds } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
@@ -98,6 +99,11 @@ export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
             .update(invoices)
             .set({ status: "refunded" })
             .where(and(eq(invoices.id, refund.invoiceId), eq(invoices.status, "paid"), marked)),
+          automaticActivity(
+            ctx,
+            "refundInvoice",
+            sql`invoices WHERE id = ${refund.invoiceId} AND status = 'refunded' AND ${marked}`,
+          ),
           flagStatement(
             ctx,
             {

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { addDays } from "../../domain/pricing.ts";
@@ -55,7 +56,12 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
     { id: `suspended:${row.id}:${row.paidUntil}`, accountId: row.accountId, ...mail },
     suspended,
   );
-  if (kind === "databases") await ctx.db.batch([change, stop, tell]);
+  const activity = automaticActivity(
+    ctx,
+    kind === "sites" ? "suspendSite" : "suspendDatabase",
+    sql`${tableOf(kind)} WHERE id = ${row.id} AND mark = ${mark}`,
+  );
+  if (kind === "databases") await ctx.db.batch([change, stop, tell, activity]);
   else {
     const {
       deployments: { waited, cancelling },
@@ -70,6 +76,7 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
         UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
         WHERE site_id = ${row.id} AND status = 'QUEUED' AND kind <> 'site.evict' AND ${suspended}`),
       orphans: endOrphans(ctx, siteId),
+      activity,
       stop,
     });
     tellCancelled(ctx, waited);

@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
@@ -65,6 +66,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
           AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND trigger = 'move'
             AND status IN ('FAILED', 'CANCELLED') AND finished_at > ${now - retryMs})
         ORDER BY s.id LIMIT 1)`),
+    activity: automaticActivity(ctx, "moveSite", sql`sites WHERE id = ${siteId}`),
     move: queueMove(ctx, siteId, { asIs: true }),
     // A stopped site is stopped again where it arrives.
     stop: queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),

@@ -1,7 +1,7 @@
-import { is, sql } from "drizzle-orm";
+import { is, sql, type SQL } from "drizzle-orm";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { OperationId, Operation } from "../../../protocol/api/operations.ts";
-import type { Id } from "../../../protocol/ids.ts";
+import { isId, type Id } from "../../../protocol/ids.ts";
 import type { ActivityActor } from "../../../protocol/states.ts";
 import { accountOf, type Ctx, type Db } from "../../ctx.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
@@ -27,7 +27,7 @@ export async function recorded<Answer>(
     ctx.statement(
       insertActivity({
         id: activityId,
-        accountId: accountOf(ctx),
+        accountId: ownerOf(ctx, operation, resourceId),
         ...actedAs(ctx, operation),
         operation: id,
         resourceId,
@@ -76,6 +76,13 @@ const writes = (statement: object): boolean =>
 
 const setOutcome = (ctx: Ctx, id: Id<"activity">, outcome: string) =>
   ctx.statement(sql`UPDATE activity SET outcome = ${outcome} WHERE id = ${id}`);
+
+/** Operators act on what belongs to others; what belongs to nobody is listed with those who changed it. */
+function ownerOf(ctx: Ctx, { access }: Operation, resourceId: string | null): SQL | string {
+  if (access !== "operator" || resourceId === null) return accountOf(ctx);
+  if (isId("account", resourceId)) return resourceId;
+  return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}), ${accountOf(ctx)})`;
+}
 
 function actedAs({ actor }: Ctx, { access }: Operation): { actor: ActivityActor; actorId: string | null } {
   const as = (kind: ActivityActor) => (access === "operator" ? "operator" : kind);

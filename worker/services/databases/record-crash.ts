@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { openJob } from "../../db/job-conditions.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -30,6 +31,11 @@ export async function recordDatabaseCrash(
           sql`NOT EXISTS (SELECT 1 FROM jobs WHERE ${open})`,
         ),
       ),
+    activity: automaticActivity(
+      ctx,
+      "reportDatabaseCrash",
+      sql`databases WHERE id = ${databaseId} AND changes() > 0`,
+    ),
     busy: ctx.db
       .select({ id: jobs.id })
       .from(jobs)

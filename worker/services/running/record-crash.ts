@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { redactor } from "../../../protocol/redact.ts";
 import type { Ctx } from "../../ctx.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { giveRoomAway } from "../../jobs/hosts/placement.ts";
@@ -46,5 +47,6 @@ export async function recordCrash(ctx: Ctx, hostId: Id<"host">, crash: Crash): P
         ),
       ),
     ctx.statement(giveRoomAway(sql`id = ${crash.siteId} AND mark = ${mark}`)),
+    automaticActivity(ctx, "reportSiteCrash", sql`sites WHERE id = ${crash.siteId} AND mark = ${mark}`),
   ]);
 }
