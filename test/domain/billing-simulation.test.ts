@@ -1,8 +1,10 @@
 import { expect, it } from "vitest";
-import { availableOf, balanceOf, heldOf, LedgerAudit } from "../../worker/domain/ledger.ts";
+import { LedgerAudit } from "../../worker/domain/ledger.ts";
+import { availableOf, balanceOf, heldOf } from "../support/models/ledger.ts";
 import { addDays } from "../../worker/domain/pricing.ts";
-import { graceDays, keepSuspendedDays, termSteps, warnDays } from "../../worker/domain/terms.ts";
-import { BillingModel, owner, type ModelInvoice, type ModelResource } from "../support/billing-model.ts";
+import { graceDays, keepSuspendedDays, warnDays } from "../../worker/domain/terms.ts";
+import { termSteps } from "../support/models/term.ts";
+import { BillingModel, owner, type ModelInvoice, type ModelResource } from "../support/models/billing.ts";
 import { randomOf } from "../support/random.ts";
 
 /** One run again: `BERTH_SEED=123 vitest run --project unit test/domain/billing-simulation.test.ts`. */

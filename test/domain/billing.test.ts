@@ -1,18 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { LedgerAudit, type Transfer } from "../../worker/domain/ledger.ts";
 import {
   applyToLedger,
   availableOf,
   balanceOf,
   emptyLedger,
   heldOf,
-  LedgerAudit,
   type LedgerEvent,
-  type Transfer,
-} from "../../worker/domain/ledger.ts";
+} from "../support/models/ledger.ts";
 import { writePdf } from "../../worker/domain/pdf.ts";
 import { termPriceCents } from "../../worker/domain/pricing.ts";
-import { applyToInvoice, type InvoiceAccount, type InvoiceEvent } from "../../worker/domain/settlement.ts";
+import { applyToInvoice, type InvoiceAccount, type InvoiceEvent } from "../support/models/invoice.ts";
 import { billingTermsMonths } from "../../protocol/states.ts";
 
 const ids = ["acc_a", "acc_b", "system:sold", "system:spent"];

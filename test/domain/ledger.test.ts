@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { applyToLedger, LedgerAudit, systemAccounts, type Ledger } from "../../worker/domain/ledger.ts";
+import { LedgerAudit, systemAccounts } from "../../worker/domain/ledger.ts";
+import { applyToLedger, type Ledger } from "../support/models/ledger.ts";
 
 const funded = (): Ledger => ({
   balances: new Map([

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { applyToInvoice, whyNotSettled, type InvoiceAccount } from "../../worker/domain/settlement.ts";
+import { applyToInvoice, whyNotSettled, type InvoiceAccount } from "../support/models/invoice.ts";
 
 const invoice: InvoiceAccount = {
   status: "unpaid",

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { addDays, addMonths, proratedCents } from "../../worker/domain/pricing.ts";
 import { termMail, type Occasion } from "../../worker/domain/term-mails.ts";
-import { applyToTerm, refundedUntil, type Term, type TermEvent } from "../../worker/domain/terms.ts";
+import { applyToTerm, refundedUntil, type Term, type TermEvent } from "../support/models/term.ts";
 import { billingTermsMonths } from "../../protocol/states.ts";
 
 const time = fc.date({ min: new Date("2025-01-01"), max: new Date("2035-12-31"), noInvalidDate: true });

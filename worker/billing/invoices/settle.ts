@@ -16,7 +16,7 @@ export type Settlement = PaymentReport & {
 };
 export type Settled = "settled" | "known" | "flagged";
 
-/** `whyNotSettled` as SQL, for an invoice that may be missing. The simulation holds the two together. */
+/** An invoice is settled only while it is unpaid, and only by its exact amount; it may be missing. */
 const reasonOf = ({ amountCents, currency }: PaymentReport): SQL => sql`
   CASE WHEN i.id IS NULL THEN 'unknown_invoice' WHEN i.currency <> ${currency} THEN 'wrong_currency'
     WHEN i.amount_cents <> ${amountCents} THEN 'wrong_amount' WHEN i.status = 'void' THEN 'invoice_void'

@@ -1,20 +1,9 @@
-import {
-  applyToLedger,
-  availableOf,
-  emptyLedger,
-  systemAccounts,
-  type Ledger,
-  type LedgerEvent,
-  type Transfer,
-} from "../../worker/domain/ledger.ts";
-import { addDays, addMonths, invoiceDueDays } from "../../worker/domain/pricing.ts";
-import {
-  applyToInvoice,
-  whyNotSettled,
-  type InvoiceAccount,
-  type PaymentReport,
-} from "../../worker/domain/settlement.ts";
-import { applyToTerm, termSteps, type Term } from "../../worker/domain/terms.ts";
+import { systemAccounts, type Transfer } from "../../../worker/domain/ledger.ts";
+import { applyToLedger, availableOf, emptyLedger, type Ledger, type LedgerEvent } from "./ledger.ts";
+import { addDays, addMonths, invoiceDueDays } from "../../../worker/domain/pricing.ts";
+import { type PaymentReport } from "../../../worker/domain/settlement.ts";
+import { applyToInvoice, whyNotSettled, type InvoiceAccount } from "./invoice.ts";
+import { applyToTerm, termSteps, type Term } from "./term.ts";
 
 export const owner = "acc_owner";
 
