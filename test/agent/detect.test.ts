@@ -1547,6 +1547,11 @@ describe("no text of a repository takes longer to read than in proportion to its
     "a/",
     "\n ",
     " \n",
+    "? ",
+    "{",
+    "[,",
+    "&a ",
+    "a.",
   ];
   const texts = (length: number): [string, string][] => [
     [

@@ -11,6 +11,7 @@ import {
   startScript,
   type PackageJson,
 } from "./package-json.ts";
+import { parseYaml, stringsIn } from "./parse.ts";
 import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
@@ -153,7 +154,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   const locks = present(root, lockFiles[packageManager]);
   // Of pnpm's, the file may also be there for settings only.
   const isWorkspace =
-    isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
+    isFilled(installed.workspaces) ||
+    stringsIn(parseYaml(textOf(root, "pnpm-workspace.yaml"))?.["packages"]).length > 0;
   // Yarn 2 and later leave out the second.
   const after = packageManager === "berry" ? ["postinstall"] : ["postinstall", "prepare"];
   const ownScripts = leavesScriptsOut(root) ? [] : scriptsOf(installed, after);
@@ -280,7 +282,7 @@ function releaseOf(sources: Sources, manager: PackageManager): string | null {
 }
 
 const usesPlugAndPlay = (sources: Sources): boolean =>
-  sources.files.has(".pnp.cjs") || /^nodeLinker: ["']?pnp\b/m.test(textOf(sources, ".yarnrc.yml"));
+  sources.files.has(".pnp.cjs") || parseYaml(textOf(sources, ".yarnrc.yml"))?.["nodeLinker"] === "pnp";
 
 /** Its engines load OpenSSL, which Node's slim image has not. */
 const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
