@@ -449,7 +449,7 @@ describe("a Node app", () => {
       /^(?=FROM )/m,
     );
     expect(build).toMatch(
-      /npm install --global --prefix \/opt\/bun bun@1\.2\.3"[^]*PATH=\/opt\/bun\/bin:[^]*COPY .*\/bun\.lock source\/bunfig\.toml [^]*bun install --frozen-lockfile"[^]*bun run build"/,
+      /npm install --global --prefix \/opt\/bun 'bun@1\.2\.3'"[^]*PATH=\/opt\/bun\/bin:[^]*COPY .*\/bun\.lock source\/bunfig\.toml [^]*bun install --frozen-lockfile"[^]*bun run build"/,
     );
     expect(build).not.toMatch(/corepack|prune/);
     expect(last).toMatch(

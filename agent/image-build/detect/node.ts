@@ -1,6 +1,7 @@
 import { JobError } from "../../job.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
+import { allows } from "./newest-minor.ts";
 import { nodeMajor } from "./node-version.ts";
 import {
   buildScriptOf,
@@ -11,11 +12,18 @@ import {
   startScript,
   type PackageJson,
 } from "./package-json.ts";
+import {
+  bunRelease,
+  locksOf,
+  namedBy,
+  packageManagerOf,
+  programOf,
+  releaseOf,
+  yarnFileOf,
+  type PackageManager,
+} from "./package-manager.ts";
 import { parseYaml, stringsIn } from "./parse.ts";
 import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
-
-/** `yarn` is the classic one; `berry` is Yarn 2 and later. */
-export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
 
 /** How the dependencies are installed and the build script is run. */
 export type NodeBuild = {
@@ -27,6 +35,8 @@ export type NodeBuild = {
   packageManager: PackageManager;
   /** The release of the package manager that understands the lock file, where package.json names no other. */
   release: string | null;
+  /** Where in the repository the release of Yarn lies that is used; nothing is fetched then. */
+  yarnFile: string | null;
   /** Its Yarn is taken from npm's registry, as all packages are, and not from Yarn's own host, which has every 2.x. */
   yarnFromNpm: boolean;
   /** Manifest files copied before the install, so that it is cached while they stay the same. */
@@ -59,14 +69,6 @@ export type NodePlan = NodeBuild & {
   startsByDevelopment: boolean;
   /** Next.js puts together what it needs to run. */
   standalone: boolean;
-};
-
-const lockFiles: Record<PackageManager, string[]> = {
-  pnpm: ["pnpm-lock.yaml"],
-  yarn: ["yarn.lock"],
-  berry: ["yarn.lock"],
-  npm: ["package-lock.json", "npm-shrinkwrap.json"],
-  bun: ["bun.lock", "bun.lockb"],
 };
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
@@ -139,9 +141,6 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
 
-export const isLocked = (sources: Sources): boolean =>
-  present(sources, Object.values(lockFiles).flat()).length > 0;
-
 export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
   const { root, folder } = sources.workspace ?? { root: sources, folder: null };
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
@@ -151,7 +150,9 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   );
   const within = folder === null ? placeOf(sources).within : null;
   const packageManager = packageManagerOf(root, installed);
-  const locks = present(root, lockFiles[packageManager]);
+  const yarnFile = yarnFileOf(root, packageManager);
+  const release = releaseOf(root, packageManager, installed);
+  const locks = locksOf(root, packageManager);
   // Of pnpm's, the file may also be there for settings only.
   const isWorkspace =
     isFilled(installed.workspaces) ||
@@ -162,6 +163,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   const needsSource =
     isWorkspace ||
     within !== null ||
+    yarnFile !== null ||
     installNeedsSource(root, installed) ||
     (ownScripts.length > 0 && major < leastNpmPkg);
   return {
@@ -169,8 +171,12 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     folder,
     within,
     packageManager,
-    release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
-    yarnFromNpm: programOf(packageManager) === "yarn" && !namedBy(installed).version.startsWith("2."),
+    release: yarnFile === null ? release : null,
+    yarnFile,
+    yarnFromNpm:
+      programOf(packageManager) === "yarn" &&
+      !namedBy(installed).version.startsWith("2.") &&
+      !allows(release?.replace("yarn@", "") ?? "1", "2"),
     manifests: [
       "package.json",
       ...locks,
@@ -180,7 +186,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     ownScripts: needsSource ? [] : ownScripts,
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
-    bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
+    bun:
+      packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(root, installed) : null,
     hasDependencies:
       isWorkspace ||
       isFilled(manifest.dependencies) ||
@@ -236,50 +243,12 @@ const withAdapter = (manifest: PackageJson, command: string | null): string | nu
     ? `export GCP_BUILDPACKS=1; ${command}`
     : command;
 
-export const programOf = (manager: PackageManager): Exclude<PackageManager, "berry"> =>
-  manager === "berry" ? "yarn" : manager;
-
 /** Whatever installs its packages. */
 const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides): boolean =>
   [
     overrides.buildCommand ?? scriptOf(manifest, "build"),
     overrides.startCommand ?? procfileWeb(sources) ?? scriptOf(manifest, "start"),
   ].some((command) => command !== null && /(?:^|[\s;&|])bunx?\s/.test(command));
-
-const bunRelease = ({ packageManager }: PackageJson): string =>
-  (typeof packageManager === "string" && /^bun@\d+\.\d+\.\d+/.exec(packageManager)?.[0]) || "bun";
-
-function namedBy({ packageManager }: PackageJson): { name: string; version: string } {
-  const [name = "", version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
-  return { name, version };
-}
-
-function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManager {
-  const { name, version } = namedBy(manifest);
-  const berry =
-    textOf(sources, "yarn.lock").includes("__metadata:") ||
-    sources.files.has(".yarnrc.yml") ||
-    (name === "yarn" && /^[2-9]/.test(version));
-  const managers = ["pnpm", berry ? "berry" : "yarn", "npm", "bun"] as const;
-  const isNamed = (manager: PackageManager) => programOf(manager) === name;
-  const locked = managers.filter((manager) => present(sources, lockFiles[manager]).length > 0);
-  return (
-    locked.find(isNamed) ??
-    locked[0] ??
-    managers.find(isNamed) ??
-    (sources.files.has("pnpm-workspace.yaml") ? "pnpm" : "npm")
-  );
-}
-
-/** Corepack's own default reads no lock files of older releases, and is whatever its registry calls the latest. */
-function releaseOf(sources: Sources, manager: PackageManager): string | null {
-  const pnpm = /^lockfileVersion: '?(\d)/m.exec(textOf(sources, "pnpm-lock.yaml"))?.[1];
-  if (manager === "pnpm") return { "5": "pnpm@7", "6": "pnpm@8", "9": "pnpm@10" }[pnpm ?? ""] ?? null;
-  if (manager === "yarn") return "yarn@1";
-  if (manager !== "berry") return null;
-  const yarn = /^__metadata:\s+version: (\d)/m.exec(textOf(sources, "yarn.lock"))?.[1];
-  return yarn === "4" ? "yarn@2" : yarn === "5" || yarn === "6" ? "yarn@3" : "yarn@4";
-}
 
 const usesPlugAndPlay = (sources: Sources): boolean =>
   sources.files.has(".pnp.cjs") || parseYaml(textOf(sources, ".yarnrc.yml"))?.["nodeLinker"] === "pnp";

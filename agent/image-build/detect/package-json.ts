@@ -8,7 +8,8 @@ export type PackageJson = {
   dependencies?: Record<string, unknown>;
   devDependencies?: Record<string, unknown>;
   packageManager?: unknown;
-  engines?: { node?: unknown };
+  engines?: Record<string, unknown>;
+  devEngines?: unknown;
   workspaces?: unknown;
 };
 

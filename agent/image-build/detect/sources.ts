@@ -96,10 +96,12 @@ export function toolVersion(sources: Sources, ...names: readonly string[]): stri
   return "";
 }
 
+const mostTools = 1000;
+
 /** What asdf's and mise's files have installed, one version of each. */
 export function toolsOf(sources: Sources): { file: string; tool: string; version: string }[] {
   const asdf = textOf(sources, ".tool-versions")
-    .split("\n")
+    .split("\n", mostTools)
     .flatMap((line) => {
       const [tool = "", version] = line.replace(/#.*/, "").trim().split(/\s+/);
       return version === undefined ? [] : [{ file: ".tool-versions", tool, version }];

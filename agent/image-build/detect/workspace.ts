@@ -1,5 +1,5 @@
 import { ignoredBy } from "../ignored.ts";
-import { isLocked } from "./node.ts";
+import { isLocked } from "./package-manager.ts";
 import { buildScriptOf, parsePackageJson, readPackageJson, type PackageJson } from "./package-json.ts";
 import { parseYaml, stringsIn, tableIn } from "./parse.ts";
 import { textOf, type Sources, type Workspace } from "./sources.ts";

@@ -1,4 +1,5 @@
-import { programOf, type NodeBuild, type NodePlan, type PackageManager } from "../detect/node.ts";
+import type { NodeBuild, NodePlan } from "../detect/node.ts";
+import { programOf, type PackageManager } from "../detect/package-manager.ts";
 import {
   appFolder,
   buildStep,
@@ -12,6 +13,7 @@ import {
   runs,
   sourceFolder,
   starts,
+  write,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
@@ -71,8 +73,19 @@ const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --igno
 /** The cache is part of the app. */
 const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
 
-const usesCorepack = ({ packageManager }: NodeBuild): boolean =>
-  packageManager !== "npm" && packageManager !== "bun";
+const usesCorepack = ({ packageManager, yarnFile }: NodeBuild): boolean =>
+  packageManager !== "npm" && packageManager !== "bun" && yarnFile === null;
+
+/** In place of the image's Yarn or Corepack's. */
+const useYarnFile = ({ yarnFile }: NodeBuild): string[] =>
+  yarnFile === null
+    ? []
+    : [
+        runs(
+          `rm -f ${yarnProgram} && ${write(["#!/bin/sh", `exec node /app/${yarnFile} "$@"`], yarnProgram)} && chmod +x ${yarnProgram}`,
+        ),
+      ];
+const yarnProgram = "/usr/local/bin/yarn";
 
 const bunPath = ({ bun }: NodeBuild): string[] => (bun === null ? [] : [`ENV PATH=${bunHome}/bin:$PATH`]);
 
@@ -130,7 +143,7 @@ export function nodeBuildStage(
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
-  const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
+  const release = plan.release === null ? [] : [runs(`corepack install --global '${plan.release}'`)];
   const command = plan.locked ? tool.locked : tool.loose;
   const leftOut = plan.ownScripts.map((name) => `scripts.${name}`).join(" ");
   const install = installStep(
@@ -148,7 +161,8 @@ export function nodeBuildStage(
     "WORKDIR /app",
     ...(environment === "" ? [] : [`ENV ${environment}`]),
     ...(usesCorepack(plan) ? [runs(enableCorepack), ...release] : []),
-    ...(plan.bun === null ? [] : [runs(`npm install --global --prefix ${bunHome} ${plan.bun}`)]),
+    ...useYarnFile(plan),
+    ...(plan.bun === null ? [] : [runs(`npm install --global --prefix ${bunHome} '${plan.bun}'`)]),
     ...bunPath(plan),
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
@@ -231,6 +245,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...(usesCorepack(plan)
       ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`]
       : []),
+    ...useYarnFile(plan),
     ...(plan.bun === null ? [] : [`COPY --from=build ${bunHome} ${bunHome}`, ...bunPath(plan)]),
     // Before WORKDIR, which would make the folder root's.
     ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
