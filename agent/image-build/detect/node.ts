@@ -23,6 +23,7 @@ import {
   type PackageManager,
 } from "./package-manager.ts";
 import { parseYaml, stringsIn } from "./parse.ts";
+import { configNeedsDevelopment } from "./run-time-config.ts";
 import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** How the dependencies are installed and the build script is run. */
@@ -89,6 +90,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     startsByDevelopment:
       needsDevelopment(manifest, startCommand) ||
       readsTypeScript(sources, manifest) ||
+      configNeedsDevelopment(sources, manifest, startCommand) ||
       // Its template lists what its server imports among what is for development.
       dependsOn(manifest, "@builder.io/qwik-city"),
   };

@@ -64,7 +64,7 @@ export function startScript(manifest: PackageJson): string | null {
 const mostScripts = 20;
 
 /** A command, and the scripts that it runs in turn. */
-function scriptsBehind(manifest: PackageJson, command: string): string[] {
+export function scriptsBehind(manifest: PackageJson, command: string): string[] {
   const found = [command];
   const names = new Set<string>();
   for (const text of found)
@@ -95,10 +95,15 @@ const packageOf: Record<string, string> = {
   tsnd: "ts-node-dev",
 };
 
-/** Whether what a command runs is among the packages that are there for development only. */
-export function needsDevelopment(manifest: PackageJson, command: string): boolean {
+export function onlyForDevelopment(manifest: PackageJson): Set<string> {
   const packages = new Set(Object.keys(manifest.devDependencies ?? {}));
   for (const name of Object.keys(manifest.dependencies ?? {})) packages.delete(name);
+  return packages;
+}
+
+/** Whether what a command runs is among the packages that are there for development only. */
+export function needsDevelopment(manifest: PackageJson, command: string): boolean {
+  const packages = onlyForDevelopment(manifest);
   const words = scriptsBehind(manifest, command).flatMap((text) => text.split(/[\s"'`;&|()=]+/));
   return words.some((word) => {
     const parts = word.replace(/^(?:\.\/)?node_modules\/(?:\.bin\/)?/, "").split("/");
