@@ -13,7 +13,7 @@ const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+
 /** The files whose text detection reads. */
 const manifest = new RegExp(
   `^(?:${[
-    "package\\.json",
+    "(?:app|package)\\.json",
     "yarn\\.lock",
     "pnpm-lock\\.yaml",
     "pnpm-workspace\\.yaml",

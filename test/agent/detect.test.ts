@@ -233,7 +233,7 @@ describe("a Node app", () => {
   it.each<[string, string, string]>([
     ["nuxt", "nuxt build", "node .output/server/index.mjs"],
     ["@sveltejs/adapter-node", "vite build", "node build"],
-    ["@astrojs/node", "astro build", "HOST=0.0.0.0 node dist/server/entry.mjs"],
+    ["@astrojs/node", "astro build", "node dist/server/entry.mjs"],
     ["next", "next build", "node_modules/.bin/next start"],
   ])("that is a server of %s is started without a script that says so", (dependency, build, startCommand) =>
     expect(node({ scripts: { build }, dependencies: { [dependency]: "1", vite: "7" } })).toMatchObject({
@@ -916,10 +916,6 @@ describe("a site that a framework builds", () => {
     const qwik = { ...vite, devDependencies: { "@builder.io/qwik-city": "1", vite: "7" } };
     expect(() => node(qwik)).toThrow(/npm run qwik add/);
     expect(node(qwik, { "adapters/": "" })).toMatchObject({ kind: "site" });
-    const tanstack = { ...vite, dependencies: { "@tanstack/react-start": "1" } };
-    expect(() => node(tanstack)).toThrow(/npm install srvx .* or add the plugin of nitro/);
-    const served = { ...vite.scripts, start: "srvx --prod -s ../client dist/server/server.js" };
-    expect(node({ ...tanstack, scripts: served })).toMatchObject({ kind: "node", startCommand: "npm start" });
   });
 
   it.each([

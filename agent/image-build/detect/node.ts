@@ -1,5 +1,6 @@
 import { JobError } from "../../job.ts";
-import { frameworkServer } from "./framework-server.ts";
+import { frameworkEnvironment } from "./framework-environment.ts";
+import { frameworkServer, srvx, srvxCommand } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
 import { allows } from "./newest-minor.ts";
 import { nodeMajor } from "./node-version.ts";
@@ -9,6 +10,7 @@ import {
   needsDevelopment,
   readPackageJson,
   scriptOf,
+  scriptsBehind,
   startScript,
   type PackageJson,
 } from "./package-json.ts";
@@ -55,6 +57,10 @@ export type NodeBuild = {
   hasDevDependencies: boolean;
   /** Packages of the repository are installed together. */
   isWorkspace: boolean;
+  /** Variables of its frameworks, for the build and the app. */
+  environment: string[];
+  /** What makes the code that a library is without until then; run before the build. */
+  generateCommand: string | null;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
   /** Folders in which a build finds what the last one compiled; no app reads them. */
@@ -70,6 +76,8 @@ export type NodePlan = NodeBuild & {
   startsByDevelopment: boolean;
   /** Next.js puts together what it needs to run. */
   standalone: boolean;
+  /** A package that serves what the build makes, and is none of the app's own. */
+  server: string | null;
 };
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
@@ -87,6 +95,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     ...build,
     startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
     standalone,
+    server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
     startsByDevelopment:
       needsDevelopment(manifest, startCommand) ||
       readsTypeScript(sources, manifest) ||
@@ -198,6 +207,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       ownScripts.length > 0,
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
+    environment: frameworkEnvironment(manifest, installed),
+    generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
     needed: neededBuilds(sources, packageManager, installed, overrides),
     compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
@@ -210,6 +221,12 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
 
 const usesTurborepo = ({ workspace }: Sources, installed: PackageJson): boolean =>
   workspace?.root.files.has("turbo.json") === true && dependsOn(installed, "turbo");
+
+/** It hides no variables from the build, and knows no option for that. */
+const isTurborepo1 = ({ dependencies, devDependencies }: PackageJson): boolean => {
+  const range = { ...dependencies, ...devDependencies }["turbo"];
+  return typeof range === "string" && allows(range, "1") && !allows(range, "2");
+};
 
 /** The owner's own command, and Turborepo, say themselves what is built. */
 const neededBuilds = (
@@ -233,9 +250,10 @@ function buildScript(
   installed: PackageJson,
 ): string | null {
   const script = buildScriptOf(manifest);
-  if (script === null) return null;
+  if (script === null)
+    return dependsOn(manifest, "expo") ? `${executes[packageManager]} expo export --platform web` : null;
   return usesTurborepo(sources, installed)
-    ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
+    ? `/app/node_modules/.bin/turbo run build${isTurborepo1(installed) ? "" : " --env-mode=loose"}`
     : `${programOf(packageManager)} run ${script}`;
 }
 
@@ -260,6 +278,35 @@ const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "prisma") ||
   dependsOn(manifest, "@prisma/client") ||
   ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
+
+const executes: Record<PackageManager, string> = {
+  npm: "npx",
+  pnpm: "pnpm exec",
+  yarn: "yarn",
+  berry: "yarn",
+  bun: "bunx",
+};
+
+/** Its schema is not there yet when its package is installed, and newer releases do not look for it then. */
+function generatePrisma(
+  sources: Sources,
+  manifest: PackageJson,
+  packageManager: PackageManager,
+  { buildCommand }: Overrides,
+): string | null {
+  const scripts = ["postinstall", "prepare", "prebuild", buildScriptOf(manifest) ?? ""];
+  const commands = [...scripts.map((name) => scriptOf(manifest, name) ?? ""), buildCommand ?? ""];
+  const generates = commands
+    .flatMap((command) => scriptsBehind(manifest, command))
+    .some((text) => /\bprisma\s+generate\b/.test(text));
+  const hasSchema =
+    isFilled(manifest.prisma) ||
+    present(sources, ["prisma/schema.prisma", "schema.prisma", "prisma/schema/", "prisma.config.ts"]).length >
+      0;
+  if (generates || !hasSchema || !dependsOn(manifest, "prisma")) return null;
+  // It makes code and connects to nothing, but may read the address.
+  return `DATABASE_URL="\${DATABASE_URL:-postgresql://none}" ${executes[packageManager]} prisma generate`;
+}
 
 /** The first Node whose npm has the command that leaves scripts out. */
 const leastNpmPkg = 16;

@@ -10,6 +10,7 @@ export type PackageJson = {
   packageManager?: unknown;
   engines?: Record<string, unknown>;
   devEngines?: unknown;
+  prisma?: unknown;
   workspaces?: unknown;
 };
 
@@ -53,12 +54,14 @@ export const buildScriptOf = (manifest: PackageJson): string | null =>
     ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
   ].find((name) => scriptOf(manifest, name) !== null) ?? null;
 
+const isExpoServer = /^\s*(?:(?:npx|yarn|pnpm|bunx|cross-env|\w+=\S*) )*expo (?:start|serve)\b/;
+
 /** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
 export function startScript(manifest: PackageJson): string | null {
   const script = scriptOf(manifest, "start");
   const other = /^\s*(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)\s*$/.exec(script ?? "")?.[1];
   const runs = (other === undefined ? null : scriptOf(manifest, other)) ?? script;
-  return runs === null || devServer.test(runs.trim()) ? null : script;
+  return runs === null || devServer.test(runs.trim()) || isExpoServer.test(runs) ? null : script;
 }
 
 const mostScripts = 20;

@@ -76,7 +76,10 @@ const filesOfOthers = [
 
 /** What the repository says, and nobody heeds. */
 export function notesOf(sources: Sources): string[] {
-  const found = present(sources, filesOfOthers).join(" and ");
+  const isExpos = textOf(sources, "app.json").includes('"expo"');
+  const found = present(sources, filesOfOthers)
+    .filter((file) => file !== "app.json" || !isExpos)
+    .join(" and ");
   return found === ""
     ? []
     : [`What ${found} may say is not read: commands and variables are the site's settings.`];

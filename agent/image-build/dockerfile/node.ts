@@ -87,6 +87,10 @@ const useYarnFile = ({ yarnFile }: NodeBuild): string[] =>
       ];
 const yarnProgram = "/usr/local/bin/yarn";
 
+const serverHome = "/opt/server";
+const installBeside = (folder: string, name: string): string =>
+  runs(`npm install --global --prefix ${folder} '${name}'`);
+
 const bunPath = ({ bun }: NodeBuild): string[] => (bun === null ? [] : [`ENV PATH=${bunHome}/bin:$PATH`]);
 
 function toolOf(plan: NodeBuild): Tool {
@@ -138,7 +142,8 @@ export function nodeBuildStage(
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
-  const environment = `${unlessGiven(tool.env, variables)}${heap(variables)}`.trim();
+  const environment =
+    `${unlessGiven([tool.env, ...plan.environment].join(" "), variables)}${heap(variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
@@ -162,7 +167,7 @@ export function nodeBuildStage(
     ...(environment === "" ? [] : [`ENV ${environment}`]),
     ...(usesCorepack(plan) ? [runs(enableCorepack), ...release] : []),
     ...useYarnFile(plan),
-    ...(plan.bun === null ? [] : [runs(`npm install --global --prefix ${bunHome} '${plan.bun}'`)]),
+    ...(plan.bun === null ? [] : [installBeside(bunHome, plan.bun)]),
     ...bunPath(plan),
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
@@ -173,6 +178,7 @@ export function nodeBuildStage(
       ...buildStep(command, variables),
     ]),
     ...(plan.folder === null ? [] : [`WORKDIR ${nodeFolder(plan)}`]),
+    ...buildStep(plan.generateCommand, variables),
     ...buildStep(plan.buildCommand, variables, compiled),
   ];
 }
@@ -240,13 +246,16 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...step,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
-    `ENV NODE_ENV=production PORT=3000${usesCorepack(plan) ? ` ${tool.env}` : ""}`,
+    `ENV ${["NODE_ENV=production PORT=3000", ...(usesCorepack(plan) ? [tool.env] : []), ...plan.environment].join(" ")}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack(plan)
       ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`]
       : []),
     ...useYarnFile(plan),
     ...(plan.bun === null ? [] : [`COPY --from=build ${bunHome} ${bunHome}`, ...bunPath(plan)]),
+    ...(plan.server === null
+      ? []
+      : [installBeside(serverHome, plan.server), `ENV PATH=${serverHome}/bin:$PATH`]),
     // Before WORKDIR, which would make the folder root's.
     ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
     ...(installedOnly ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),
