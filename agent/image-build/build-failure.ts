@@ -9,6 +9,12 @@ const ofStep = [
 const ours =
   /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; )*/;
 
+/** What follows the owner's or the language's command in a step of ours. */
+const fallback = / (?:--logs-dir=\/tmp\/npm )?\|\| \{ grep .*$/;
+/** For the log of a build that goes on without its lock file. */
+export const lockNote =
+  "package-lock.json does not fit package.json, so that npm install is run in place of npm ci: packages that the file lacks may have another version in each build. Run npm install and commit package-lock.json.";
+
 /** What steps of ours say, to which their script adds nothing. */
 const ownSentence = /^The build left /;
 
@@ -21,7 +27,7 @@ export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: numb
   if (!step) return `The build failed: ${message}. See the deployment's log.`;
   const told = lastLines.at(-1) ?? "";
   if (ownSentence.test(told)) return told;
-  const command = (step["command"] ?? "").replace(ours, "");
+  const command = (step["command"] ?? "").replace(ours, "").replace(fallback, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
   return [
     `The build failed: "${shown}" exited with code ${step["code"]}.`,

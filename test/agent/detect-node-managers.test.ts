@@ -1,5 +1,10 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { parseInstructions } from "../../agent/image-build/instructions.ts";
 import { dockerfile, node, variables, type Files } from "../support/detected.ts";
 
 const start = { scripts: { start: "node ." }, dependencies: { a: "1" } };
@@ -98,4 +103,41 @@ describe("Yarn", () => {
         node(start, { ...own, ".yarnrc.yml": `yarnPath: ${JSON.stringify(yarnPath)}\n`, "a'$(id).cjs": "" }),
       ).toMatchObject({ yarnFile: null, release: "yarn@3" });
   });
+});
+
+describe("a package-lock.json", () => {
+  const [line] = parseInstructions(dockerfile(start, { "package-lock.json": "" })).instructions.filter(
+    ({ text }) => text.includes("npm ci"),
+  );
+  const [program = "", ...args] = JSON.parse(line?.text.replace(/^RUN.*? (?=\[)/, "") ?? "[]") as string[];
+
+  /** What is run with a npm that fails at `npm ci` and writes this into its log. */
+  function install(log: string | null) {
+    const folder = mkdtempSync(join(tmpdir(), "npm-"));
+    const npm = `#!/bin/sh\necho "$1"\n[ "$1" = ci ] || exit 0\nmkdir -p ${folder}/logs && cat ${folder}/said > ${folder}/logs/1-debug-0.log\nexit ${log === null ? 0 : 7}\n`;
+    writeFileSync(join(folder, "npm"), npm, { mode: 0o755 });
+    writeFileSync(join(folder, "said"), log ?? "");
+    const own = args.map((arg) => arg.replaceAll("/tmp/npm", `${folder}/logs`));
+    const env = { PATH: `${folder}:${process.env["PATH"]}` };
+    const { status, stdout, stderr } = spawnSync(program, own, { env, encoding: "utf8" });
+    rmSync(folder, { recursive: true });
+    return { status, ran: stdout.trim().split("\n"), stderr };
+  }
+
+  it("that fits is installed to the letter", () =>
+    expect(install(null)).toEqual({ status: 0, ran: ["ci"], stderr: "" }));
+
+  it("that does not fit package.json is completed, and the log says so", () => {
+    const log = "verbose stack Error: `npm ci` can only install packages when your package.json and …";
+    expect(install(log)).toEqual({
+      status: 0,
+      ran: ["ci", "install"],
+      stderr: expect.stringMatching(
+        /^package-lock\.json does not fit package\.json.* commit package-lock\.json\.\n$/,
+      ),
+    });
+  });
+
+  it("of an install that fails for another reason is not set aside", () =>
+    expect(install("error 404 Not Found")).toMatchObject({ status: 1, ran: ["ci"], stderr: "" }));
 });

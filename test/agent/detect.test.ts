@@ -201,7 +201,7 @@ describe("a Node app", () => {
   });
 
   it.each<[string, Files, RegExp]>([
-    ["npm", { "package-lock.json": "" }, /npm ci"\]\n/],
+    ["npm", { "package-lock.json": "" }, /npm ci .*\]\n/],
     ["pnpm", { "pnpm-lock.yaml": "" }, /pnpm install --frozen-lockfile"\]\n/],
     ["Yarn", { "yarn.lock": "" }, /yarn install --frozen-lockfile"\]\n/],
     ["Bun", { "bun.lock": "" }, /bun install --frozen-lockfile"\]\n/],

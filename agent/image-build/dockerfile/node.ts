@@ -1,5 +1,6 @@
 import type { NodeBuild, NodePlan } from "../detect/node.ts";
 import { programOf, type PackageManager } from "../detect/package-manager.ts";
+import { lockNote } from "../build-failure.ts";
 import {
   appFolder,
   buildStep,
@@ -26,6 +27,12 @@ const corepackHome = "/opt/corepack";
  */
 const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0 COREPACK_ENABLE_STRICT=0 COREPACK_INTEGRITY_KEYS=0`;
 
+/**
+ * A lock file that lacks what package.json or another platform asks for is npm's own doing as often as its owner's, who does not see
+ * it: `npm install` still takes every version that the file has.
+ */
+const npmCi = `npm ci --logs-dir=/tmp/npm || { grep -qrs 'can only install packages when your package.json' /tmp/npm || exit 1; echo '${lockNote}' >&2; npm install; }`;
+
 /** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
 const berryPrune =
   "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production || echo 'Scripts of the app itself were not run again.'; fi";
@@ -33,7 +40,7 @@ const berryPrune =
 /** `prune` leaves out what is for development, and runs no script, such as husky's, that needs it. */
 const tools: Record<PackageManager, Tool> = {
   npm: {
-    locked: "npm ci",
+    locked: npmCi,
     loose: "npm install",
     prune: "npm prune --omit=dev --ignore-scripts",
     cache: "/root/.npm",
