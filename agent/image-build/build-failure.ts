@@ -48,7 +48,7 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   [
     /^npm error code ERESOLVE\b/,
     () =>
-      "Packages ask for versions that exclude each other: mend package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
+      "Packages ask for versions that exclude each other: correct package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
   ],
   [
     /^npm error Unsupported URL Type "(?:workspace|catalog):/,
@@ -80,11 +80,12 @@ const advice = (lines: readonly string[], memoryMb: number): string[] =>
 
 /** Stacks, and where on a machine that is gone a log lies. */
 const tellsNothing =
-  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+:\d+:\d+\)?|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|)$/;
+  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+(?::\d+:\d+\)?|\(<anonymous>\))(?: \{)?|\s+at [\w.$<>/]+\([^()]*\)|\s+from \S+:\d+:in .*|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|Node\.js v[\d.]+|\s*\^+|)$/;
 /** How npm is used. */
 const usage = /^npm error (?:Clean install a project|Usage:)$/;
 
-function telling(lines: readonly string[]): string[] {
+/** Without what tells nothing. */
+export function telling(lines: readonly string[]): string[] {
   const from = lines.findIndex((line) => usage.test(line));
   return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
 }
