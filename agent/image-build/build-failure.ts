@@ -9,6 +9,12 @@ const ofStep = [
 const ours =
   /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; )*/;
 
+/** What follows the owner's or the language's command in a step of ours. */
+const fallback = / (?:--logs-dir=\/tmp\/npm )?\|\| \{ grep .*$/;
+/** For the log of a build that goes on without its lock file. */
+export const lockNote =
+  "package-lock.json does not fit package.json, so that npm install is run in place of npm ci: packages that the file lacks may have another version in each build. Run npm install and commit package-lock.json.";
+
 /** What steps of ours say, to which their script adds nothing. */
 const ownSentence = /^The build left /;
 
@@ -21,7 +27,7 @@ export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: numb
   if (!step) return `The build failed: ${message}. See the deployment's log.`;
   const told = lastLines.at(-1) ?? "";
   if (ownSentence.test(told)) return told;
-  const command = (step["command"] ?? "").replace(ours, "");
+  const command = (step["command"] ?? "").replace(ours, "").replace(fallback, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
   return [
     `The build failed: "${shown}" exited with code ${step["code"]}.`,
@@ -42,7 +48,7 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
   [
     /^npm error code ERESOLVE\b/,
     () =>
-      "Packages ask for versions that exclude each other: mend package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
+      "Packages ask for versions that exclude each other: correct package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
   ],
   [
     /^npm error Unsupported URL Type "(?:workspace|catalog):/,
@@ -74,11 +80,12 @@ const advice = (lines: readonly string[], memoryMb: number): string[] =>
 
 /** Stacks, and where on a machine that is gone a log lies. */
 const tellsNothing =
-  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+:\d+:\d+\)?|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|)$/;
+  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+(?::\d+:\d+\)?|\(<anonymous>\))(?: \{)?|\s+at [\w.$<>/]+\([^()]*\)|\s+from \S+:\d+:in .*|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|Node\.js v[\d.]+|\s*\^+|)$/;
 /** How npm is used. */
 const usage = /^npm error (?:Clean install a project|Usage:)$/;
 
-function telling(lines: readonly string[]): string[] {
+/** Without what tells nothing. */
+export function telling(lines: readonly string[]): string[] {
   const from = lines.findIndex((line) => usage.test(line));
   return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
 }

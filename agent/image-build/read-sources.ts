@@ -13,7 +13,7 @@ const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+
 /** The files whose text detection reads. */
 const manifest = new RegExp(
   `^(?:${[
-    "package\\.json",
+    "(?:app|package)\\.json",
     "yarn\\.lock",
     "pnpm-lock\\.yaml",
     "pnpm-workspace\\.yaml",
@@ -21,7 +21,7 @@ const manifest = new RegExp(
     "\\.npmrc",
     "Procfile",
     "Aptfile",
-    "\\.(?:nvmrc|node-version|python-version|ruby-version)",
+    "\\.(?:nvmrc|node-version|bun-version|python-version|ruby-version)",
     "runtime\\.txt",
     "\\.tool-versions",
     "\\.?mise\\.toml",
@@ -31,7 +31,7 @@ const manifest = new RegExp(
     "go\\.(?:mod|work)",
     "composer\\.(?:json|lock)",
     "Gemfile(?:\\.lock)?",
-    "(?:astro|next|react-router|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
+    "(?:astro|next|nuxt|react-router|svelte|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
   ].join("|")})$`,

@@ -1,9 +1,15 @@
+import { telling } from "../image-build/build-failure.ts";
+
 /** Of tini, env and shells, before what they could not run. */
 const runner = String.raw`(?:exec |env: ['‘]?|: (?:line )?\d+: |sh: )`;
 const notFound = (name: string) =>
   new RegExp(
     String.raw`${runner}(${name})(?:\\r)?['’]?(?: failed: |: )(?:No such file or directory|not found|command not found)$`,
   );
+
+const writesElsewhere =
+  "it may not write to $1, only below /app and /tmp: give the site a volume, or let a variable of the app name a path there";
+const path = String.raw`(\/[^\s'"’:]{1,200})`;
 
 /** What apps lack at their first start that came up elsewhere, by what one of their lines tells; `$1` is what the last sign found. */
 const known: [signs: RegExp[], advice: string][] = [
@@ -14,15 +20,43 @@ const known: [signs: RegExp[], advice: string][] = [
   [
     // A name with a slash is looked for nowhere else, so the file may well be there.
     [notFound(String.raw`[\w.-]*\/[^\s:']{1,200}`)],
-    "there is no $1, or not the program that its first line names, as in a script with Windows line ends: mend it or the start command",
+    "there is no $1, or not the program that its first line names, as in a script with Windows line ends: correct it or the start command",
   ],
   [
     [notFound(String.raw`[\w.+-]{1,100}`)],
-    "the image has no program $1: install it where the image is built, or mend the start command",
+    "the image has no program $1: install it where the image is built, or correct the start command",
   ],
   [
     [new RegExp(String.raw`${runner}(\/?[^\s:]{1,200})(?: failed)?: Permission denied$`)],
     "$1 is not to be run: make it executable, as by chmod +x, if it is a program",
+  ],
+  // Of Node, of Python, of Ruby, and of Go and programs of C.
+  [[new RegExp(String.raw`\b(?:EACCES|EROFS)\b[^'"]{0,200}['"]${path}['"]`)], writesElsewhere],
+  [
+    [new RegExp(String.raw`(?:Permission denied|Read-only file system): ['"]${path}['"]`, "i")],
+    writesElsewhere,
+  ],
+  [
+    [new RegExp(String.raw`(?:Permission denied|Read-only file system) @ \S{1,100} - ${path}`)],
+    writesElsewhere,
+  ],
+  [
+    [
+      new RegExp(
+        String.raw`\b(?:mkdir|open|create|cannot \w+ \w+) ['‘]?${path}['’]?: (?:permission denied|read-only file system)`,
+        "i",
+      ),
+    ],
+    writesElsewhere,
+  ],
+  [
+    [/\bERR_PNPM_UNSUPPORTED_ENGINE\b/],
+    "package.json asks for another release of pnpm or Node than the image has: correct packageManager or engines there",
+  ],
+  [
+    // The path of a file is its own affair.
+    [/Cannot find (?:module|package) '((?:@[\w.-]{1,100}\/)?\w[\w.-]{0,100})/],
+    "the image lacks the package $1: list it among dependencies of package.json, as devDependencies are only there for the build",
   ],
   [
     [/error while loading shared libraries: ([^\s:]{1,100}):/],
@@ -51,10 +85,21 @@ const known: [signs: RegExp[], advice: string][] = [
   ],
 ];
 
+/** For one that ended well. */
+export const goOn =
+  "let it go on running, in the foreground, or let a schedule or a command run it if it is meant to end";
+
+const mostShown = 15;
+const mostCharacters = 1500;
+
+/** The last of its lines that tell something. */
+export const lastSaid = (lines: readonly string[]): string =>
+  telling(lines).slice(-mostShown).join(" | ").slice(-mostCharacters);
+
 export function exitAdvice(lines: readonly string[]): string {
   for (const [signs, advice] of known) {
     const found = lines.find((line) => signs.every((sign) => sign.test(line)));
     if (found !== undefined) return advice.replace("$1", () => signs.at(-1)?.exec(found)?.[1] ?? "");
   }
-  return "mend it or its start command";
+  return "correct it or its start command";
 }

@@ -5,7 +5,7 @@ import type { ContainerState, Engine } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
 import { probe as ask, type Probe } from "../ingress/probe.ts";
 import { JobError } from "../job.ts";
-import { exitAdvice } from "./exit-advice.ts";
+import { exitAdvice, goOn, lastSaid } from "./exit-advice.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
 
 /** Waits until the new container answers. @throws JobError with the honest reason why it does not */
@@ -59,7 +59,7 @@ export async function exitReason(
 ): Promise<string> {
   const [state, lines] = await Promise.all([
     engine.inspectContainer(containerId),
-    engine.lastLines(containerId, 15),
+    engine.lastLines(containerId, 100),
   ]);
   const elapsedMs = performance.now() - started;
   const seconds = (elapsedMs / 1000).toFixed(1);
@@ -68,9 +68,9 @@ export async function exitReason(
   // Before they are cut: half a secret is known to nobody.
   const redact = redactor(state ? secretsIn(state) : []);
   const told = lines.map((line) => redact(plain(line)));
-  const shown = told.join(" | ");
-  const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown.slice(-1500)}`;
-  const advice = exitCode === 0 ? "let it go on running, in the foreground" : exitAdvice(told);
+  const shown = lastSaid(told);
+  const said = shown === "" ? " It printed nothing." : ` Its last lines: ${shown}`;
+  const advice = exitCode === 0 ? goOn : exitAdvice(told);
   const signal = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128)?.[0];
   return `The app exited with code ${exitCode}${signal ? ` (${signal})` : ""} after ${seconds} s: ${advice}.${said}`;
 }

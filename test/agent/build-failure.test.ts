@@ -18,6 +18,10 @@ describe("a build that failed", () => {
         String.raw`{A%.}\"; npm run build" did not complete successfully: exit code: 2`,
       "npm run build",
     ],
+    [
+      "executor failed running [sh -c npm run build --logs-dir=/tmp/npm || { grep -q a /tmp/npm || exit 1; }]: exit code: 2",
+      "npm run build",
+    ],
   ])(
     "is told by its step as the owner wrote it, its exit code and its last lines: %s",
     (message, command) => {

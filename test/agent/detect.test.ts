@@ -201,7 +201,7 @@ describe("a Node app", () => {
   });
 
   it.each<[string, Files, RegExp]>([
-    ["npm", { "package-lock.json": "" }, /npm ci"\]\n/],
+    ["npm", { "package-lock.json": "" }, /npm ci .*\]\n/],
     ["pnpm", { "pnpm-lock.yaml": "" }, /pnpm install --frozen-lockfile"\]\n/],
     ["Yarn", { "yarn.lock": "" }, /yarn install --frozen-lockfile"\]\n/],
     ["Bun", { "bun.lock": "" }, /bun install --frozen-lockfile"\]\n/],
@@ -233,7 +233,7 @@ describe("a Node app", () => {
   it.each<[string, string, string]>([
     ["nuxt", "nuxt build", "node .output/server/index.mjs"],
     ["@sveltejs/adapter-node", "vite build", "node build"],
-    ["@astrojs/node", "astro build", "HOST=0.0.0.0 node dist/server/entry.mjs"],
+    ["@astrojs/node", "astro build", "node dist/server/entry.mjs"],
     ["next", "next build", "node_modules/.bin/next start"],
   ])("that is a server of %s is started without a script that says so", (dependency, build, startCommand) =>
     expect(node({ scripts: { build }, dependencies: { [dependency]: "1", vite: "7" } })).toMatchObject({
@@ -449,7 +449,7 @@ describe("a Node app", () => {
       /^(?=FROM )/m,
     );
     expect(build).toMatch(
-      /npm install --global --prefix \/opt\/bun bun@1\.2\.3"[^]*PATH=\/opt\/bun\/bin:[^]*COPY .*\/bun\.lock source\/bunfig\.toml [^]*bun install --frozen-lockfile"[^]*bun run build"/,
+      /npm install --global --prefix \/opt\/bun 'bun@1\.2\.3'"[^]*PATH=\/opt\/bun\/bin:[^]*COPY .*\/bun\.lock source\/bunfig\.toml [^]*bun install --frozen-lockfile"[^]*bun run build"/,
     );
     expect(build).not.toMatch(/corepack|prune/);
     expect(last).toMatch(
@@ -916,10 +916,6 @@ describe("a site that a framework builds", () => {
     const qwik = { ...vite, devDependencies: { "@builder.io/qwik-city": "1", vite: "7" } };
     expect(() => node(qwik)).toThrow(/npm run qwik add/);
     expect(node(qwik, { "adapters/": "" })).toMatchObject({ kind: "site" });
-    const tanstack = { ...vite, dependencies: { "@tanstack/react-start": "1" } };
-    expect(() => node(tanstack)).toThrow(/npm install srvx .* or add the plugin of nitro/);
-    const served = { ...vite.scripts, start: "srvx --prod -s ../client dist/server/server.js" };
-    expect(node({ ...tanstack, scripts: served })).toMatchObject({ kind: "node", startCommand: "npm start" });
   });
 
   it.each([
@@ -1547,6 +1543,11 @@ describe("no text of a repository takes longer to read than in proportion to its
     "a/",
     "\n ",
     " \n",
+    "? ",
+    "{",
+    "[,",
+    "&a ",
+    "a.",
   ];
   const texts = (length: number): [string, string][] => [
     [

@@ -1,13 +1,20 @@
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 
+/** It serves what exports a fetch handler, as the build of TanStack Start does. */
+export const srvx = "srvx@1.0.8";
+export const srvxCommand = "srvx --prod -s ../client dist/server/server.js";
+
 /** What a framework's build makes where it makes a server: templates often name no script that starts it. */
 const servers: { dependency: string; startCommand?: string; script?: RegExp }[] = [
-  { dependency: "@astrojs/node", startCommand: "HOST=0.0.0.0 node dist/server/entry.mjs" },
+  { dependency: "@astrojs/node", startCommand: "node dist/server/entry.mjs" },
   { dependency: "@sveltejs/adapter-node", startCommand: "node build" },
   { dependency: "@sveltejs/adapter-auto", startCommand: "node build" },
   { dependency: "nuxt", startCommand: "node .output/server/index.mjs" },
   { dependency: "next", startCommand: "node_modules/.bin/next start" },
   { dependency: "nitro", startCommand: "node .output/server/index.mjs" },
+  { dependency: "@tanstack/nitro-v2-vite-plugin", startCommand: "node .output/server/index.mjs" },
+  { dependency: "@tanstack/react-start", startCommand: srvxCommand },
+  { dependency: "@tanstack/solid-start", startCommand: srvxCommand },
   // Only once an adapter for a server was added.
   { dependency: "@builder.io/qwik-city", script: /^serve$/ },
   // Its path has the app's name.

@@ -1,3 +1,4 @@
+import { allows } from "./newest-minor.ts";
 import { textOf, toolVersion, type Sources } from "./sources.ts";
 
 export const defaultNode = 24;
@@ -18,7 +19,7 @@ export function nodeMajor(sources: Sources, engines: unknown): number {
   const named = [
     textOf(sources, ".nvmrc"),
     textOf(sources, ".node-version"),
-    toolVersion(sources, "node(?:js)?"),
+    toolVersion(sources, "node", "nodejs"),
   ];
   for (const text of named) {
     const major = fromVersionFile(text);
@@ -26,34 +27,11 @@ export function nodeMajor(sources: Sources, engines: unknown): number {
   }
   // A range is short; what is long is only slow to read.
   const range = typeof engines === "string" && engines.length <= 100 ? engines : null;
-  return (range !== null && majors.find((major) => allows(range, major))) || defaultNode;
+  return (range !== null && majors.find((major) => allows(range, `${major}`))) || defaultNode;
 }
 
 function fromVersionFile(text: string): number | null {
   const version = text.replace(/#.*/g, "").trim().toLowerCase();
   const digits = /^v?(\d{2})(?:\.|$)/.exec(version)?.[1];
   return digits === undefined ? (names[version.replace(/^lts\//, "")] ?? null) : Number(digits);
-}
-
-/** Whether a semver range allows some release of a major version. */
-export function allows(range: string, major: number): boolean {
-  return range.split("||").some((alternative) =>
-    alternative
-      .replace(/(\S+)\s+-\s+(\S+)/g, ">=$1 <=$2")
-      .replace(/([<>=~^])\s+/g, "$1")
-      .trim()
-      .split(/\s+/)
-      .every((comparator) => compare(comparator, major)),
-  );
-}
-
-function compare(comparator: string, major: number): boolean {
-  const parts = /^([<>]=?|=|\^|~)?v?(\d+|[x*])?(\.(?!0\b|x\b|\*)\S*)?/i.exec(comparator);
-  if (parts?.[2] === undefined || !/\d/.test(parts[2])) return true;
-  const asked = Number(parts[2]);
-  if (parts[1] === ">=") return major >= asked;
-  if (parts[1] === "<=") return major <= asked;
-  if (parts[1] === ">") return parts[3] === undefined ? major > asked : major >= asked;
-  if (parts[1] === "<") return parts[3] === undefined ? major < asked : major <= asked;
-  return major === asked;
 }

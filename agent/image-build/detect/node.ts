@@ -1,6 +1,8 @@
 import { JobError } from "../../job.ts";
-import { frameworkServer } from "./framework-server.ts";
+import { frameworkEnvironment } from "./framework-environment.ts";
+import { frameworkServer, srvx, srvxCommand } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
+import { allows } from "./newest-minor.ts";
 import { nodeMajor } from "./node-version.ts";
 import {
   buildScriptOf,
@@ -8,13 +10,23 @@ import {
   needsDevelopment,
   readPackageJson,
   scriptOf,
+  scriptsBehind,
   startScript,
   type PackageJson,
 } from "./package-json.ts";
+import {
+  bunRelease,
+  locksOf,
+  namedBy,
+  packageManagerOf,
+  programOf,
+  releaseOf,
+  yarnFileOf,
+  type PackageManager,
+} from "./package-manager.ts";
+import { parseYaml, stringsIn } from "./parse.ts";
+import { configNeedsDevelopment } from "./run-time-config.ts";
 import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
-
-/** `yarn` is the classic one; `berry` is Yarn 2 and later. */
-export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
 
 /** How the dependencies are installed and the build script is run. */
 export type NodeBuild = {
@@ -26,6 +38,8 @@ export type NodeBuild = {
   packageManager: PackageManager;
   /** The release of the package manager that understands the lock file, where package.json names no other. */
   release: string | null;
+  /** Where in the repository the release of Yarn lies that is used; nothing is fetched then. */
+  yarnFile: string | null;
   /** Its Yarn is taken from npm's registry, as all packages are, and not from Yarn's own host, which has every 2.x. */
   yarnFromNpm: boolean;
   /** Manifest files copied before the install, so that it is cached while they stay the same. */
@@ -43,6 +57,10 @@ export type NodeBuild = {
   hasDevDependencies: boolean;
   /** Packages of the repository are installed together. */
   isWorkspace: boolean;
+  /** Variables of its frameworks, for the build and the app. */
+  environment: string[];
+  /** What makes the code that a library is without until then; run before the build. */
+  generateCommand: string | null;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
   /** Folders in which a build finds what the last one compiled; no app reads them. */
@@ -58,14 +76,8 @@ export type NodePlan = NodeBuild & {
   startsByDevelopment: boolean;
   /** Next.js puts together what it needs to run. */
   standalone: boolean;
-};
-
-const lockFiles: Record<PackageManager, string[]> = {
-  pnpm: ["pnpm-lock.yaml"],
-  yarn: ["yarn.lock"],
-  berry: ["yarn.lock"],
-  npm: ["package-lock.json", "npm-shrinkwrap.json"],
-  bun: ["bun.lock", "bun.lockb"],
+  /** A package that serves what the build makes, and is none of the app's own. */
+  server: string | null;
 };
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
@@ -83,9 +95,11 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     ...build,
     startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
     standalone,
+    server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
     startsByDevelopment:
       needsDevelopment(manifest, startCommand) ||
       readsTypeScript(sources, manifest) ||
+      configNeedsDevelopment(sources, manifest, startCommand) ||
       // Its template lists what its server imports among what is for development.
       dependsOn(manifest, "@builder.io/qwik-city"),
   };
@@ -138,9 +152,6 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
 
-export const isLocked = (sources: Sources): boolean =>
-  present(sources, Object.values(lockFiles).flat()).length > 0;
-
 export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Overrides): NodeBuild {
   const { root, folder } = sources.workspace ?? { root: sources, folder: null };
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
@@ -150,16 +161,20 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   );
   const within = folder === null ? placeOf(sources).within : null;
   const packageManager = packageManagerOf(root, installed);
-  const locks = present(root, lockFiles[packageManager]);
+  const yarnFile = yarnFileOf(root, packageManager);
+  const release = releaseOf(root, packageManager, installed);
+  const locks = locksOf(root, packageManager);
   // Of pnpm's, the file may also be there for settings only.
   const isWorkspace =
-    isFilled(installed.workspaces) || /^packages:/m.test(textOf(root, "pnpm-workspace.yaml"));
+    isFilled(installed.workspaces) ||
+    stringsIn(parseYaml(textOf(root, "pnpm-workspace.yaml"))?.["packages"]).length > 0;
   // Yarn 2 and later leave out the second.
   const after = packageManager === "berry" ? ["postinstall"] : ["postinstall", "prepare"];
   const ownScripts = leavesScriptsOut(root) ? [] : scriptsOf(installed, after);
   const needsSource =
     isWorkspace ||
     within !== null ||
+    yarnFile !== null ||
     installNeedsSource(root, installed) ||
     (ownScripts.length > 0 && major < leastNpmPkg);
   return {
@@ -167,8 +182,12 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     folder,
     within,
     packageManager,
-    release: namedBy(installed).name === programOf(packageManager) ? null : releaseOf(root, packageManager),
-    yarnFromNpm: programOf(packageManager) === "yarn" && !namedBy(installed).version.startsWith("2."),
+    release: yarnFile === null ? release : null,
+    yarnFile,
+    yarnFromNpm:
+      programOf(packageManager) === "yarn" &&
+      !namedBy(installed).version.startsWith("2.") &&
+      !allows(release?.replace("yarn@", "") ?? "1", "2"),
     manifests: [
       "package.json",
       ...locks,
@@ -178,7 +197,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     ownScripts: needsSource ? [] : ownScripts,
     plugAndPlay: packageManager === "berry" && usesPlugAndPlay(root),
     locked: locks.length > 0,
-    bun: packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(installed) : null,
+    bun:
+      packageManager === "bun" || runsBun(sources, manifest, overrides) ? bunRelease(root, installed) : null,
     hasDependencies:
       isWorkspace ||
       isFilled(manifest.dependencies) ||
@@ -187,6 +207,8 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       ownScripts.length > 0,
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
+    environment: frameworkEnvironment(manifest, installed),
+    generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
     needed: neededBuilds(sources, packageManager, installed, overrides),
     compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
@@ -199,6 +221,12 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
 
 const usesTurborepo = ({ workspace }: Sources, installed: PackageJson): boolean =>
   workspace?.root.files.has("turbo.json") === true && dependsOn(installed, "turbo");
+
+/** It hides no variables from the build, and knows no option for that. */
+const isTurborepo1 = ({ dependencies, devDependencies }: PackageJson): boolean => {
+  const range = { ...dependencies, ...devDependencies }["turbo"];
+  return typeof range === "string" && allows(range, "1") && !allows(range, "2");
+};
 
 /** The owner's own command, and Turborepo, say themselves what is built. */
 const neededBuilds = (
@@ -222,9 +250,10 @@ function buildScript(
   installed: PackageJson,
 ): string | null {
   const script = buildScriptOf(manifest);
-  if (script === null) return null;
+  if (script === null)
+    return dependsOn(manifest, "expo") ? `${executes[packageManager]} expo export --platform web` : null;
   return usesTurborepo(sources, installed)
-    ? "/app/node_modules/.bin/turbo run build --env-mode=loose"
+    ? `/app/node_modules/.bin/turbo run build${isTurborepo1(installed) ? "" : " --env-mode=loose"}`
     : `${programOf(packageManager)} run ${script}`;
 }
 
@@ -234,9 +263,6 @@ const withAdapter = (manifest: PackageJson, command: string | null): string | nu
     ? `export GCP_BUILDPACKS=1; ${command}`
     : command;
 
-export const programOf = (manager: PackageManager): Exclude<PackageManager, "berry"> =>
-  manager === "berry" ? "yarn" : manager;
-
 /** Whatever installs its packages. */
 const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides): boolean =>
   [
@@ -244,49 +270,43 @@ const runsBun = (sources: Sources, manifest: PackageJson, overrides: Overrides):
     overrides.startCommand ?? procfileWeb(sources) ?? scriptOf(manifest, "start"),
   ].some((command) => command !== null && /(?:^|[\s;&|])bunx?\s/.test(command));
 
-const bunRelease = ({ packageManager }: PackageJson): string =>
-  (typeof packageManager === "string" && /^bun@\d+\.\d+\.\d+/.exec(packageManager)?.[0]) || "bun";
-
-function namedBy({ packageManager }: PackageJson): { name: string; version: string } {
-  const [name = "", version = ""] = typeof packageManager === "string" ? packageManager.split("@") : [];
-  return { name, version };
-}
-
-function packageManagerOf(sources: Sources, manifest: PackageJson): PackageManager {
-  const { name, version } = namedBy(manifest);
-  const berry =
-    textOf(sources, "yarn.lock").includes("__metadata:") ||
-    sources.files.has(".yarnrc.yml") ||
-    (name === "yarn" && /^[2-9]/.test(version));
-  const managers = ["pnpm", berry ? "berry" : "yarn", "npm", "bun"] as const;
-  const isNamed = (manager: PackageManager) => programOf(manager) === name;
-  const locked = managers.filter((manager) => present(sources, lockFiles[manager]).length > 0);
-  return (
-    locked.find(isNamed) ??
-    locked[0] ??
-    managers.find(isNamed) ??
-    (sources.files.has("pnpm-workspace.yaml") ? "pnpm" : "npm")
-  );
-}
-
-/** Corepack's own default reads no lock files of older releases, and is whatever its registry calls the latest. */
-function releaseOf(sources: Sources, manager: PackageManager): string | null {
-  const pnpm = /^lockfileVersion: '?(\d)/m.exec(textOf(sources, "pnpm-lock.yaml"))?.[1];
-  if (manager === "pnpm") return { "5": "pnpm@7", "6": "pnpm@8", "9": "pnpm@10" }[pnpm ?? ""] ?? null;
-  if (manager === "yarn") return "yarn@1";
-  if (manager !== "berry") return null;
-  const yarn = /^__metadata:\s+version: (\d)/m.exec(textOf(sources, "yarn.lock"))?.[1];
-  return yarn === "4" ? "yarn@2" : yarn === "5" || yarn === "6" ? "yarn@3" : "yarn@4";
-}
-
 const usesPlugAndPlay = (sources: Sources): boolean =>
-  sources.files.has(".pnp.cjs") || /^nodeLinker: ["']?pnp\b/m.test(textOf(sources, ".yarnrc.yml"));
+  sources.files.has(".pnp.cjs") || parseYaml(textOf(sources, ".yarnrc.yml"))?.["nodeLinker"] === "pnp";
 
 /** Its engines load OpenSSL, which Node's slim image has not. */
 const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "prisma") ||
   dependsOn(manifest, "@prisma/client") ||
   ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
+
+const executes: Record<PackageManager, string> = {
+  npm: "npx",
+  pnpm: "pnpm exec",
+  yarn: "yarn",
+  berry: "yarn",
+  bun: "bunx",
+};
+
+/** Its schema is not there yet when its package is installed, and newer releases do not look for it then. */
+function generatePrisma(
+  sources: Sources,
+  manifest: PackageJson,
+  packageManager: PackageManager,
+  { buildCommand }: Overrides,
+): string | null {
+  const scripts = ["postinstall", "prepare", "prebuild", buildScriptOf(manifest) ?? ""];
+  const commands = [...scripts.map((name) => scriptOf(manifest, name) ?? ""), buildCommand ?? ""];
+  const generates = commands
+    .flatMap((command) => scriptsBehind(manifest, command))
+    .some((text) => /\bprisma\s+generate\b/.test(text));
+  const hasSchema =
+    isFilled(manifest.prisma) ||
+    present(sources, ["prisma/schema.prisma", "schema.prisma", "prisma/schema/", "prisma.config.ts"]).length >
+      0;
+  if (generates || !hasSchema || !dependsOn(manifest, "prisma")) return null;
+  // It makes code and connects to nothing, but may read the address.
+  return `DATABASE_URL="\${DATABASE_URL:-postgresql://none}" ${executes[packageManager]} prisma generate`;
+}
 
 /** The first Node whose npm has the command that leaves scripts out. */
 const leastNpmPkg = 16;

@@ -8,7 +8,9 @@ export type PackageJson = {
   dependencies?: Record<string, unknown>;
   devDependencies?: Record<string, unknown>;
   packageManager?: unknown;
-  engines?: { node?: unknown };
+  engines?: Record<string, unknown>;
+  devEngines?: unknown;
+  prisma?: unknown;
   workspaces?: unknown;
 };
 
@@ -52,18 +54,20 @@ export const buildScriptOf = (manifest: PackageJson): string | null =>
     ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
   ].find((name) => scriptOf(manifest, name) !== null) ?? null;
 
+const isExpoServer = /^\s*(?:(?:npx|yarn|pnpm|bunx|cross-env|\w+=\S*) )*expo (?:start|serve)\b/;
+
 /** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
 export function startScript(manifest: PackageJson): string | null {
   const script = scriptOf(manifest, "start");
   const other = /^\s*(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)\s*$/.exec(script ?? "")?.[1];
   const runs = (other === undefined ? null : scriptOf(manifest, other)) ?? script;
-  return runs === null || devServer.test(runs.trim()) ? null : script;
+  return runs === null || devServer.test(runs.trim()) || isExpoServer.test(runs) ? null : script;
 }
 
 const mostScripts = 20;
 
 /** A command, and the scripts that it runs in turn. */
-function scriptsBehind(manifest: PackageJson, command: string): string[] {
+export function scriptsBehind(manifest: PackageJson, command: string): string[] {
   const found = [command];
   const names = new Set<string>();
   for (const text of found)
@@ -94,10 +98,15 @@ const packageOf: Record<string, string> = {
   tsnd: "ts-node-dev",
 };
 
-/** Whether what a command runs is among the packages that are there for development only. */
-export function needsDevelopment(manifest: PackageJson, command: string): boolean {
+export function onlyForDevelopment(manifest: PackageJson): Set<string> {
   const packages = new Set(Object.keys(manifest.devDependencies ?? {}));
   for (const name of Object.keys(manifest.dependencies ?? {})) packages.delete(name);
+  return packages;
+}
+
+/** Whether what a command runs is among the packages that are there for development only. */
+export function needsDevelopment(manifest: PackageJson, command: string): boolean {
+  const packages = onlyForDevelopment(manifest);
   const words = scriptsBehind(manifest, command).flatMap((text) => text.split(/[\s"'`;&|()=]+/));
   return words.some((word) => {
     const parts = word.replace(/^(?:\.\/)?node_modules\/(?:\.bin\/)?/, "").split("/");

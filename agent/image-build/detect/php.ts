@@ -132,9 +132,11 @@ function lockedRequirements(sources: Sources): string[] {
   }
 }
 
-/** The last of several that are allowed. */
+/** Composer's `~8.1` allows 8.2, as its `^8.1` does. */
 const versionOf = (range: unknown): string | null =>
-  typeof range === "string" && range.length <= 100 ? newestMinor(range.split("|").at(-1) ?? "") : null;
+  typeof range === "string" && range.length <= 100
+    ? newestMinor(range.replaceAll(/~\s*(\d+\.\d+)(?![.\d])/g, "^$1"), [8, 7])
+    : null;
 
 /** PHP itself and its extensions are none. */
 const isPackage = (name: string): boolean => !/^(?:php|ext-.*|lib-.*)$/.test(name);

@@ -1,6 +1,8 @@
 import { JobError } from "../../job.ts";
 import { appsBelow } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
+import { tableIn } from "./parse.ts";
+import { pyprojectOf } from "./pyproject.ts";
 import {
   present,
   procfileWeb,
@@ -67,7 +69,7 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
     isPackage:
       uvMember !== null ||
       ((installer === "uv" || installer === "pyproject") &&
-        /^\[build-system\]/m.test(textOf(sources, "pyproject.toml"))),
+        tableIn(pyprojectOf(sources), "build-system") !== null),
     sourceFolder: files.has("src/"),
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? (mkdocs ? "mkdocs build" : collectStatic(sources)),
@@ -85,13 +87,13 @@ function startsNothing({ files }: Sources): JobError {
 }
 
 function installerOf(sources: Sources): PythonInstaller | null {
-  const pyproject = textOf(sources, "pyproject.toml");
+  const pyproject = pyprojectOf(sources);
   if (sources.files.has("uv.lock")) return "uv";
   if (sources.files.has("poetry.lock")) return "poetry";
   if (sources.files.has("requirements.txt")) return "pip";
   if (sources.files.has("Pipfile")) return "pipenv";
-  if (/^\[project\]/m.test(pyproject)) return "pyproject";
-  return /^\[tool\.poetry\]/m.test(pyproject) ? "poetry" : null;
+  if (tableIn(pyproject, "project") !== null) return "pyproject";
+  return tableIn(pyproject, "tool", "poetry") === null ? null : "poetry";
 }
 
 function versionOf(sources: Sources, installer: PythonInstaller | null): string | null {
@@ -103,15 +105,17 @@ function versionOf(sources: Sources, installer: PythonInstaller | null): string 
   const demanded = installer === "uv" ? /^\s*(3\.\d{1,2}\.\d{1,2})\s*$/.exec(text)?.[1] : undefined;
   const named = /^\s*(?:python-)?(3\.\d{1,2})(?:\.|\s|$)/.exec(text)?.[1];
   const pipfile = /^python_version\s*=\s*["'](3\.\d{1,2})["']/m.exec(textOf(sources, "Pipfile"))?.[1];
-  const range = /^(?:requires-python|python)[ \t]*=[ \t]*["']([^"'\n]{1,100})["']/m.exec(
-    textOf(sources, "pyproject.toml"),
-  )?.[1];
+  const pyproject = pyprojectOf(sources);
+  const asked =
+    tableIn(pyproject, "project")?.["requires-python"] ??
+    tableIn(pyproject, "tool", "poetry", "dependencies")?.["python"];
+  const range = typeof asked === "string" && asked.length <= 100 ? asked : undefined;
   const least = /(?:>=|\^|~=?)[ \t]*3\.(\d{1,2})/.exec(range ?? "")?.[1];
   return (
     demanded ??
     named ??
     pipfile ??
-    (range === undefined ? null : newestMinor(range)) ??
+    (range === undefined ? null : newestMinor(range, [3])) ??
     (Number(least) > Number(defaultPython.slice(2)) ? `3.${least}` : null)
   );
 }

@@ -1,4 +1,5 @@
 import { ignoredBy } from "../ignored.ts";
+import { parseToml, stringsIn, tableIn } from "./parse.ts";
 import { textOf, type Repository, type Sources } from "./sources.ts";
 
 /** Where an app names folders and files that it is installed with; of package.json, versions only: scripts name others, too. */
@@ -33,25 +34,16 @@ const isOfGoWork = (app: Sources, root: Sources, folder: string): boolean =>
 
 function isUvMember(app: Sources, root: Sources, folder: string): boolean {
   if (app.files.has("uv.lock") || !root.files.has("uv.lock")) return false;
-  const table = tableOf(root, "tool.uv.workspace");
-  const listed = (list: RegExp): string[] =>
-    [...(list.exec(table)?.[1] ?? "").matchAll(/["']([^"']+)["']/g)].map(([, pattern = ""]) => pattern);
+  const workspace = tableIn(parseToml(textOf(root, "pyproject.toml")), "tool", "uv", "workspace");
   // The patterns mean the same.
   const patterns = [
-    ...listed(/^members\s*=\s*\[([^\]]*)/m),
-    ...listed(/^exclude\s*=\s*\[([^\]]*)/m).map((pattern) => `!${pattern}`),
+    ...stringsIn(workspace?.["members"]),
+    ...stringsIn(workspace?.["exclude"]).map((pattern) => `!${pattern}`),
   ];
   return ignoredBy(patterns.join("\n"))(folder, () => false);
 }
 
-const projectName = (app: Sources): string | null =>
-  /^name\s*=\s*["'](\w[\w.-]*)["']/m.exec(tableOf(app, "project"))?.[1] ?? null;
-
-/** The lines of a table of pyproject.toml. */
-function tableOf(sources: Sources, name: string): string {
-  const lines = textOf(sources, "pyproject.toml").split("\n");
-  const start = lines.findIndex((line) => line.trim() === `[${name}]`);
-  const rest = start === -1 ? [] : lines.slice(start + 1);
-  const end = rest.findIndex((line) => /^\[[\w"]/.test(line));
-  return rest.slice(0, end === -1 ? rest.length : end).join("\n");
+function projectName(app: Sources): string | null {
+  const name = tableIn(parseToml(textOf(app, "pyproject.toml")), "project")?.["name"];
+  return typeof name === "string" && /^\w[\w.-]*$/.test(name) ? name : null;
 }

@@ -1,4 +1,5 @@
 import { JobError } from "../../job.ts";
+import { parseToml, tableIn } from "./parse.ts";
 
 /**
  * What detection looks at: paths below the root of the app, folders with a slash at the end, and the text of the files
@@ -75,7 +76,10 @@ const filesOfOthers = [
 
 /** What the repository says, and nobody heeds. */
 export function notesOf(sources: Sources): string[] {
-  const found = present(sources, filesOfOthers).join(" and ");
+  const isExpos = textOf(sources, "app.json").includes('"expo"');
+  const found = present(sources, filesOfOthers)
+    .filter((file) => file !== "app.json" || !isExpos)
+    .join(" and ");
   return found === ""
     ? []
     : [`What ${found} may say is not read: commands and variables are the site's settings.`];
@@ -88,14 +92,38 @@ export const aptPackages = (sources: Sources): string[] =>
     .map((line) => line.trim())
     .filter((line) => /^[a-z0-9][a-z0-9+.-]{1,80}$/.test(line) && !line.endsWith(".deb"));
 
-/** The version that asdf's or mise's file names of a tool, such as 22 or 3.12.4. */
-export function toolVersion(sources: Sources, tool: string): string {
-  const asked = new RegExp(`^[ \\t]*${tool}(?:[ \\t]*=[ \\t]*|[ \\t]+)\\[?["']?v?([\\w./-]{1,40})`, "m");
-  for (const file of [".tool-versions", "mise.toml", ".mise.toml"]) {
-    const version = asked.exec(textOf(sources, file))?.[1];
-    if (version !== undefined) return version;
-  }
+/** The version that asdf's or mise's file names of a tool, by any of its names, such as 22 or 3.12.4. */
+export function toolVersion(sources: Sources, ...names: readonly string[]): string {
+  for (const { tool, version } of toolsOf(sources))
+    if (names.includes(tool)) return /^v?([\w./-]{1,40})/.exec(version)?.[1] ?? "";
   return "";
+}
+
+const mostTools = 1000;
+
+/** What asdf's and mise's files have installed, one version of each. */
+export function toolsOf(sources: Sources): { file: string; tool: string; version: string }[] {
+  const asdf = textOf(sources, ".tool-versions")
+    .split("\n", mostTools)
+    .flatMap((line) => {
+      const [tool = "", version] = line.replace(/#.*/, "").trim().split(/\s+/);
+      return version === undefined ? [] : [{ file: ".tool-versions", tool, version }];
+    });
+  const mise = ["mise.toml", ".mise.toml"].flatMap((file) =>
+    Object.entries(tableIn(parseToml(textOf(sources, file)), "tools") ?? {}).map(([name, asked]) => ({
+      file,
+      tool: name.replace(/^core:/, ""),
+      version: versionIn(asked),
+    })),
+  );
+  return [...asdf, ...mise];
+}
+
+/** `node = "22"`, `node = ["22", "20"]` and `node = { version = "22" }`. */
+function versionIn(asked: unknown): string {
+  const first: unknown = Array.isArray(asked) ? asked[0] : asked;
+  const version = tableIn(first)?.["version"] ?? first;
+  return typeof version === "string" || typeof version === "number" ? String(version) : "";
 }
 
 /** Debian packages: `build` are installed where dependencies are compiled, `run` where the app runs. */

@@ -28,6 +28,10 @@ const onlyIndex = ({ files }: Sources): boolean =>
   files.has("index.html") && [...files].filter((file) => /^[^/]+\.html$/.test(file)).length === 1;
 const noErrorPage = ({ files }: Sources): boolean => !files.has("public/404.html");
 
+/** Its configuration says whether each route is a page of its own; one page for all is the default. */
+const isExpoSinglePage = (sources: Sources): boolean =>
+  !/"output"\s{0,20}:\s{0,20}"(?:static|server)"/.test(textOf(sources, "app.json"));
+
 /** Those that build on others first: an Astro site depends on Vite, too. */
 const frameworks: Framework[] = [
   { dependency: "astro", outputs: ["dist"], configs: configsOf("astro"), setting: outDir },
@@ -51,6 +55,7 @@ const frameworks: Framework[] = [
   { dependency: "@sveltejs/kit", outputs: ["build"] },
   { dependency: "@react-router/dev", outputs: ["build/client"], singlePage: noErrorPage },
   { dependency: "hexo", outputs: ["public"] },
+  { dependency: "expo", outputs: ["dist"], singlePage: isExpoSinglePage },
   {
     dependency: "@angular/core",
     outputs: ["dist/*/browser", "dist/browser", "dist/*", "dist"],
@@ -101,8 +106,6 @@ export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean
 function lacksAdapter({ files }: Sources, manifest: PackageJson): string | null {
   if (dependsOn(manifest, "@builder.io/qwik-city") && !files.has("adapters/"))
     return "Qwik City makes nothing that can be served without an adapter: run npm run qwik add express, or npm run qwik add static for files only, and commit what it makes.";
-  if (["@tanstack/react-start", "@tanstack/solid-start"].some((name) => dependsOn(manifest, name)))
-    return 'TanStack Start makes nothing that Node can start by itself: run npm install srvx and add the script "start": "srvx --prod -s ../client dist/server/server.js", or add the plugin of nitro to vite.config.ts.';
   return null;
 }
 

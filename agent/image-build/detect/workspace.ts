@@ -1,6 +1,7 @@
 import { ignoredBy } from "../ignored.ts";
-import { isLocked } from "./node.ts";
+import { isLocked } from "./package-manager.ts";
 import { buildScriptOf, parsePackageJson, readPackageJson, type PackageJson } from "./package-json.ts";
+import { parseYaml, stringsIn, tableIn } from "./parse.ts";
 import { textOf, type Sources, type Workspace } from "./sources.ts";
 
 /**
@@ -48,10 +49,8 @@ function neededBy(
 }
 
 function packagesOf(root: Sources): string[] {
-  const ofPnpm = /^[ \t]*-[ \t]*["']?([^"'#\s]+)/gm;
   if (root.files.has("pnpm-workspace.yaml"))
-    return [...textOf(root, "pnpm-workspace.yaml").matchAll(ofPnpm)].map(([, pattern = ""]) => pattern);
+    return stringsIn(parseYaml(textOf(root, "pnpm-workspace.yaml"))?.["packages"]);
   const listed: unknown = readPackageJson(root)?.workspaces;
-  const packages: unknown = Array.isArray(listed) ? listed : (listed as { packages?: unknown })?.packages;
-  return Array.isArray(packages) ? packages.filter((pattern) => typeof pattern === "string") : [];
+  return stringsIn(Array.isArray(listed) ? listed : tableIn(listed)?.["packages"]);
 }

@@ -1,4 +1,6 @@
-import { programOf, type NodeBuild, type NodePlan, type PackageManager } from "../detect/node.ts";
+import type { NodeBuild, NodePlan } from "../detect/node.ts";
+import { programOf, type PackageManager } from "../detect/package-manager.ts";
+import { lockNote } from "../build-failure.ts";
 import {
   appFolder,
   buildStep,
@@ -12,6 +14,7 @@ import {
   runs,
   sourceFolder,
   starts,
+  write,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
@@ -24,6 +27,12 @@ const corepackHome = "/opt/corepack";
  */
 const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=0 COREPACK_ENABLE_STRICT=0 COREPACK_INTEGRITY_KEYS=0`;
 
+/**
+ * A lock file that lacks what package.json or another platform asks for is npm's own doing as often as its owner's, who does not see
+ * it: `npm install` still takes every version that the file has.
+ */
+const npmCi = `npm ci --logs-dir=/tmp/npm || { grep -qrs 'can only install packages when your package.json' /tmp/npm || exit 1; echo '${lockNote}' >&2; npm install; }`;
+
 /** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
 const berryPrune =
   "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production || echo 'Scripts of the app itself were not run again.'; fi";
@@ -31,7 +40,7 @@ const berryPrune =
 /** `prune` leaves out what is for development, and runs no script, such as husky's, that needs it. */
 const tools: Record<PackageManager, Tool> = {
   npm: {
-    locked: "npm ci",
+    locked: npmCi,
     loose: "npm install",
     prune: "npm prune --omit=dev --ignore-scripts",
     cache: "/root/.npm",
@@ -71,8 +80,23 @@ const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --igno
 /** The cache is part of the app. */
 const plugAndPlay = `${corepack} YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_GLOBAL_CACHE=false YARN_NODE_LINKER=pnp`;
 
-const usesCorepack = ({ packageManager }: NodeBuild): boolean =>
-  packageManager !== "npm" && packageManager !== "bun";
+const usesCorepack = ({ packageManager, yarnFile }: NodeBuild): boolean =>
+  packageManager !== "npm" && packageManager !== "bun" && yarnFile === null;
+
+/** In place of the image's Yarn or Corepack's. */
+const useYarnFile = ({ yarnFile }: NodeBuild): string[] =>
+  yarnFile === null
+    ? []
+    : [
+        runs(
+          `rm -f ${yarnProgram} && ${write(["#!/bin/sh", `exec node /app/${yarnFile} "$@"`], yarnProgram)} && chmod +x ${yarnProgram}`,
+        ),
+      ];
+const yarnProgram = "/usr/local/bin/yarn";
+
+const serverHome = "/opt/server";
+const installBeside = (folder: string, name: string): string =>
+  runs(`npm install --global --prefix ${folder} '${name}'`);
 
 const bunPath = ({ bun }: NodeBuild): string[] => (bun === null ? [] : [`ENV PATH=${bunHome}/bin:$PATH`]);
 
@@ -125,12 +149,13 @@ export function nodeBuildStage(
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
-  const environment = `${unlessGiven(tool.env, variables)}${heap(variables)}`.trim();
+  const environment =
+    `${unlessGiven([tool.env, ...plan.environment].join(" "), variables)}${heap(variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
-  const release = plan.release === null ? [] : [runs(`corepack install --global ${plan.release}`)];
+  const release = plan.release === null ? [] : [runs(`corepack install --global '${plan.release}'`)];
   const command = plan.locked ? tool.locked : tool.loose;
   const leftOut = plan.ownScripts.map((name) => `scripts.${name}`).join(" ");
   const install = installStep(
@@ -148,7 +173,8 @@ export function nodeBuildStage(
     "WORKDIR /app",
     ...(environment === "" ? [] : [`ENV ${environment}`]),
     ...(usesCorepack(plan) ? [runs(enableCorepack), ...release] : []),
-    ...(plan.bun === null ? [] : [runs(`npm install --global --prefix ${bunHome} ${plan.bun}`)]),
+    ...useYarnFile(plan),
+    ...(plan.bun === null ? [] : [installBeside(bunHome, plan.bun)]),
     ...bunPath(plan),
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]
@@ -159,6 +185,7 @@ export function nodeBuildStage(
       ...buildStep(command, variables),
     ]),
     ...(plan.folder === null ? [] : [`WORKDIR ${nodeFolder(plan)}`]),
+    ...buildStep(plan.generateCommand, variables),
     ...buildStep(plan.buildCommand, variables, compiled),
   ];
 }
@@ -226,12 +253,16 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...step,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
-    `ENV NODE_ENV=production PORT=3000${usesCorepack(plan) ? ` ${tool.env}` : ""}`,
+    `ENV ${["NODE_ENV=production PORT=3000", ...(usesCorepack(plan) ? [tool.env] : []), ...plan.environment].join(" ")}`,
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack(plan)
       ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`]
       : []),
+    ...useYarnFile(plan),
     ...(plan.bun === null ? [] : [`COPY --from=build ${bunHome} ${bunHome}`, ...bunPath(plan)]),
+    ...(plan.server === null
+      ? []
+      : [installBeside(serverHome, plan.server), `ENV PATH=${serverHome}/bin:$PATH`]),
     // Before WORKDIR, which would make the folder root's.
     ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
     ...(installedOnly ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),

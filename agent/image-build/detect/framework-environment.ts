@@ -1,0 +1,22 @@
+import { dependsOn, type PackageJson } from "./package-json.ts";
+
+const environments: Record<string, string> = {
+  // It listens for its own machine only by default, whatever starts it.
+  "@astrojs/node": "HOST=0.0.0.0",
+  "@angular/cli": "NG_CLI_ANALYTICS=false",
+  "@strapi/strapi": "STRAPI_TELEMETRY_DISABLED=true",
+  astro: "ASTRO_TELEMETRY_DISABLED=1",
+  expo: "EXPO_NO_TELEMETRY=1",
+  gatsby: "GATSBY_TELEMETRY_DISABLED=1",
+  next: "NEXT_TELEMETRY_DISABLED=1",
+  nuxt: "NUXT_TELEMETRY_DISABLED=1",
+  prisma: "CHECKPOINT_DISABLE=1",
+  storybook: "STORYBOOK_DISABLE_TELEMETRY=1",
+  turbo: "TURBO_TELEMETRY_DISABLED=1",
+};
+
+/** Variables for the build and the app, by the packages that one of its manifests names. */
+export const frameworkEnvironment = (...manifests: readonly PackageJson[]): string[] =>
+  Object.entries(environments)
+    .filter(([dependency]) => manifests.some((manifest) => dependsOn(manifest, dependency)))
+    .map(([, variable]) => variable);

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
+import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
+import { node, plan } from "../support/detected.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+const start = { scripts: { start: "node ." } };
+
+describe("versions and tables are read as the tools of their language read them:", () => {
+  it.each([
+    [">20.0.5 <22", 20],
+    ["~> 20", 20],
+    [">=20.9.0 <=22.x.x", 22],
+    ["20.x.x || >=28", 20],
+  ])("engines.node %s", (range, major) =>
+    expect(node({ ...start, engines: { node: range } })).toMatchObject({ major }),
+  );
+
+  it.each([
+    ["~8.1", null],
+    [">=8.1,<8.4", "8.3"],
+    ["^7.4|~8.2.0", "8.2"],
+    ["7.4.*", "7.4"],
+  ])("PHP %s", (php, version) =>
+    expect(plan({ "index.php": "", "composer.json": JSON.stringify({ require: { php } }) })).toMatchObject({
+      version,
+    }),
+  );
+
+  it.each([
+    ["~=3.10", null],
+    ["~=3.10.2", "3.10"],
+    [">=3.9,!=3.9.1,<3.12", "3.11"],
+  ])("Python %s", (range, version) =>
+    expect(
+      plan({ "main.py": "", "pyproject.toml": `[project]\nrequires-python = "${range}"` }),
+    ).toMatchObject({ version }),
+  );
+
+  it.each([
+    "packages: [apps/*, 'libs/*']\n",
+    '"packages":\n- apps/*\n',
+    "packages: # all\n  - 'apps/*' # what is deployed\ncatalog:\n  react: ^19\n",
+  ])("the packages of pnpm's workspace in %j", (text) => {
+    const root = sourcesOf({ "package.json": "{}", "pnpm-workspace.yaml": text });
+    const app = sourcesOf({ "package.json": JSON.stringify(start) });
+    expect(workspaceOf(app, root, "apps/web")).toMatchObject({ folder: "apps/web" });
+  });
+
+  it("what pnpm's file lists beside its packages is none of them", () => {
+    const settings = "packages:\n  - apps/*\nonlyBuiltDependencies:\n  - libs/*\n";
+    const root = sourcesOf({ "package.json": "{}", "pnpm-workspace.yaml": settings });
+    const app = sourcesOf({ "package.json": JSON.stringify(start) });
+    expect(workspaceOf(app, root, "libs/web")).toBeNull();
+  });
+
+  it.each([
+    '[ project ]\nname = "a"\n',
+    '["project"]\nname = "a"\n',
+    'project.name = "a"\n',
+    'project = { name = "a" }\n',
+  ])("pyproject.toml's table in %j", (text) =>
+    expect(plan({ "main.py": "", "pyproject.toml": text })).toMatchObject({ installer: "pyproject" }),
+  );
+
+  it("a table in a string or a comment of pyproject.toml is none", () =>
+    expect(plan({ "main.py": "", "pyproject.toml": 'text = """\n[project]\n"""\n' })).toMatchObject({
+      installer: null,
+    }));
+
+  it("pyproject.toml that is not TOML is refused, as without it the packages would lack", () =>
+    expect(() => plan({ "main.py": "", "pyproject.toml": "[project\nname = 1" })).toThrow(
+      /pyproject\.toml is not valid TOML/,
+    ));
+
+  it.each([
+    "[tool.uv]\nworkspace = { members = ['services/*'] }\n",
+    '[ tool . "uv" . workspace ]\nmembers = ["services/*"]\n',
+    "tool.uv.workspace.members = [\n'services/*', # ]\n]\n",
+  ])("the members of uv's workspace in %j", (text) => {
+    const root = sourcesOf({ "pyproject.toml": text, "uv.lock": "" });
+    const app = sourcesOf({ "pyproject.toml": "project.name = 'api'\n", "main.py": "" });
+    expect(repositoryOf(app, root, "services/api")).toMatchObject({ uvMember: "api" });
+  });
+
+  it.each([
+    '[tools]\nnode = { version = "22" }\n',
+    '[tools.node]\nversion = "22.4.1"\n',
+    '[tools]\n"core:node" = ["22", "20"]\n',
+    'tools.nodejs = "v22"\n',
+    '[env]\nnode = "18"\n[tools]\nnode = 22\n',
+  ])("mise's Node in %j", (text) => expect(node(start, { "mise.toml": text })).toMatchObject({ major: 22 }));
+
+  it.each(["nodeLinker: pnp # fast", '"nodeLinker": pnp', "{ nodeLinker: 'pnp' }"])(
+    "Yarn's settings in %j",
+    (text) =>
+      expect(node(start, { "yarn.lock": "__metadata:\n  version: 8\n", ".yarnrc.yml": text })).toMatchObject({
+        plugAndPlay: true,
+      }),
+  );
+});
