@@ -11,6 +11,12 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
     const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
     asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);
   }
+  if (plan.kind === "java" && version !== null) {
+    asked.push(["jre", [`eclipse-temurin:${version}-jre`]]);
+    if (plan.wrapped) asked.push(["jdk", [`eclipse-temurin:${version}-jdk`]]);
+    else if (plan.tool === "maven") asked.push(["maven", [`maven:3-eclipse-temurin-${version}`]]);
+    else asked.push(["gradle", [`gradle:8-jdk${version}`]]);
+  }
   if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
   return asked;
 }

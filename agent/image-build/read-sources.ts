@@ -34,10 +34,18 @@ const manifest = new RegExp(
     "(?:astro|next|react-router|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
+    "Cargo\\.(?:toml|lock)",
+    "pom\\.xml",
+    "(?:build|settings)\\.gradle(?:\\.kts)?",
+    "gradle/(?:libs\\.versions\\.toml|wrapper/gradle-wrapper\\.properties)",
+    "system\\.properties",
+    "\\.java-version",
+    "\\.sdkmanrc",
   ].join("|")})$`,
 );
-/** Those of a workspace's packages. */
+/** Those of a workspace's packages, and of modules. */
 const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
+const moduleManifest = /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$/;
 const code =
   /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
@@ -54,6 +62,7 @@ export async function readSources(root: string): Promise<Sources> {
   const texts = await Promise.all([
     ...files.filter((file) => manifest.test(file)).map(read(manifestBytes)),
     ...some(packageManifest),
+    ...some(moduleManifest),
     ...some(code),
   ]);
   return { files: new Set(files), texts: new Map(texts) };

@@ -1437,8 +1437,7 @@ describe("an app of any language", () => {
 
 describe("a repository that is none of these is refused with what to do", () => {
   it.each<[string, Files, RegExp]>([
-    ["Java", { "pom.xml": "", "src/main/java/A.java": "" }, /^Found pom\.xml: Java .*Dockerfile. Add one/],
-    ["Rust", { "Cargo.toml": "", "web/index.html": "" }, /Rust/],
+    ["Scala", { "build.sbt": "", "src/main/A.scala": "" }, /^Found build\.sbt: Scala .*Dockerfile. Add one/],
     [".NET", { "Shop.csproj": "" }, /\.NET/],
     ["Deno", { "deno.json": "" }, /Deno/],
     ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo .* install hugo-extended/],

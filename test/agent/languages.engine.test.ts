@@ -29,6 +29,10 @@ beforeAll(
       "php:8-cli",
       "composer:2",
       "ruby:3-slim-bookworm",
+      "rust:1-bookworm",
+      "eclipse-temurin:21-jre",
+      "maven:3-eclipse-temurin-21",
+      "gradle:8-jdk21",
     ]),
   15 * 60_000,
 );
@@ -97,6 +101,9 @@ it.each([
   ["go", "hello from go"],
   ["php", "hello from php"],
   ["ruby", "hello from ruby"],
+  ["rust", "hello from rust"],
+  ["java-maven", "hello from java"],
+  ["java-gradle", "hello from java"],
 ])(
   "a %s repository without a Dockerfile is built, started and answers on PORT, not as root",
   async (sample, text) => {

@@ -1,16 +1,18 @@
 import { JobError } from "../../job.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { detectGo, type GoPlan } from "./go.ts";
+import { detectJava, type JavaPlan } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";
 import { notFound } from "./not-found.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
 import { detectPhp, type PhpPlan } from "./php.ts";
 import { detectPython, type PythonPlan } from "./python.ts";
 import { detectRuby, type RubyPlan } from "./ruby.ts";
+import { detectRust, type RustPlan } from "./rust.ts";
 import { notesOf, procfileWeb, type Overrides, type Sources } from "./sources.ts";
 import { detectSite, hasFramework, isStaticExport, type SitePlan, type StaticPlan } from "./static.ts";
 
-type Backend = GoPlan | PythonPlan | RubyPlan | PhpPlan;
+type Backend = GoPlan | PythonPlan | RubyPlan | PhpPlan | JavaPlan | RustPlan;
 /** Assets are made by a package.json's build script before the app of another language is. */
 export type BackendPlan = Backend & { assets: NodeBuild | null };
 export type Plan = NodePlan | SitePlan | StaticPlan | BackendPlan;
@@ -49,7 +51,7 @@ function detectBackend(
   overrides: Overrides,
 ): BackendPlan | null {
   const failures: JobError[] = [];
-  for (const detectLanguage of [detectGo, detectPython, detectRuby, detectPhp])
+  for (const detectLanguage of [detectGo, detectPython, detectRuby, detectPhp, detectJava, detectRust])
     try {
       const plan = detectLanguage(sources, overrides, manifest);
       if (plan !== null) return { ...plan, assets: assetsOf(sources, manifest) };

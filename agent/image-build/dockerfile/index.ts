@@ -1,10 +1,12 @@
 import type { Plan } from "../detect/index.ts";
 import { goDockerfile } from "./go.ts";
+import { javaDockerfile } from "./java.ts";
 import { baseImages, installDebian, type BaseImages, type BuildVariables } from "./instructions.ts";
 import { assetsStage, nodeDockerfile } from "./node.ts";
 import { phpDockerfile } from "./php.ts";
 import { pythonDockerfile } from "./python.ts";
 import { rubyDockerfile } from "./ruby.ts";
+import { rustDockerfile } from "./rust.ts";
 import { siteDockerfile, staticDockerfile } from "./static.ts";
 
 /** The Dockerfile for a plan: install cached while the manifests stay, a slim last stage, not run as root. */
@@ -26,8 +28,9 @@ export function generateDockerfile(
 }
 
 /** Caddy's and Composer's images are made of Alpine. */
-const isDebian = (line: string, { node, python, go, debian, php, ruby }: BaseImages): boolean =>
-  [node, python, go, debian, php, ruby].some((image) => line.startsWith(`FROM ${image}`));
+const isDebian = (line: string, { caddy, composer, ...others }: BaseImages): boolean =>
+  Object.values(others).some((image) => line.startsWith(`FROM ${image}`)) &&
+  ![caddy, composer].some((image) => line.startsWith(`FROM ${image}`));
 
 /** Each stage declares an argument once. */
 function withoutRepeated(lines: readonly string[]): string[] {
@@ -55,5 +58,9 @@ function stages(plan: Plan, variables: BuildVariables, images: BaseImages): stri
       return phpDockerfile(plan, variables, images);
     case "ruby":
       return rubyDockerfile(plan, variables, images);
+    case "rust":
+      return rustDockerfile(plan, variables, images);
+    case "java":
+      return javaDockerfile(plan, variables, images);
   }
 }

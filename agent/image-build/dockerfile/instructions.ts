@@ -11,6 +11,11 @@ export const baseImages = {
   php: "php:8-cli",
   composer: "composer:2",
   ruby: "ruby:3-slim-bookworm",
+  rust: "rust:1-bookworm",
+  jdk: "eclipse-temurin:21-jdk",
+  jre: "eclipse-temurin:21-jre",
+  maven: "maven:3-eclipse-temurin-21",
+  gradle: "gradle:8-jdk21",
 };
 export type BaseImages = typeof baseImages;
 
