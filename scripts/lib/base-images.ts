@@ -41,6 +41,8 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "composer:2": buildComposer,
   "ruby:3-slim-bookworm": buildRuby,
   "rust:1-bookworm": buildRust,
+  "elixir:slim": buildElixir,
+  "denoland/deno:debian": buildDeno,
   "eclipse-temurin:21-jdk": () => buildJava("eclipse-temurin:21-jdk", ["openjdk-21-jdk-headless"]),
   "eclipse-temurin:21-jre": () => buildJava("eclipse-temurin:21-jre", ["openjdk-21-jre-headless"]),
   "maven:3-eclipse-temurin-21": buildMaven,
@@ -255,6 +257,32 @@ function buildRust() {
     "rust:1-bookworm",
     ["rustc-web", "cargo-web", ...libraries],
     ["ENV CARGO_HOME=/usr/local/cargo", 'CMD ["bash"]'],
+  );
+}
+
+function buildElixir() {
+  return buildFromPackages("elixir:slim", ["elixir"], ['CMD ["iex"]'], { from: "trixie" });
+}
+
+/** What npm has of it. */
+async function buildDeno() {
+  const debian = await ensureDebian(release);
+  await step("Building denoland/deno:debian (npm's package)", () =>
+    inFolder(async (folder) => {
+      const package_ = `@deno/linux-${process.arch}-glibc`;
+      const options = ["--no-audit", "--no-fund", "--ignore-scripts"];
+      await run("npm", ["install", ...options, "--prefix", folder, `${package_}@2.9.6`]);
+      cpSync(join(folder, "node_modules", package_, "deno"), join(folder, "deno"));
+      const lines = [
+        `FROM ${debian}`,
+        "COPY deno /usr/bin/deno",
+        "ENV DENO_DIR=/deno-dir",
+        'CMD ["deno"]',
+        "",
+      ];
+      writeFileSync(join(folder, "Dockerfile"), lines.join("\n"));
+      await build(folder, "denoland/deno:debian");
+    }),
   );
 }
 

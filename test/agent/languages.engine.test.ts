@@ -30,6 +30,8 @@ beforeAll(
       "composer:2",
       "ruby:3-slim-bookworm",
       "rust:1-bookworm",
+      "elixir:slim",
+      "denoland/deno:debian",
       "eclipse-temurin:21-jre",
       "maven:3-eclipse-temurin-21",
       "gradle:8-jdk21",
@@ -102,6 +104,8 @@ it.each([
   ["php", "hello from php"],
   ["ruby", "hello from ruby"],
   ["rust", "hello from rust"],
+  ["elixir", "hello from elixir"],
+  ["deno", "hello from deno"],
   ["java-maven", "hello from java"],
   ["java-gradle", "hello from java"],
 ])(

@@ -3,10 +3,7 @@ import type { Sources } from "./sources.ts";
 
 /** What we do not build by ourselves, by a file at its root, and how else than by a Dockerfile it is built. */
 const others: [sign: RegExp, what: string, how?: string][] = [
-  [/^deno\.jsonc?$/, "Deno", ', or have a package.json install deno and its "start" script run it'],
   [/^build\.sbt$/, "Scala"],
-  [/^[\w.-]+\.(?:csproj|fsproj|sln|slnx)$/, ".NET"],
-  [/^mix\.exs$/, "Elixir"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
   [
@@ -18,11 +15,11 @@ const others: [sign: RegExp, what: string, how?: string][] = [
 const compose = /^(?:docker-)?compose\.ya?ml$/;
 const dockerfile = /^(?:\w[\w.-]*\/){0,2}Dockerfile(?:\.[\w-]+)?$|^[\w-]+\.Dockerfile$/;
 const app =
-  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:Dockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|Cargo\.toml|pom\.xml|build\.gradle(?:\.kts)?|index\.(?:html|php))$/;
+  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:Dockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|Cargo\.toml|mix\.exs|deno\.jsonc?|[\w.-]+\.(?:csproj|fsproj)|pom\.xml|build\.gradle(?:\.kts)?|index\.(?:html|php))$/;
 const mostNamed = 5;
 
 const nothing =
-  "Found neither a Dockerfile, nor a package.json, nor the files of a Python, Go, PHP, Ruby, Java or Rust app, nor an index.html: add one of them, or set rootDir to the folder that holds it.";
+  "Found neither a Dockerfile, nor a package.json, nor the files of a Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno app, nor an index.html: add one of them, or set rootDir to the folder that holds it.";
 
 /** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
 export function notByItself(paths: readonly string[]): JobError | null {

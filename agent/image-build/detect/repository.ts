@@ -12,13 +12,14 @@ const outside: [file: string, sign: RegExp][] = [
     "composer.json",
     "Gemfile",
     "Cargo.toml",
+    "mix.exs",
   ].map((file): [string, RegExp] => [file, /(?:^|[\s"'=:@])\.\.\//m]),
 ];
 
 /** The repository, where an app below its root is not built without the rest of it. */
 export function repositoryOf(app: Sources, root: Sources, folder: string): Repository | null {
   const uvMember = isUvMember(app, root, folder) ? projectName(app) : null;
-  const isNamed = outside.some(([file, sign]) => sign.test(textOf(app, file)));
+  const isNamed = outside.some(([file, sign]) => sign.test(textOf(app, file))) || isOfDotnet(app);
   const isMember =
     uvMember !== null ||
     isOfGoWork(app, root, folder) ||
@@ -41,6 +42,10 @@ const isOfGoWork = (app: Sources, root: Sources, folder: string): boolean =>
           .replace(/^\.\//, "")
           .replace(/\/$/, "") === folder,
     );
+
+/** A project that refers to one of another folder. */
+const isOfDotnet = ({ texts }: Sources): boolean =>
+  [...texts].some(([file, text]) => /^[^/]+\.(?:cs|fs|vb)proj$/.test(file) && /"\.\.[\\/]/.test(text));
 
 /** A workspace of Cargo's takes in the packages below it, and has their lock file. */
 const isOfCargo = (app: Sources, root: Sources): boolean =>

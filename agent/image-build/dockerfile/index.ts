@@ -1,4 +1,7 @@
 import type { Plan } from "../detect/index.ts";
+import { denoDockerfile } from "./deno.ts";
+import { dotnetDockerfile } from "./dotnet.ts";
+import { elixirDockerfile } from "./elixir.ts";
 import { goDockerfile } from "./go.ts";
 import { javaDockerfile } from "./java.ts";
 import { baseImages, installDebian, type BaseImages, type BuildVariables } from "./instructions.ts";
@@ -58,6 +61,12 @@ function stages(plan: Plan, variables: BuildVariables, images: BaseImages): stri
       return phpDockerfile(plan, variables, images);
     case "ruby":
       return rubyDockerfile(plan, variables, images);
+    case "deno":
+      return denoDockerfile(plan, variables, images);
+    case "dotnet":
+      return dotnetDockerfile(plan, variables, images);
+    case "elixir":
+      return elixirDockerfile(plan, variables, images);
     case "rust":
       return rustDockerfile(plan, variables, images);
     case "java":
