@@ -54,7 +54,7 @@ const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
 const moduleManifest =
   /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$|^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const code =
-  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?:src\/)?(?:main|server|index|app|mod)\.(?:tsx?|js)|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
+  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|(?:[\w.-]+\/){1,2}main\.go|(?:src\/)?(?:main|server|index|app|mod)\.(?:tsx?|js)|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {

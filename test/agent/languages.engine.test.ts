@@ -106,6 +106,10 @@ it.each([
   ["rust", "hello from rust"],
   ["elixir", "hello from elixir"],
   ["deno", "hello from deno"],
+  ["script", "hello from a script"],
+  ["go-file", "hello from a file of go"],
+  ["node-file", "hello from a file of node"],
+  ["python-bot", "hello from a bot"],
   ["java-maven", "hello from java"],
   ["java-gradle", "hello from java"],
 ])(

@@ -13,6 +13,7 @@ import { detectPython, type PythonPlan } from "./python.ts";
 import { detectRuby, type RubyPlan } from "./ruby.ts";
 import { detectRust, type RustPlan } from "./rust.ts";
 import { notesOf, procfileWeb, type Overrides, type Sources } from "./sources.ts";
+import { detectScript, type ScriptPlan } from "./script.ts";
 import { detectSite, hasFramework, isStaticExport, type SitePlan, type StaticPlan } from "./static.ts";
 
 type Backend =
@@ -27,7 +28,7 @@ type Backend =
   | DenoPlan;
 /** Assets are made by a package.json's build script before the app of another language is. */
 export type BackendPlan = Backend & { assets: NodeBuild | null };
-export type Plan = NodePlan | SitePlan | StaticPlan | BackendPlan;
+export type Plan = NodePlan | SitePlan | StaticPlan | ScriptPlan | BackendPlan;
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
@@ -46,8 +47,10 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
   const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null) return detectFrontend(sources, manifest, overrides);
-  if (sources.files.has("index.html")) return { kind: "static" };
-  throw notFound(sources);
+  if (sources.files.has("index.html") && overrides.startCommand === null) return { kind: "static" };
+  const script = detectScript(sources, overrides);
+  if (script === null) throw notFound(sources);
+  return script.kind === "python" ? { ...script, assets: null } : script;
 }
 
 const isServer = (manifest: PackageJson): boolean =>

@@ -3,7 +3,15 @@ import type { Sources } from "./sources.ts";
 
 /** What we do not build by ourselves, by a file at its root, and how else than by a Dockerfile it is built. */
 const others: [sign: RegExp, what: string, how?: string][] = [
+  [/^package\.(?:json5|yaml)$/, "pnpm's own form of a manifest", ", or write package.json in its place"],
   [/^build\.sbt$/, "Scala"],
+  [/^(?:project\.clj|deps\.edn)$/, "Clojure"],
+  [/^gleam\.toml$/, "Gleam"],
+  [/^build\.zig$/, "Zig"],
+  [/^shard\.yml$/, "Crystal"],
+  [/^(?:stack\.yaml|cabal\.project|[\w.-]+\.cabal)$/, "Haskell"],
+  [/^(?:CMakeLists\.txt|meson\.build|configure\.ac)$/, "C++"],
+  [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
   [
@@ -19,7 +27,7 @@ const app =
 const mostNamed = 5;
 
 const nothing =
-  "Found neither a Dockerfile, nor a package.json, nor the files of a Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno app, nor an index.html: add one of them, or set rootDir to the folder that holds it.";
+  "Found neither a Dockerfile, nor a package.json, nor the files of an app in Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno, nor a Procfile or start.sh, nor an index.html: add one of them, set startCommand, or set rootDir to the folder that holds it.";
 
 /** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
 export function notByItself(paths: readonly string[]): JobError | null {

@@ -10,6 +10,7 @@ import { phpDockerfile } from "./php.ts";
 import { pythonDockerfile } from "./python.ts";
 import { rubyDockerfile } from "./ruby.ts";
 import { rustDockerfile } from "./rust.ts";
+import { scriptDockerfile } from "./script.ts";
 import { siteDockerfile, staticDockerfile } from "./static.ts";
 
 /** The Dockerfile for a plan: install cached while the manifests stay, a slim last stage, not run as root. */
@@ -49,6 +50,8 @@ function stages(plan: Plan, variables: BuildVariables, images: BaseImages): stri
   switch (plan.kind) {
     case "node":
       return nodeDockerfile(plan, variables, images);
+    case "script":
+      return scriptDockerfile(plan, variables, images);
     case "static":
       return staticDockerfile(images);
     case "site":
