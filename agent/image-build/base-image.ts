@@ -1,6 +1,8 @@
 import type { Plan } from "./detect/index.ts";
 import { baseImages, type BaseImages } from "./dockerfile/instructions.ts";
 
+const dotnet = "mcr.microsoft.com/dotnet";
+
 /** The images of the versions that a plan asks for, where it asks for any; of a role's, the first that can be had. */
 function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
   const version = "version" in plan ? plan.version : null;
@@ -10,6 +12,22 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
   if ((plan.kind === "python" || plan.kind === "ruby") && version !== null) {
     const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
     asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);
+  }
+  if (plan.kind === "java" && version !== null) {
+    asked.push(["jre", [`eclipse-temurin:${version}-jre`]]);
+    if (plan.wrapped) asked.push(["jdk", [`eclipse-temurin:${version}-jdk`]]);
+    else if (plan.tool === "maven") asked.push(["maven", [`maven:3-eclipse-temurin-${version}`]]);
+    else asked.push(["gradle", [`gradle:8-jdk${version}`]]);
+  }
+  if (plan.kind === "elixir" && version !== null) {
+    const versions = new Set([version, version.replace(/^(\d+\.\d+).*$/, "$1")]);
+    asked.push(["elixir", [...versions].map((one) => `elixir:${one}-slim`)]);
+  }
+  if (plan.kind === "deno" && version !== null) asked.push(["deno", [`denoland/deno:debian-${version}`]]);
+  if (plan.kind === "dotnet") {
+    const sdks = [plan.sdk, version].filter((one) => one !== null);
+    if (version !== null) asked.push(["dotnet", [`${dotnet}/aspnet:${version}`]]);
+    if (sdks.length > 0) asked.push(["dotnetSdk", sdks.map((one) => `${dotnet}/sdk:${one}`)]);
   }
   if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
   return asked;

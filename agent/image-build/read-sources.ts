@@ -34,12 +34,27 @@ const manifest = new RegExp(
     "(?:astro|next|nuxt|react-router|svelte|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
+    "Cargo\\.(?:toml|lock)",
+    "mix\\.exs",
+    "elixir_buildpack\\.config",
+    "deno\\.jsonc?",
+    "\\.(?:deno-version|dvmrc)",
+    "global\\.json",
+    "Directory\\.Build\\.props",
+    "pom\\.xml",
+    "(?:build|settings)\\.gradle(?:\\.kts)?",
+    "gradle/(?:libs\\.versions\\.toml|wrapper/gradle-wrapper\\.properties)",
+    "system\\.properties",
+    "\\.java-version",
+    "\\.sdkmanrc",
   ].join("|")})$`,
 );
-/** Those of a workspace's packages. */
+/** Those of a workspace's packages, and of modules. */
 const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
+const moduleManifest =
+  /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$|^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const code =
-  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
+  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|(?:[\w.-]+\/){1,2}main\.go|(?:src\/)?(?:main|server|index|app|mod)\.(?:tsx?|js)|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {
@@ -54,6 +69,7 @@ export async function readSources(root: string): Promise<Sources> {
   const texts = await Promise.all([
     ...files.filter((file) => manifest.test(file)).map(read(manifestBytes)),
     ...some(packageManifest),
+    ...some(moduleManifest),
     ...some(code),
   ]);
   return { files: new Set(files), texts: new Map(texts) };

@@ -40,6 +40,13 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "php:8-cli": buildPhp,
   "composer:2": buildComposer,
   "ruby:3-slim-bookworm": buildRuby,
+  "rust:1-bookworm": buildRust,
+  "elixir:slim": buildElixir,
+  "denoland/deno:debian": buildDeno,
+  "eclipse-temurin:21-jdk": () => buildJava("eclipse-temurin:21-jdk", ["openjdk-21-jdk-headless"]),
+  "eclipse-temurin:21-jre": () => buildJava("eclipse-temurin:21-jre", ["openjdk-21-jre-headless"]),
+  "maven:3-eclipse-temurin-21": buildMaven,
+  "gradle:8-jdk21": () => buildJava("gradle:8-jdk21", ["openjdk-21-jdk-headless", "gradle"]),
   "postgres:15": () => buildPostgres(15),
   "postgres:17": () => buildPostgres(17),
   "postgres:18": () => buildPostgres(18),
@@ -165,7 +172,9 @@ async function buildFromPackages(
     inFolder(async (folder) => {
       // What a mirror says of unstable is good for a week; one that stands still is as good here.
       const update = "apt-get update -o Acquire::Check-Valid-Until=false";
-      const install = `${update} && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
+      // Packages of Java's link to their manuals' folders, which a slim image has not.
+      const folders = "mkdir -p /usr/share/man/man1";
+      const install = `${folders} && ${update} && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
       const own = entrypoint === undefined ? [] : [`COPY ${entrypoint} /usr/local/bin/docker-entrypoint.sh`];
       if (entrypoint !== undefined)
         cpSync(join(projectRoot, "scripts", "stand-ins", entrypoint), join(folder, entrypoint));
@@ -239,6 +248,53 @@ function buildRuby() {
     ["ruby", "ruby-dev", "bundler"],
     ["ENV GEM_HOME=/usr/local/bundle PATH=/usr/local/bundle/bin:$PATH", 'CMD ["irb"]'],
   );
+}
+
+/** The newest that this release has: its browsers are built with it. */
+function buildRust() {
+  const libraries = ["gcc", "libc6-dev", "pkg-config", "git", "libssl-dev"];
+  return buildFromPackages(
+    "rust:1-bookworm",
+    ["rustc-web", "cargo-web", ...libraries],
+    ["ENV CARGO_HOME=/usr/local/cargo", 'CMD ["bash"]'],
+  );
+}
+
+function buildElixir() {
+  return buildFromPackages("elixir:slim", ["elixir"], ['CMD ["iex"]'], { from: "trixie" });
+}
+
+/** What npm has of it. */
+async function buildDeno() {
+  const debian = await ensureDebian(release);
+  await step("Building denoland/deno:debian (npm's package)", () =>
+    inFolder(async (folder) => {
+      const package_ = `@deno/linux-${process.arch}-glibc`;
+      const options = ["--no-audit", "--no-fund", "--ignore-scripts"];
+      await run("npm", ["install", ...options, "--prefix", folder, `${package_}@2.9.6`]);
+      cpSync(join(folder, "node_modules", package_, "deno"), join(folder, "deno"));
+      const lines = [
+        `FROM ${debian}`,
+        "COPY deno /usr/bin/deno",
+        "ENV DENO_DIR=/deno-dir",
+        'CMD ["deno"]',
+        "",
+      ];
+      writeFileSync(join(folder, "Dockerfile"), lines.join("\n"));
+      await build(folder, "denoland/deno:debian");
+    }),
+  );
+}
+
+function buildJava(image: string, packages: string[]) {
+  return buildFromPackages(image, packages, ['CMD ["jshell"]'], { from: "trixie" });
+}
+
+/** With the plug-ins of a plain build, which Debian keeps in a repository of its own. */
+function buildMaven() {
+  const plugins = ["compiler", "resources", "jar"].map((name) => `libmaven-${name}-plugin-java`);
+  const packages = ["openjdk-21-jdk-headless", "maven", ...plugins, "libsurefire-java"];
+  return buildJava("maven:3-eclipse-temurin-21", packages);
 }
 
 async function buildNode() {

@@ -1433,10 +1433,7 @@ describe("an app of any language", () => {
 
 describe("a repository that is none of these is refused with what to do", () => {
   it.each<[string, Files, RegExp]>([
-    ["Java", { "pom.xml": "", "src/main/java/A.java": "" }, /^Found pom\.xml: Java .*Dockerfile. Add one/],
-    ["Rust", { "Cargo.toml": "", "web/index.html": "" }, /Rust/],
-    [".NET", { "Shop.csproj": "" }, /\.NET/],
-    ["Deno", { "deno.json": "" }, /Deno/],
+    ["Scala", { "build.sbt": "", "src/main/A.scala": "" }, /^Found build\.sbt: Scala .*Dockerfile. Add one/],
     ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo .* install hugo-extended/],
     ["Hugo before 0.110", { "config.toml": "", "archetypes/default.md": "" }, /Hugo/],
     ["Hugo with tools of Node's", { "hugo.toml": "", "package.json": "{}" }, /Hugo/],

@@ -29,6 +29,12 @@ beforeAll(
       "php:8-cli",
       "composer:2",
       "ruby:3-slim-bookworm",
+      "rust:1-bookworm",
+      "elixir:slim",
+      "denoland/deno:debian",
+      "eclipse-temurin:21-jre",
+      "maven:3-eclipse-temurin-21",
+      "gradle:8-jdk21",
     ]),
   15 * 60_000,
 );
@@ -97,6 +103,15 @@ it.each([
   ["go", "hello from go"],
   ["php", "hello from php"],
   ["ruby", "hello from ruby"],
+  ["rust", "hello from rust"],
+  ["elixir", "hello from elixir"],
+  ["deno", "hello from deno"],
+  ["script", "hello from a script"],
+  ["go-file", "hello from a file of go"],
+  ["node-file", "hello from a file of node"],
+  ["python-bot", "hello from a bot"],
+  ["java-maven", "hello from java"],
+  ["java-gradle", "hello from java"],
 ])(
   "a %s repository without a Dockerfile is built, started and answers on PORT, not as root",
   async (sample, text) => {

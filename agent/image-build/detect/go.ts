@@ -18,7 +18,7 @@ export type GoPlan = Place & {
   downloads: boolean;
   /** A module is made of C, too. */
   needsC: boolean;
-  /** The package that is built, such as ./cmd/web; null when buildCommand builds. */
+  /** The package that is built, such as ./cmd/web, or its files; null when buildCommand builds. */
   main: string | null;
   buildCommand: string | null;
   startCommand: string;
@@ -32,7 +32,9 @@ const madeOfC =
 export const goProgram = "/usr/local/bin/app";
 
 export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null {
-  if (!sources.files.has("go.mod")) return null;
+  const isModule = sources.files.has("go.mod");
+  const loose = looseFiles(sources);
+  if (!isModule && !sources.files.has("go.work") && loose.length === 0) return null;
   const { buildCommand } = overrides;
   const given = overrides.startCommand ?? procfileWeb(sources);
   if (buildCommand !== null && given === null)
@@ -45,15 +47,23 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
   return {
     kind: "go",
     within,
-    manifests: present(sources, ["go.mod", "go.sum"]),
+    // Those of a workspace name folders, which are not there yet.
+    manifests: isModule ? present(sources, ["go.mod", "go.sum"]) : [],
     vendored,
-    downloads: !vendored && !local && within === null && sources.files.has("go.sum"),
+    downloads: isModule && !vendored && !local && within === null && sources.files.has("go.sum"),
     needsC: madeOfC.test(textOf(sources, "go.mod")),
-    main: buildCommand === null ? mainPackage(sources) : null,
+    main:
+      buildCommand !== null ? null : isModule || loose.length === 0 ? mainPackage(sources) : loose.join(" "),
     buildCommand,
     startCommand: given ?? goProgram,
   };
 }
+
+/** Files of a program that is no module: what it imports is Go's own. */
+const looseFiles = ({ files, texts }: Sources): string[] =>
+  files.has("go.mod") || files.has("go.work")
+    ? []
+    : [...texts].flatMap(([file, text]) => (/^\w[\w.-]*\.go$/.test(file) && isMain(file, text) ? file : []));
 
 function mainPackage(sources: Sources): string {
   const mains = [...sources.texts]
@@ -66,7 +76,7 @@ function mainPackage(sources: Sources): string {
   if (packages.length === 1 && packages[0] !== undefined) return packages[0];
   throw new JobError(
     packages.length === 0
-      ? "Found go.mod, but no program: put package main into the root, into a folder of cmd/ or into another's main.go, or set buildCommand and startCommand."
+      ? "Found a Go module or workspace, but no program: put package main into the root, into a folder of cmd/ or into another's main.go, or set buildCommand and startCommand."
       : `Found more than one program (${packages.slice(0, 5).join(", ")}): set buildCommand to build one of them, such as go build -o app ${packages[0]}, and startCommand to start it, such as ./app.`,
   );
 }

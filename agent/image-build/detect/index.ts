@@ -1,19 +1,34 @@
 import { JobError } from "../../job.ts";
+import { detectDeno, startsDeno, type DenoPlan } from "./deno.ts";
+import { detectDotnet, type DotnetPlan } from "./dotnet.ts";
+import { detectElixir, type ElixirPlan } from "./elixir.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { detectGo, type GoPlan } from "./go.ts";
+import { detectJava, type JavaPlan } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";
 import { notFound } from "./not-found.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
 import { detectPhp, type PhpPlan } from "./php.ts";
 import { detectPython, type PythonPlan } from "./python.ts";
 import { detectRuby, type RubyPlan } from "./ruby.ts";
+import { detectRust, type RustPlan } from "./rust.ts";
 import { notesOf, procfileWeb, type Overrides, type Sources } from "./sources.ts";
+import { detectScript, type ScriptPlan } from "./script.ts";
 import { detectSite, hasFramework, isStaticExport, type SitePlan, type StaticPlan } from "./static.ts";
 
-type Backend = GoPlan | PythonPlan | RubyPlan | PhpPlan;
+type Backend =
+  | GoPlan
+  | PythonPlan
+  | RubyPlan
+  | PhpPlan
+  | JavaPlan
+  | DotnetPlan
+  | RustPlan
+  | ElixirPlan
+  | DenoPlan;
 /** Assets are made by a package.json's build script before the app of another language is. */
 export type BackendPlan = Backend & { assets: NodeBuild | null };
-export type Plan = NodePlan | SitePlan | StaticPlan | BackendPlan;
+export type Plan = NodePlan | SitePlan | StaticPlan | ScriptPlan | BackendPlan;
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
@@ -27,13 +42,15 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
 
 function planOf(sources: Sources, overrides: Overrides): Plan {
   const manifest = readPackageJson(sources);
-  if (manifest !== null && isServer(manifest) && !isStaticExport(sources, manifest))
-    return detectNode(sources, manifest, overrides);
+  const isOfNode = manifest !== null && isServer(manifest) && !startsDeno(sources, manifest);
+  if (isOfNode && !isStaticExport(sources, manifest)) return detectNode(sources, manifest, overrides);
   const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null) return detectFrontend(sources, manifest, overrides);
-  if (sources.files.has("index.html")) return { kind: "static" };
-  throw notFound(sources);
+  if (sources.files.has("index.html") && overrides.startCommand === null) return { kind: "static" };
+  const script = detectScript(sources, overrides);
+  if (script === null) throw notFound(sources);
+  return script.kind === "python" ? { ...script, assets: null } : script;
 }
 
 const isServer = (manifest: PackageJson): boolean =>
@@ -49,10 +66,20 @@ function detectBackend(
   overrides: Overrides,
 ): BackendPlan | null {
   const failures: JobError[] = [];
-  for (const detectLanguage of [detectGo, detectPython, detectRuby, detectPhp])
+  for (const detectLanguage of [
+    detectGo,
+    detectPython,
+    detectRuby,
+    detectPhp,
+    detectJava,
+    detectDotnet,
+    detectRust,
+    detectElixir,
+    detectDeno,
+  ])
     try {
       const plan = detectLanguage(sources, overrides, manifest);
-      if (plan !== null) return { ...plan, assets: assetsOf(sources, manifest) };
+      if (plan !== null) return withAssets(plan, sources, manifest);
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
       failures.push(error);
@@ -60,6 +87,12 @@ function detectBackend(
   if (manifest === null && failures[0] !== undefined) throw failures[0];
   return null;
 }
+
+/** Deno runs the scripts of package.json itself. */
+const withAssets = (plan: Backend, sources: Sources, manifest: PackageJson | null): BackendPlan => ({
+  ...plan,
+  assets: plan.kind === "deno" ? null : assetsOf(sources, manifest),
+});
 
 function assetsOf(sources: Sources, manifest: PackageJson | null): NodeBuild | null {
   const build = manifest && nodeBuild(sources, manifest, { buildCommand: null, startCommand: null });

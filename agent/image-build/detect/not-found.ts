@@ -3,12 +3,15 @@ import type { Sources } from "./sources.ts";
 
 /** What we do not build by ourselves, by a file at its root, and how else than by a Dockerfile it is built. */
 const others: [sign: RegExp, what: string, how?: string][] = [
-  [/^deno\.jsonc?$/, "Deno", ', or have a package.json install deno and its "start" script run it'],
-  [/^(?:pom\.xml|build\.gradle(?:\.kts)?)$/, "Java"],
+  [/^package\.(?:json5|yaml)$/, "pnpm's own form of a manifest", ", or write package.json in its place"],
   [/^build\.sbt$/, "Scala"],
-  [/^Cargo\.toml$/, "Rust"],
-  [/^[\w.-]+\.(?:csproj|fsproj|sln|slnx)$/, ".NET"],
-  [/^mix\.exs$/, "Elixir"],
+  [/^(?:project\.clj|deps\.edn)$/, "Clojure"],
+  [/^gleam\.toml$/, "Gleam"],
+  [/^build\.zig$/, "Zig"],
+  [/^shard\.yml$/, "Crystal"],
+  [/^(?:stack\.yaml|cabal\.project|[\w.-]+\.cabal)$/, "Haskell"],
+  [/^(?:CMakeLists\.txt|meson\.build|configure\.ac)$/, "C++"],
+  [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
   [
@@ -20,11 +23,11 @@ const others: [sign: RegExp, what: string, how?: string][] = [
 const compose = /^(?:docker-)?compose\.ya?ml$/;
 const dockerfile = /^(?:\w[\w.-]*\/){0,2}Dockerfile(?:\.[\w-]+)?$|^[\w-]+\.Dockerfile$/;
 const app =
-  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:Dockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|index\.(?:html|php))$/;
+  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:Dockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|Cargo\.toml|mix\.exs|deno\.jsonc?|[\w.-]+\.(?:csproj|fsproj)|pom\.xml|build\.gradle(?:\.kts)?|index\.(?:html|php))$/;
 const mostNamed = 5;
 
 const nothing =
-  "Found neither a Dockerfile, nor a package.json, nor the files of a Python, Go, PHP or Ruby app, nor an index.html: add one of them, or set rootDir to the folder that holds it.";
+  "Found neither a Dockerfile, nor a package.json, nor the files of an app in Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno, nor a Procfile or start.sh, nor an index.html: add one of them, set startCommand, or set rootDir to the folder that holds it.";
 
 /** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
 export function notByItself(paths: readonly string[]): JobError | null {

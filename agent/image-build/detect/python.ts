@@ -42,7 +42,7 @@ const manifests: Record<PythonInstaller, string[]> = {
   pyproject: ["pyproject.toml"],
 };
 const signs = [...Object.values(manifests).flat(), "manage.py"];
-const entries = ["main.py", "app.py", "server.py"];
+const entries = ["main.py", "app.py", "server.py", "start.py", "bot.py", "hello.py"];
 /** Not the newest: packages have no wheels for that one at first, and take long to compile. */
 export const defaultPython = "3.13";
 
@@ -50,7 +50,11 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
   const { files } = sources;
   const alone = !files.has("package.json") && !files.has("index.html");
   if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
-  const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources);
+  return planPython(sources, overrides, overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources));
+}
+
+export function planPython(sources: Sources, overrides: Overrides, startCommand: string | null): PythonPlan {
+  const { files } = sources;
   const mkdocs = startCommand === null && files.has("mkdocs.yml");
   if (startCommand === null && !mkdocs) throw startsNothing(sources);
   const { folder: within = null, root = sources, uvMember = null } = sources.repository ?? {};

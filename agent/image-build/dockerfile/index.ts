@@ -1,10 +1,16 @@
 import type { Plan } from "../detect/index.ts";
+import { denoDockerfile } from "./deno.ts";
+import { dotnetDockerfile } from "./dotnet.ts";
+import { elixirDockerfile } from "./elixir.ts";
 import { goDockerfile } from "./go.ts";
+import { javaDockerfile } from "./java.ts";
 import { baseImages, installDebian, type BaseImages, type BuildVariables } from "./instructions.ts";
 import { assetsStage, nodeDockerfile } from "./node.ts";
 import { phpDockerfile } from "./php.ts";
 import { pythonDockerfile } from "./python.ts";
 import { rubyDockerfile } from "./ruby.ts";
+import { rustDockerfile } from "./rust.ts";
+import { scriptDockerfile } from "./script.ts";
 import { siteDockerfile, staticDockerfile } from "./static.ts";
 
 /** The Dockerfile for a plan: install cached while the manifests stay, a slim last stage, not run as root. */
@@ -26,8 +32,9 @@ export function generateDockerfile(
 }
 
 /** Caddy's and Composer's images are made of Alpine. */
-const isDebian = (line: string, { node, python, go, debian, php, ruby }: BaseImages): boolean =>
-  [node, python, go, debian, php, ruby].some((image) => line.startsWith(`FROM ${image}`));
+const isDebian = (line: string, { caddy, composer, ...others }: BaseImages): boolean =>
+  Object.values(others).some((image) => line.startsWith(`FROM ${image}`)) &&
+  ![caddy, composer].some((image) => line.startsWith(`FROM ${image}`));
 
 /** Each stage declares an argument once. */
 function withoutRepeated(lines: readonly string[]): string[] {
@@ -43,6 +50,8 @@ function stages(plan: Plan, variables: BuildVariables, images: BaseImages): stri
   switch (plan.kind) {
     case "node":
       return nodeDockerfile(plan, variables, images);
+    case "script":
+      return scriptDockerfile(plan, variables, images);
     case "static":
       return staticDockerfile(images);
     case "site":
@@ -55,5 +64,15 @@ function stages(plan: Plan, variables: BuildVariables, images: BaseImages): stri
       return phpDockerfile(plan, variables, images);
     case "ruby":
       return rubyDockerfile(plan, variables, images);
+    case "deno":
+      return denoDockerfile(plan, variables, images);
+    case "dotnet":
+      return dotnetDockerfile(plan, variables, images);
+    case "elixir":
+      return elixirDockerfile(plan, variables, images);
+    case "rust":
+      return rustDockerfile(plan, variables, images);
+    case "java":
+      return javaDockerfile(plan, variables, images);
   }
 }

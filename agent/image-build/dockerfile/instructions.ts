@@ -11,6 +11,15 @@ export const baseImages = {
   php: "php:8-cli",
   composer: "composer:2",
   ruby: "ruby:3-slim-bookworm",
+  rust: "rust:1-bookworm",
+  elixir: "elixir:slim",
+  deno: "denoland/deno:debian",
+  dotnet: "mcr.microsoft.com/dotnet/aspnet:10.0",
+  dotnetSdk: "mcr.microsoft.com/dotnet/sdk:10.0",
+  jdk: "eclipse-temurin:21-jdk",
+  jre: "eclipse-temurin:21-jre",
+  maven: "maven:3-eclipse-temurin-21",
+  gradle: "gradle:8-jdk21",
 };
 export type BaseImages = typeof baseImages;
 

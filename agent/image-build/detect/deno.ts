@@ -1,0 +1,129 @@
+import { JobError } from "../../job.ts";
+import { dependsOn, scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  toolVersion,
+  type Overrides,
+  type Place,
+  type Sources,
+} from "./sources.ts";
+
+export type DenoPlan = Place & {
+  kind: "deno";
+  /** Such as 2.5.6; null when any will do. */
+  version: string | null;
+  manifests: string[];
+  /** The install reads more than the manifests: the whole source is copied before it. */
+  needsSource: boolean;
+  locked: boolean;
+  /** The manifests name dependencies. */
+  installs: boolean;
+  /** The file that is started, whose dependencies are downloaded when the app is built. */
+  entry: string | null;
+  buildCommand: string | null;
+  startCommand: string;
+};
+
+const configurations = ["deno.json", "deno.jsonc"];
+const signs = [...configurations, "deno.lock"];
+const entries = ["main", "server", "index", "app", "mod"].flatMap((name) =>
+  ["", "src/"].flatMap((folder) => ["ts", "tsx", "js"].map((ending) => `${folder}${name}.${ending}`)),
+);
+
+type Configuration = { tasks?: unknown; imports?: unknown; workspace?: unknown; importMap?: unknown };
+
+/** A "start" script that runs Deno, where no package brings it. */
+export const startsDeno = (sources: Sources, manifest: PackageJson): boolean =>
+  present(sources, signs).length > 0 &&
+  !dependsOn(manifest, "deno") &&
+  /^[ \t]*(?:\w+=\S*[ \t]+)*deno[ \t]/.test(startScript(manifest) ?? "");
+
+export function detectDeno(
+  sources: Sources,
+  overrides: Overrides,
+  manifest: PackageJson | null,
+): DenoPlan | null {
+  if (present(sources, signs).length === 0) return null;
+  const configuration = readConfiguration(sources);
+  const start = ["start", "preview"].find((name) => isForProduction(taskOf(configuration, manifest, name)));
+  const entry = present(sources, entries)[0];
+  const given = overrides.startCommand ?? procfileWeb(sources);
+  const startCommand = given ?? startOf(sources, start, entry);
+  if (startCommand === null)
+    throw new JobError(
+      'Found a Deno repository, but not what starts it: no task "start", main.ts or server.ts. Add one, or set startCommand.',
+    );
+  const command = given ?? taskOf(configuration, manifest, start ?? "") ?? startCommand;
+  const { within } = placeOf(sources);
+  return {
+    kind: "deno",
+    within,
+    version: versionOf(sources),
+    manifests: present(sources, [...signs, "package.json", ".npmrc", importMapOf(configuration)]),
+    needsSource: within !== null || configuration.workspace !== undefined,
+    locked: sources.files.has("deno.lock"),
+    installs:
+      manifest !== null || configuration.imports !== undefined || configuration.workspace !== undefined,
+    entry:
+      /(?:^|[\s/])((?:[\w-]+\/){0,5}[\w-]+\.(?:ts|tsx|js|mjs))(?:\s|$)/.exec(command.slice(0, 2000))?.[1] ??
+      null,
+    buildCommand:
+      overrides.buildCommand ??
+      (taskOf(configuration, manifest, "build") === null ? null : "deno task build"),
+    startCommand,
+  };
+}
+
+const importMapOf = ({ importMap }: Configuration): string =>
+  typeof importMap === "string" ? importMap.replace(/^\.\//, "") : "import_map.json";
+
+function versionOf(sources: Sources): string | null {
+  const text = textOf(sources, ".deno-version") || textOf(sources, ".dvmrc") || toolVersion(sources, "deno");
+  return /^v?(\d+\.\d+\.\d+)\b/.exec(text.trimStart())?.[1] ?? null;
+}
+
+/** By it, servers listen there whatever address their code names. */
+const listens = "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT";
+
+function startOf(sources: Sources, task: string | undefined, entry: string | undefined): string | null {
+  if (task !== undefined) return `${listens} deno task ${task}`;
+  if (entry === undefined) return null;
+  const exportsServer = /^export default\b/m.test(textOf(sources, entry));
+  return `${listens} deno ${exportsServer ? "serve" : "run"} --allow-all ${entry}`;
+}
+
+function readConfiguration(sources: Sources): Configuration {
+  const [file] = present(sources, configurations);
+  if (file === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(withoutComments(textOf(sources, file)));
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    throw new JobError(`${file} is not valid JSON: correct it and deploy again.`);
+  }
+}
+
+function taskOf({ tasks }: Configuration, manifest: PackageJson | null, name: string): string | null {
+  const all = typeof tasks === "object" && tasks !== null ? (tasks as Record<string, unknown>) : {};
+  const task = all[name];
+  if (typeof task === "string") return task;
+  if (typeof task === "object" && task !== null && "command" in task && typeof task.command === "string")
+    return task.command;
+  return manifest && scriptOf(manifest, name);
+}
+
+const isForProduction = (task: string | null): boolean =>
+  task !== null && !/--watch|--hmr|\bdev\.ts\b|^[ \t]*vite[ \t]*$/.test(task);
+
+/** As JSON, where comments and a comma after the last item may be. */
+function withoutComments(text: string): string {
+  const kept = text.replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\//g, (found) =>
+    found.startsWith('"') ? found : " ",
+  );
+  return kept.replace(/"(?:[^"\\\n]|\\.)*"|,(?=[ \t\r\n]{0,1000}[\]}])/g, (found) =>
+    found.startsWith('"') ? found : "",
+  );
+}

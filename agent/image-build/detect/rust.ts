@@ -1,0 +1,67 @@
+import { placeOf, procfileWeb, textOf, type Overrides, type Place, type Sources } from "./sources.ts";
+
+export type RustPlan = Place & {
+  kind: "rust";
+  /** The program that is started; null where only the build tells, by making one alone. */
+  program: string | null;
+  locked: boolean;
+  /** Debian packages with the libraries that the program is linked to. */
+  libraries: string[];
+  buildCommand: string | null;
+  /** null: the program is. */
+  startCommand: string | null;
+  /** What frameworks read that listen on an address of their own. */
+  listens: string | null;
+};
+
+const librariesOf: [name: string, packages: string[]][] = [
+  ["openssl-sys", ["libssl3"]],
+  ["pq-sys", ["libpq5"]],
+  ["mysqlclient-sys", ["libmariadb3"]],
+  ["libsqlite3-sys", ["libsqlite3-0"]],
+];
+
+export function detectRust(sources: Sources, overrides: Overrides): RustPlan | null {
+  if (!sources.files.has("Cargo.toml")) return null;
+  const manifest = textOf(sources, "Cargo.toml");
+  const root = sources.repository?.root ?? sources;
+  const lock = textOf(root, "Cargo.lock");
+  const isUsed = (name: string): boolean => lock.includes(`name = "${name}"`);
+  return {
+    kind: "rust",
+    ...placeOf(sources),
+    program: programOf(sources, manifest),
+    locked: root.files.has("Cargo.lock"),
+    libraries: librariesOf.flatMap(([name, packages]) => (isUsed(name) ? packages : [])),
+    buildCommand: overrides.buildCommand,
+    startCommand: overrides.startCommand ?? procfileWeb(sources),
+    listens:
+      isUsed("rocket") || /^rocket\b/m.test(manifest) ? "ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT" : null,
+  };
+}
+
+/** The lines of a table of Cargo.toml, and of each one of a list of tables. */
+function tables(manifest: string, header: string): string[] {
+  const found: string[][] = [];
+  let current: string[] | null = null;
+  for (const line of manifest.split("\n"))
+    if (line.trimStart().startsWith("[")) {
+      current = line.split("#", 1)[0]?.trim() === header ? [] : null;
+      if (current !== null) found.push(current);
+    } else current?.push(line);
+  return found.map((lines) => lines.join("\n"));
+}
+
+const nameIn = (table: string, key = "name"): string | undefined =>
+  new RegExp(`^[ \\t]{0,20}${key}[ \\t]{0,20}=[ \\t]{0,20}["']([\\w-]{1,100})["']`, "m").exec(table)?.[1];
+
+function programOf({ files }: Sources, manifest: string): string | null {
+  const [package_ = ""] = tables(manifest, "[package]");
+  const bins = tables(manifest, "[[bin]]").flatMap((table) => nameIn(table) ?? []);
+  return (
+    nameIn(package_, "default-run") ??
+    (bins.length === 1 ? bins[0] : undefined) ??
+    (files.has("src/main.rs") && bins.length === 0 ? nameIn(package_) : undefined) ??
+    null
+  );
+}

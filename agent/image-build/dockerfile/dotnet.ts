@@ -1,0 +1,59 @@
+import type { DotnetPlan } from "../detect/dotnet.ts";
+import type { BackendPlan } from "../detect/index.ts";
+import {
+  appFolder,
+  appUser,
+  buildStep,
+  copySource,
+  installStep,
+  sourceFolder,
+  starts,
+  type BaseImages,
+  type BuildVariables,
+} from "./instructions.ts";
+import { servedFiles } from "./static.ts";
+
+const output = "/app/out";
+
+/** Each project's file in its own folder, as projects refer to each other. */
+function copyProjects({ manifests }: DotnetPlan): string[] {
+  const folders = Map.groupBy(manifests, (file) => file.replace(/[^/]*$/, ""));
+  return [...folders].map(
+    ([folder, files]) => `COPY ${files.map((file) => `${sourceFolder}/${file}`).join(" ")} ./${folder}`,
+  );
+}
+
+export function dotnetDockerfile(
+  plan: DotnetPlan & BackendPlan,
+  variables: BuildVariables,
+  images: BaseImages,
+): string[] {
+  const { project } = plan;
+  const copy = [copySource(plan), ...(plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`])];
+  const locked = plan.locked ? " --locked-mode" : "";
+  const restore = project === null ? [] : installStep(`dotnet restore ${project}${locked}`, variables, []);
+  const publish = `dotnet publish ${project} --no-restore --configuration Release --output ${output}`;
+  const build = [
+    `FROM ${images.dotnetSdk} AS build`,
+    "WORKDIR /app",
+    "ENV DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1",
+    ...(plan.needsSource ? [...copy, ...restore] : [...copyProjects(plan), ...restore, ...copy]),
+    ...buildStep(plan.buildCommand ?? publish, variables),
+  ];
+  if (plan.isWebAssembly)
+    return [
+      ...build,
+      ...servedFiles({ outputs: [`${output}/wwwroot`], singlePage: true, manifest: project ?? "." }, images),
+    ];
+  const only = plan.startCommand.startsWith("ASPNETCORE_URLS=") && project !== null;
+  return [
+    ...build,
+    `FROM ${images.dotnet}`,
+    // Where the host has no image of the release that the app asks for, it runs on a newer one.
+    "ENV PORT=3000 HOME=/app DOTNET_ROLL_FORWARD=Major",
+    `COPY --from=build --chown=${appUser} ${only ? output : "/app"} /app`,
+    `WORKDIR ${only ? "/app" : appFolder(plan)}`,
+    `USER ${appUser}`,
+    starts(plan.startCommand),
+  ];
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
+import { detect } from "../../agent/image-build/detect/index.ts";
+import type { Overrides } from "../../agent/image-build/detect/sources.ts";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { JobError } from "../../agent/job.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+type Files = Record<string, string>;
+const none: Overrides = { buildCommand: null, startCommand: null };
+const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
+  detect(sourcesOf(files), { ...none, ...overrides });
+const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
+const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
+  generateDockerfile(plan(files, overrides), variables);
+
+const fresh = {
+  "deno.json": JSON.stringify({
+    imports: { fresh: "jsr:@fresh/core@2" },
+    tasks: { dev: "vite", build: "vite build", start: "deno serve -A _fresh/server.js" },
+  }),
+  "deno.lock": "{}",
+  "main.ts": "export const app = new App();",
+};
+
+describe("a Deno app", () => {
+  it("of Fresh is installed by its lock file, built, and started by its task, on PORT", () =>
+    expect(dockerfile(fresh)).toMatchSnapshot());
+
+  it("is started by its file where it has no task that starts it for production", () => {
+    const watch = { tasks: { start: "deno run -A --watch=static/ dev.ts", preview: "deno run -A main.ts" } };
+    const files = { "deno.json": JSON.stringify(watch), "main.ts": "" };
+    expect(plan(files)).toMatchObject({
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno task preview",
+      entry: "main.ts",
+    });
+    expect(plan({ "deno.lock": "{}", "server.ts": "Deno.serve(() => new Response())" })).toMatchObject({
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno run --allow-all server.ts",
+    });
+    expect(plan({ "deno.json": "{}", "main.ts": "export default { fetch() {} }" })).toMatchObject({
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno serve --allow-all main.ts",
+    });
+  });
+
+  it("has a configuration with comments, as its documentation writes them", () => {
+    const text =
+      '{\n  // "start": "no"\n  "tasks": { /* ours */ "start": { "command": "deno run a//b.ts" }, },\n  "imports": {"a": "https://deno.land/a",},\n}';
+    expect(plan({ "deno.jsonc": text })).toMatchObject({ kind: "deno", installs: true });
+    expect(() => plan({ "deno.json": "{" })).toThrow(/^deno\.json is not valid JSON/);
+  });
+
+  it("with a package.json runs its scripts itself", () => {
+    const files = { ...fresh, "package.json": JSON.stringify({ scripts: { build: "vite build" } }) };
+    expect(plan(files)).toMatchObject({ kind: "deno", assets: null, buildCommand: "deno task build" });
+    const script = { scripts: { start: "deno run -A main.ts" } };
+    expect(plan({ "deno.lock": "", "package.json": JSON.stringify(script) })).toMatchObject({ kind: "deno" });
+  });
+
+  it("beside a package.json that starts Node is that app's tool", () =>
+    expect(
+      plan({ "deno.json": "{}", "main.ts": "", "package.json": '{"scripts":{"start":"node ."}}' }),
+    ).toMatchObject({ kind: "node" }));
+
+  it("that nothing starts is refused with what to add", () => {
+    expect(() => plan({ "deno.json": "{}" })).toThrow(JobError);
+    expect(() => plan({ "deno.json": "{}" })).toThrow(/no task "start", main\.ts or server\.ts/);
+  });
+
+  it("runs on the release that it names", async () => {
+    const asked = plan({ ...fresh, ".dvmrc": "v2.5.6\n" });
+    const { images } = await chooseBaseImages(asked, () => Promise.resolve(true));
+    expect(images.deno).toBe("denoland/deno:debian-2.5.6");
+  });
+});

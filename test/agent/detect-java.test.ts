@@ -1,0 +1,150 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
+import { detect } from "../../agent/image-build/detect/index.ts";
+import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
+import type { Overrides } from "../../agent/image-build/detect/sources.ts";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { readSources } from "../../agent/image-build/read-sources.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+type Files = Record<string, string>;
+const none: Overrides = { buildCommand: null, startCommand: null };
+const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
+  detect(sourcesOf(files), { ...none, ...overrides });
+const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages", memoryMb: 2048 };
+const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
+  generateDockerfile(plan(files, overrides), variables);
+
+const spring =
+  "<project><parent><artifactId>spring-boot-starter-parent</artifactId></parent><properties><java.version>17</java.version></properties></project>";
+const ktor = 'plugins {\n  kotlin("jvm") version "2.1.0"\n  id("io.ktor.plugin") version "3.0.0"\n}\n';
+const mavenWrapper = { mvnw: "", ".mvn/wrapper/maven-wrapper.properties": "" };
+const gradleWrapper = (release: string): Files => ({
+  gradlew: "",
+  "gradle/wrapper/gradle-wrapper.jar": "",
+  "gradle/wrapper/gradle-wrapper.properties": `distributionUrl=https\\://services.gradle.org/distributions/gradle-${release}-bin.zip`,
+});
+
+describe("a Java app", () => {
+  it("of Spring Boot is built by the Maven that it brings, and its jar alone is in the image", () =>
+    expect(dockerfile({ "pom.xml": spring, ...mavenWrapper })).toMatchSnapshot());
+
+  it("of Ktor is built by Gradle, and started by what the application plugin installs", () =>
+    expect(dockerfile({ "build.gradle.kts": ktor, "settings.gradle.kts": "" })).toMatchSnapshot());
+
+  it("of Quarkus is started by what its build leaves", () => {
+    const text = dockerfile({ "pom.xml": "<groupId>io.quarkus.platform</groupId>" });
+    expect(text).toContain("quarkus-app/quarkus-run.jar");
+    expect(text).toMatch(/-Dquarkus\.http\.port=\$PORT \$JAVA_OPTS -jar quarkus-run\.jar/);
+  });
+
+  it.each<[string, Files, string | null]>([
+    ["system.properties", { "system.properties": "java.runtime.version=17\n" }, "17"],
+    [".java-version", { ".java-version": "temurin-25.0.1\n" }, "25"],
+    [".sdkmanrc", { ".sdkmanrc": "java=11.0.25-tem\n" }, "11"],
+    ["asdf's file", { ".tool-versions": "java temurin-17.0.9+9\n" }, "17"],
+    ["the pom", { "pom.xml": "<maven.compiler.source>1.8</maven.compiler.source>" }, "8"],
+    ["a release without long support", { "pom.xml": "<java.version>18</java.version>" }, "21"],
+    ["nothing", {}, null],
+  ])("is built with the Java that %s names", (_, files, version) =>
+    expect(plan({ "pom.xml": "", ...files })).toMatchObject({ kind: "java", tool: "maven", version }),
+  );
+
+  it.each([
+    ["java { toolchain { languageVersion = JavaLanguageVersion.of(17) } }", "17"],
+    ["kotlin {\n  jvmToolchain(25)\n}", "25"],
+    ["sourceCompatibility = JavaVersion.VERSION_1_8", "8"],
+    ["sourceCompatibility = '11'", "11"],
+  ])("is built with the Java that build.gradle names: %s", (text, version) =>
+    expect(plan({ "build.gradle": text })).toMatchObject({ tool: "gradle", version }),
+  );
+
+  it.each([
+    ["8.10", null],
+    ["8.4", "17"],
+    ["7.2", "11"],
+  ])("that names no Java is built with one that its wrapper's Gradle %s runs on", (release, version) =>
+    expect(plan({ "build.gradle": "", ...gradleWrapper(release) })).toMatchObject({ wrapped: true, version }),
+  );
+
+  it("whose wrapper is not whole is built by the image's tool", () => {
+    expect(plan({ "build.gradle": "", gradlew: "" })).toMatchObject({ wrapped: false });
+    expect(plan({ "pom.xml": "", mvnw: "" })).toMatchObject({ wrapped: false });
+  });
+
+  it("that says how it is started has all that was built in its image", () => {
+    const text = dockerfile({ "pom.xml": spring, Procfile: "web: java -jar target/shop.jar\n" });
+    expect(text).toContain("COPY --from=build --chown=1000:1000 /app /app");
+    expect(text).toContain('CMD ["sh","-c","exec java -jar target/shop.jar"]');
+    expect(text).not.toContain("/output");
+  });
+
+  it("is built with the images of its version, on a host that gets them", async () => {
+    const asked = plan({ "pom.xml": spring, ...mavenWrapper });
+    const { images } = await chooseBaseImages(asked, () => Promise.resolve(true));
+    expect(images).toMatchObject({ jdk: "eclipse-temurin:17-jdk", jre: "eclipse-temurin:17-jre" });
+    const offline = await chooseBaseImages(asked, () => Promise.resolve(false));
+    expect(offline.notes).toEqual([
+      "This host cannot get eclipse-temurin:17-jre: eclipse-temurin:21-jre is used instead.",
+      "This host cannot get eclipse-temurin:17-jdk: eclipse-temurin:21-jdk is used instead.",
+    ]);
+  });
+
+  it("is built by its build command in place of the tool's", () =>
+    expect(dockerfile({ "pom.xml": spring }, { buildCommand: "mvn -Pcloud package" })).toContain(
+      "mvn -Pcloud package",
+    ));
+});
+
+describe("a module of a Java repository", () => {
+  it.each<[string, Files, Files, string]>([
+    [
+      "Maven's",
+      { "pom.xml": "<module>api</module>" },
+      { "pom.xml": spring },
+      "mvn --batch-mode -DskipTests --projects api --also-make package",
+    ],
+    [
+      "Gradle's",
+      { "settings.gradle.kts": 'include("core", ":api")' },
+      { "build.gradle.kts": "" },
+      "gradle --no-daemon --project-dir api assemble",
+    ],
+  ])("is built with the modules that it needs: %s", (_, root, app, command) => {
+    const repository = repositoryOf(sourcesOf(app), sourcesOf(root), "api");
+    const text = generateDockerfile(detect({ ...sourcesOf(app), repository }, none), variables);
+    expect(text).toContain(command);
+    expect(text).toContain("WORKDIR /app/api\nRUN");
+  });
+
+  it("that the root does not list is built by itself", () => {
+    const app = sourcesOf({ "pom.xml": spring });
+    expect(repositoryOf(app, sourcesOf({ "pom.xml": "<module>api-v2</module>" }), "api")).toBeNull();
+    expect(repositoryOf(app, sourcesOf({}), "api")).toBeNull();
+  });
+});
+
+it("what says how a Java app is built is read from a repository", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-java-"));
+  const files = [
+    "pom.xml",
+    "api/pom.xml",
+    "services/web/build.gradle.kts",
+    "gradle/libs.versions.toml",
+    "gradle/wrapper/gradle-wrapper.properties",
+    "system.properties",
+  ];
+  try {
+    for (const file of files) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), file);
+    }
+    const { texts } = await readSources(folder);
+    expect([...texts.keys()].sort()).toEqual([...files].sort());
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { detect } from "../../agent/image-build/detect/index.ts";
+import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
+import type { Overrides } from "../../agent/image-build/detect/sources.ts";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+type Files = Record<string, string>;
+const none: Overrides = { buildCommand: null, startCommand: null };
+const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
+  detect(sourcesOf(files), { ...none, ...overrides });
+const variables = { plain: ["API_URL"], secret: [], cacheId: "site_x-packages" };
+const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
+  generateDockerfile(plan(files, overrides), variables);
+
+const app = { "Cargo.toml": '[package]\nname = "shop"\n', "src/main.rs": "" };
+
+describe("a Rust app", () => {
+  it("is compiled with Cargo's caches kept, and its program and its own files are in the image", () =>
+    expect(dockerfile({ ...app, "Cargo.lock": '[[package]]\nname = "openssl-sys"\n' })).toMatchSnapshot());
+
+  it.each<[string, Files, string | null]>([
+    ["its package", app, "shop"],
+    [
+      "default-run",
+      { "Cargo.toml": '[package]\nname = "shop"\ndefault-run = "web" # not the tool\n' },
+      "web",
+    ],
+    ["the only [[bin]]", { "Cargo.toml": '[package]\nname = "a"\n\n[[bin]]\nname = "web"\n' }, "web"],
+    ["nothing", { "Cargo.toml": '[[bin]]\nname = "a"\n[[bin]]\nname = "b"\n' }, null],
+    ["nothing in a workspace", { "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n' }, null],
+  ])("starts the program that %s names", (_, files, program) =>
+    expect(plan(files)).toMatchObject({ kind: "rust", program }),
+  );
+
+  it("whose program only the build tells starts the one that it leaves", () => {
+    const text = dockerfile({ "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n' });
+    expect(text).toContain("The build left more than one program: set startCommand to one of them");
+    expect(text).toContain("COPY --from=build /output/app /usr/local/bin/app");
+  });
+
+  it("that says how it is started finds its programs where Cargo puts them, and by their names", () => {
+    const text = dockerfile(app, { startCommand: "./target/release/shop --web" });
+    expect(text).toContain("COPY --from=build --chown=1000:1000 /output/ /app/target/release/");
+    expect(text).toContain("COPY --from=build /output/ /usr/local/bin/");
+    expect(text).toContain('CMD ["sh","-c","exec ./target/release/shop --web"]');
+  });
+
+  it("of Rocket listens on PORT, on every address", () =>
+    expect(dockerfile({ ...app, "Cargo.lock": 'name = "rocket"\n' })).toContain(
+      "exec env ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT /usr/local/bin/app",
+    ));
+
+  it("beside a Python app that names what starts it is that app's extension", () =>
+    expect(plan({ ...app, "pyproject.toml": "[project]\n", "main.py": "" })).toMatchObject({
+      kind: "python",
+    }));
+
+  it("below the root of a workspace is built with it, and with its lock file", () => {
+    const root = { "Cargo.toml": '[workspace]\nmembers = ["crates/web"]\n', "Cargo.lock": "" };
+    const repository = repositoryOf(sourcesOf(app), sourcesOf(root), "crates/web");
+    const text = generateDockerfile(detect({ ...sourcesOf(app), repository }, none), variables);
+    expect(text).toContain("WORKDIR /app/crates/web");
+    expect(text).toContain("cargo build --release --locked");
+    const alone = { ...app, "Cargo.toml": "[workspace]\n[package]\n" };
+    expect(repositoryOf(sourcesOf(alone), sourcesOf(root), "crates/web")).toBeNull();
+  });
+});
