@@ -93,6 +93,7 @@ const Environment = z
     BERTH_COMMAND_SLOTS: z.coerce.number().int().min(0).max(100).default(4),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
     BERTH_DRAIN_MAX_SECONDS: z.coerce.number().min(1).max(3600).default(30),
+    BERTH_PROBATION_SECONDS: z.coerce.number().min(0).max(60).default(5),
     /** Between two samples of what a site uses. */
     BERTH_SAMPLE_SECONDS: z.coerce.number().int().min(1).max(3600).default(60),
     /** off: the agent stays the version it is, whatever the control plane serves. */
@@ -166,6 +167,7 @@ const Environment = z
     settings: {
       drainSeconds: env.BERTH_DRAIN_SECONDS,
       drainMaxSeconds: env.BERTH_DRAIN_MAX_SECONDS,
+      probationSeconds: env.BERTH_PROBATION_SECONDS,
       buildCaFile: env.BERTH_BUILD_CA_FILE ?? null,
       insecureGitHosts: env.BERTH_INSECURE_GIT_HOSTS.split(",").filter(Boolean),
       localImages: env.BERTH_LOCAL_IMAGES.split(",").flatMap((name) => name.trim() || []),

@@ -1,7 +1,14 @@
 import type { Host } from "./host.ts";
 
 /** What only reads, or follows a signal of its own. */
-const harmless = new Set<PropertyKey>(["current", "sites", "lost", "followLog", "watchContainers"]);
+const harmless = new Set<PropertyKey>([
+  "current",
+  "sites",
+  "lost",
+  "fallback",
+  "followLog",
+  "watchContainers",
+]);
 
 /**
  * The host as one run of a job has it: from the signal on, nothing that the run still does has an effect on containers,

@@ -47,4 +47,6 @@ export type HostSettings = {
   /** Seconds an old container runs on after the swap at least, and at most while it serves what it began. */
   drainSeconds: number;
   drainMaxSeconds: number;
+  /** Seconds a new version must run on after its first answer before it is live. */
+  probationSeconds: number;
 };

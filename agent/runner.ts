@@ -284,6 +284,8 @@ export class Runner {
         if (givenUp.signal.aborted) return;
         if (running.began.at(-1)?.[0] !== phase) running.began.push([phase, performance.now()]);
         if (phase === "start") starting ??= setTimeout(giveBack, this.startSlotMs);
+        // Nothing but its probation is left.
+        if (phase === "swap") giveBack();
         running.phase = {
           type: "phase",
           ...lease,

@@ -169,6 +169,7 @@ async function start(): Promise<void> {
       ],
     });
     const caFile = process.env["NODE_EXTRA_CA_CERTS"] ?? process.env["SSL_CERT_FILE"];
+    const probationSeconds = process.env["BERTH_PROBATION_SECONDS"];
     await supervisor.start(
       {
         name: "agent",
@@ -195,6 +196,7 @@ async function start(): Promise<void> {
           BERTH_STATUS_PORT: String(state.ports.status),
           BERTH_INSECURE_GIT_HOSTS: `127.0.0.1:${state.ports.git}`,
           ...(caFile && existsSync(caFile) && { BERTH_BUILD_CA_FILE: caFile }),
+          ...(probationSeconds !== undefined && { BERTH_PROBATION_SECONDS: probationSeconds }),
         },
       },
       '"message":"Connected"',

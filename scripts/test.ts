@@ -80,6 +80,7 @@ try {
   const service = await startEmbeddedService("test", {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
+    BERTH_PROBATION_SECONDS: "1",
   });
   const outcomes = given.length > 0 ? [await runVitest(service, given)] : await runTiers(service);
   status = Math.max(...outcomes.map((outcome) => outcome.status));

@@ -4,13 +4,21 @@ import type { StopNotice } from "../../protocol/agent/jobs.ts";
 export type Ingress = {
   /** Send every new request for these names to one of the targets; open connections stay where they are. */
   route(siteId: string, hostnames: readonly string[], targets: readonly Target[]): Promise<void>;
+  /** The same, but what is answered now is kept beside it until `settle` or `takeBack`, also over the end of the agent. */
+  routeOnProbation(siteId: string, hostnames: readonly string[], targets: readonly Target[]): Promise<void>;
+  /** The probation is passed: nothing is kept beside what serves. */
+  settle(siteId: string): Promise<void>;
+  /** The probation has failed: what was answered before it is answered again, by these of its containers. */
+  takeBack(siteId: string, targets: readonly Target[]): Promise<void>;
+  /** During a probation, the containers that served before it; null: there is no probation. */
+  fallback(siteId: string): readonly Target[] | null;
   /** The names answer 503 with a page that says the site is stopped, or what the notice says. */
   park(siteId: string, hostnames: readonly string[], notice?: StopNotice): Promise<void>;
   /** Other names for what is answered now. */
   rename(siteId: string, hostnames: readonly string[]): Promise<void>;
   /** A container in service has another address, or stopped or began to answer: same names. */
   readdress(siteId: string, target: Target): Promise<void>;
-  /** Parks the site if this container is in service: same names. */
+  /** Takes this container out of service: its site is parked, or answered by what served before its probation. Same names. */
   withdraw(siteId: string, containerId: string): Promise<void>;
   unroute(siteId: string): Promise<void>;
   /** What the names of this site are answered with now: its replicas, in their order. */

@@ -67,6 +67,29 @@ export function openRoutes(
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target, others };
       }, siteId),
+    routeOnProbation: (siteId, hostnames, [target = null, ...others]) =>
+      change((sites) => {
+        const now = sites[siteId];
+        const before = now?.before === undefined ? answeredBy(now) : now.before;
+        sites[siteId] = { hostnames: [...hostnames], target, others, before };
+      }, siteId),
+    async settle(siteId) {
+      const next = structuredClone(table);
+      delete next.sites[siteId]?.before;
+      replace(next);
+      return Promise.resolve();
+    },
+    takeBack: (siteId, [target = null, ...others]) =>
+      change((sites) => {
+        const site = sites[siteId];
+        if (site?.before === undefined) return;
+        if (site.before === null) delete sites[siteId];
+        else sites[siteId] = { ...site.before, hostnames: site.hostnames, target, others };
+      }, siteId),
+    fallback(siteId) {
+      const before = table.sites[siteId]?.before;
+      return before === undefined ? null : before === null ? [] : targetsOf(before);
+    },
     park: (siteId, hostnames, notice) =>
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target: null, others: [], ...(notice && { notice }) };
@@ -88,8 +111,10 @@ export function openRoutes(
     withdraw: (siteId, containerId) =>
       change((sites) => {
         const site = sites[siteId];
-        if (site && targetsOf(site).some((target) => target.containerId === containerId))
-          Object.assign(site, { target: null, others: [] });
+        if (!site || targetsOf(site).every((target) => target.containerId !== containerId)) return;
+        const { before } = site;
+        delete site.before;
+        Object.assign(site, { target: null, others: [], ...before });
       }),
     unroute: (siteId) =>
       change((sites) => {
@@ -105,8 +130,13 @@ export function openRoutes(
   };
 }
 
-const targetsOf = ({ target, others }: RouteTable["sites"][string]): Target[] =>
+type Site = RouteTable["sites"][string];
+
+const targetsOf = ({ target, others }: Pick<Site, "target" | "others">): Target[] =>
   target ? [target, ...others] : [];
+
+const answeredBy = (site: Site | undefined): Exclude<Site["before"], undefined> =>
+  site ? { target: site.target, others: site.others, ...(site.notice && { notice: site.notice }) } : null;
 
 function read(file: string): RouteTable | null {
   try {

@@ -10,19 +10,25 @@ const Target = z.object({
   deploymentId: z.string().optional(),
 });
 
+/** Where a site's names lead; `target` null: the site is stopped. */
+const Answered = z.object({
+  target: Target.nullable(),
+  /** Further replicas. Apart, so that a responder that is older than its agent still answers. */
+  others: z.array(Target).default([]),
+  /** What the page of a stopped site says beside that. */
+  notice: StopNotice.optional(),
+});
+
 /** What the responder answers from: one file, replaced as a whole. */
 export const RouteTable = z.object({
   version: z.number().int().nonnegative(),
-  /** Site id → its names and where they lead; `target` null: the site is stopped. */
+  /** By site id. */
   sites: z.record(
     z.string(),
-    z.object({
+    Answered.extend({
       hostnames: z.array(z.string()),
-      target: Target.nullable(),
-      /** Further replicas. Apart, so that a responder that is older than its agent still answers. */
-      others: z.array(Target).default([]),
-      /** What the page of a stopped site says beside that. */
-      notice: StopNotice.optional(),
+      /** During a probation: what was answered before it, null for nothing. Only the agent reads it. */
+      before: Answered.nullable().optional(),
     }),
   ),
   /** Sites of which the agent lost where they lead: what was answered before is true until it is told anew. */

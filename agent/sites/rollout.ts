@@ -1,15 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
-import { nameBeside, type ContainerSummary } from "../docker/engine.ts";
+import { nameBeside, type ContainerState, type ContainerSummary } from "../docker/engine.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import { LogParser } from "../docker/log-parser.ts";
 import { networkName, siteContainer, siteLabels, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
+import { isShutdown } from "../failure.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import { servingIds, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { handOver } from "./hand-over.ts";
+import { fallbackOf, passProbation, takeBack } from "./probation.ts";
 import { exitReason, waitUntilHealthy } from "./readiness.ts";
 import { readdress } from "./readdress.ts";
 import { refusalOf } from "../docker/engine-refusal.ts";
@@ -25,8 +27,9 @@ const lastLines = 200;
 export type Released = { startMs: number; swapMs: number };
 
 /**
- * New containers first, traffic second, old ones last: whatever fails before the swap leaves the old ones serving. Only a
- * volume that one container at a time writes to is handed over: the old one stops first, and runs again when the new one fails.
+ * New containers first, traffic second, old ones last: whatever fails before the swap leaves the old ones serving, and they serve
+ * again where a new one exits soon after it. Only a volume that one container at a time writes to is handed over: the old one
+ * stops first, and runs again when the new one fails.
  */
 export function release(...what: Parameters<typeof swapTo>): Promise<Released> {
   const [, { siteId, volumes }] = what;
@@ -77,23 +80,42 @@ async function swapTo(
     job.log(
       `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}${run.replicas > 1 ? ` of each of ${run.replicas} replicas` : ""}.`,
     );
-    const targets = await Promise.all(made.map((id) => healthyTarget(host, run, id, started, signal)));
-    const healthy = performance.now();
+    const healthy = await Promise.all(made.map((id) => healthyTarget(host, run, id, started, signal)));
+    const targets = healthy.map(({ target }) => target);
+    const answered = performance.now();
     job.signal.throwIfAborted();
     job.phase("swap");
-    await host.ingress.route(run.siteId, run.hostnames, targets);
+    const isProven = servesForGood(host, run.siteId, made);
+    await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, run.hostnames, targets);
     const swapped = performance.now();
+    if (!isProven) {
+      job.log(`It answers and serves; it is live after ${host.settings.probationSeconds} s without an exit.`);
+      const containers = healthy.map(({ state }) => state);
+      await passProbation(host, run, { containers, started }, signal);
+    }
     host.retire(run.siteId, made);
-    return { startMs: Math.round(healthy - started), swapMs: Math.round(swapped - healthy) };
+    return { startMs: Math.round(answered - started), swapMs: Math.round(swapped - answered) };
   } catch (error) {
     failing.abort(error);
-    const before = host.ingress.lost().includes(run.siteId) ? serving : servingIds(host.ingress, run.siteId);
-    await sayLastWords(host, made, before, job).catch(() => undefined);
-    await restore(host, run.siteId, { before, made, names, stopped }).catch((left: unknown) =>
+    const fallback = host.ingress.fallback(run.siteId);
+    // It serves, and the next agent goes on with its probation.
+    if (fallback && isShutdown(job.signal)) throw error;
+    const lost = host.ingress.lost().includes(run.siteId);
+    const now = lost ? serving : servingIds(host.ingress, run.siteId);
+    const before = fallback ? fallback.map(({ containerId }) => containerId) : now;
+    // Also what an attempt before this one put on probation.
+    const failed = fallback ? [...made, ...now] : made;
+    await restore(host, run, { before, made: failed, names, stopped }, job).catch((left: unknown) =>
       log("error", "A release that failed left something behind", { siteId: run.siteId, error: left }),
     );
     throw refusalOf(error);
   }
+}
+
+/** An attempt before this one has put them into service, and they passed their probation. */
+function servesForGood({ ingress }: Host, siteId: string, ids: readonly string[]): boolean {
+  const serving = servingIds(ingress, siteId);
+  return ingress.fallback(siteId) === null && ids.every((id) => serving.includes(id));
 }
 
 /** What the new containers wrote last would be gone with them, and says most about why they did not come up. */
@@ -111,14 +133,17 @@ async function sayLastWords(
 }
 
 /**
- * As it was before: the new containers go, then those that stopped for them run again. The engine may be away for a moment,
- * which may be what the release failed for.
+ * As it was before: what served serves again, at once where it still runs; the new containers go, then those that stopped for
+ * them run again. The engine may be away for a moment, which may be what the release failed for.
  */
 async function restore(
   host: Host,
-  siteId: string,
+  run: RunSpec,
   { before, made, names, stopped }: Record<"before" | "made" | "names" | "stopped", readonly string[]>,
+  job: JobRun,
 ): Promise<void> {
+  const { siteId } = run;
+  const { ingress } = host;
   const began = performance.now();
   const patiently = async (work: () => Promise<void>): Promise<void> => {
     for (;;)
@@ -130,17 +155,30 @@ async function restore(
       }
   };
   await patiently(async () => {
+    if (ingress.fallback(siteId) === null) return;
+    if ((await fallbackOf(host, run)).every(({ running }) => running)) await takeBack(host, run);
+  });
+  await sayLastWords(host, made, before, job).catch(() => undefined);
+  await patiently(async () => {
     // Also one that the engine made without an answer.
     const all = (await containersOf(host, siteId)).filter(
       ({ id, name }) => made.includes(id) || names.includes(name),
     );
     for (const { id } of all) if (!before.includes(id)) await host.engine.removeContainer(id);
   });
-  for (const id of stopped.filter((one) => before.includes(one)))
+  let ended = stopped.filter((one) => before.includes(one));
+  await patiently(async () => {
+    if (ingress.fallback(siteId) === null) return;
+    ended = (await fallbackOf(host, run)).flatMap((one) => (one.running ? [] : one.target.containerId));
+  });
+  for (const id of ended)
     await patiently(async () => {
       await host.engine.startContainer(id);
       await readdress(host, siteId, id);
     });
+  await patiently(async () => {
+    if (ingress.fallback(siteId) !== null) await takeBack(host, run);
+  });
 }
 
 /** What is in service; where that was lost, all there is. */
@@ -156,7 +194,7 @@ async function healthyTarget(
   id: string,
   started: number,
   signal: AbortSignal,
-): Promise<Target> {
+): Promise<{ target: Target; state: ContainerState }> {
   const state = await engine.inspectContainer(id);
   const address = state?.addresses[networkName(run.accountId)];
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
@@ -164,7 +202,7 @@ async function healthyTarget(
   const target: Target = { containerId: id, address, port: run.port, deploymentId };
   const probe = { ...target, path: run.healthCheckPath, hostname: run.hostnames[0] };
   await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));
-  return target;
+  return { target, state };
 }
 
 /**

@@ -56,6 +56,8 @@ async function sweepContainer(
     return;
   }
   if (routed?.some(({ containerId }) => containerId === id)) return;
+  // It serves again where the version in service does not pass its probation.
+  if (host.ingress.fallback(siteId)?.some(({ containerId }) => containerId === id)) return;
   // An old version still ends what it began.
   const retiring = routed && running ? host.goOnRetiring(id) : null;
   if (retiring === "under way") return;

@@ -21,7 +21,13 @@ it("needs the control plane, a token and a place for its state; the rest has def
     dockerSocket: "/var/run/docker.sock",
     ingress: { address: "0.0.0.0", port: 80, responderPort: 5300, statusPort: 5301 },
     slots: 2,
-    settings: { drainSeconds: 2, drainMaxSeconds: 30, buildCaFile: null, insecureGitHosts: [] },
+    settings: {
+      drainSeconds: 2,
+      drainMaxSeconds: 30,
+      probationSeconds: 5,
+      buildCaFile: null,
+      insecureGitHosts: [],
+    },
   });
   for (const name of Object.keys(least))
     expect(() => readConfig({ ...least, [name]: undefined })).toThrow(name);

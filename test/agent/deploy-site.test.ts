@@ -52,7 +52,12 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     startContainer: () => Promise.resolve(),
     listContainers: () => Promise.resolve([]),
     inspectContainer: () =>
-      Promise.resolve({ id: "c1", labels: {}, addresses: { [networkName(id("account"))]: "127.0.0.1" } }),
+      Promise.resolve({
+        id: "c1",
+        running: true,
+        labels: {},
+        addresses: { [networkName(id("account"))]: "127.0.0.1" },
+      }),
     firstExit: () => new Promise(() => undefined),
     imageTags: () => Promise.reject(new Error("engine down")),
     removeImage: (reference: string) => Promise.resolve(void removed.push(reference)),
@@ -65,8 +70,12 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     ingress: {
       current: () => null,
       lost: () => [],
-      route: (_: string, _names: string[], targets: Target[]) => Promise.resolve(void (served = targets)),
+      fallback: () => null,
+      settle: () => Promise.resolve(),
+      routeOnProbation: (_: string, _names: string[], targets: Target[]) =>
+        Promise.resolve(void (served = targets)),
     },
+    settings: { probationSeconds: 0 },
     retire: () => undefined,
     recall: () => Promise.resolve(true),
   } as unknown as Host;

@@ -123,6 +123,7 @@ describe("a deployment", () => {
         buildCaFile: null,
         drainSeconds: 1,
         drainMaxSeconds: 1,
+        probationSeconds: 0,
       },
       provideImage,
     };

@@ -36,6 +36,48 @@ describe("the responder", () => {
     expect(routes.current("site_1")).toEqual([target("10.0.0.20")]);
   });
 
+  it("leads a name back to what it led to before a probation that is not passed, also after the agent has ended", async () => {
+    const [one, two, three] = [1, 2, 3].map((last) => target(`10.0.1.${last}`)) as [Target, Target, Target];
+    const names = ["tried.localhost"];
+    await routes.route("site_t", names, [one]);
+    expect(routes.fallback("site_t")).toBeNull();
+    await routes.routeOnProbation("site_t", names, [two]);
+    expect(await responder.leadsTo("tried.localhost")).toBe("10.0.1.2:3000");
+    routes = responder.openRoutes();
+    // Another attempt: what has passed no probation is nothing to go back to.
+    await routes.routeOnProbation("site_t", names, [three]);
+    expect(routes.fallback("site_t")).toEqual([one]);
+    await routes.takeBack("site_t", [{ ...one, address: "10.0.1.9" }]);
+    expect(await responder.leadsTo("tried.localhost")).toBe("10.0.1.9:3000");
+    expect(routes.fallback("site_t")).toBeNull();
+
+    await routes.routeOnProbation("site_t", names, [two]);
+    await routes.settle("site_t");
+    expect([routes.fallback("site_t"), routes.current("site_t")]).toEqual([null, [two]]);
+    await routes.takeBack("site_t", [one]);
+    expect(routes.current("site_t")).toEqual([two]);
+  });
+
+  it("leads a name back to the page, or to nothing, that it led to before a probation that is not passed", async () => {
+    const notice = { reason: "suspended", payUrl: null } as const;
+    await routes.park("site_p", ["parked.localhost"], notice);
+    await routes.routeOnProbation("site_p", ["parked.localhost"], [target("10.0.2.1")]);
+    await routes.routeOnProbation("site_n", ["new.localhost"], [target("10.0.2.2")]);
+    for (const site of ["site_p", "site_n"]) await routes.takeBack(site, []);
+    expect([routes.current("site_p"), routes.current("site_n")]).toEqual(["parked", null]);
+    expect((await get(responder.statusPort, "parked.localhost")).text).toContain("suspended");
+  });
+
+  it("leads a name to what served before, where what is on probation is taken out of service as it keeps exiting", async () => {
+    const [one, two] = [target("10.0.3.1"), target("10.0.3.2")];
+    await routes.route("site_w", ["crashing.localhost"], [one]);
+    await routes.routeOnProbation("site_w", ["crashing.localhost"], [two]);
+    await routes.withdraw("site_w", two.containerId);
+    expect(await responder.leadsTo("crashing.localhost")).toBe("10.0.3.1:3000");
+    await routes.withdraw("site_w", one.containerId);
+    expect(routes.current("site_w")).toBe("parked");
+  });
+
   it("leads a name to all of its replicas but those that do not run, or take no connection", async () => {
     const servers = await Promise.all(
       [1, 2].map(async () => {

@@ -119,6 +119,7 @@ async function obtain(
     insecureGitHosts: [hostOf(server), hostOf(other), redirectingHost(), ...hosts],
     drainSeconds: 1,
     drainMaxSeconds: 1,
+    probationSeconds: 0,
   };
   await obtainSource(
     source,
@@ -162,7 +163,13 @@ it("a repository is found where its host, as GitLab, knows it by its address wit
     const host = `127.0.0.1:${(strict.address() as AddressInfo).port}`;
     const address = `${host}/${name}`;
     expect((await obtain(name, { address }, undefined, [host])).read("a.txt")).toBe("hello");
-    const settings = { buildCaFile: null, insecureGitHosts: [host], drainSeconds: 1, drainMaxSeconds: 1 };
+    const settings = {
+      buildCaFile: null,
+      insecureGitHosts: [host],
+      drainSeconds: 1,
+      drainMaxSeconds: 1,
+      probationSeconds: 0,
+    };
     const source = { address, branch: null, token: null };
     const signal = new AbortController().signal;
     expect(await newestCommit({ settings, workDirectory: root }, source, { signal })).toBe(pushed);

@@ -1,6 +1,8 @@
 import net, { type AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import type { ContainerState, Engine } from "../../agent/docker/engine.ts";
+import { devServerOf } from "../../agent/sites/dev-server.ts";
+import { Standstill, type Activity } from "../../agent/sites/standstill.ts";
 import { exitReason, waitUntilHealthy } from "../../agent/sites/readiness.ts";
 
 const engine = { firstExit: () => new Promise(() => undefined) } as unknown as Engine;
@@ -115,7 +117,7 @@ it("an app that ends while a connection to it hangs is told of at once", async (
 
 it("an app serves, also where the engine does not tell whether it ends", async () => {
   const silent = { firstExit: () => Promise.reject(new Error("gone")) } as unknown as Engine;
-  const own = net.createServer((socket) => void sockets.add(socket));
+  const own = net.createServer((socket) => void socket.end("HTTP/1.1 500 No\r\n\r\n"));
   server = own;
   await new Promise<void>((resolve) => own.listen(0, "0.0.0.0", resolve));
   const { port } = own.address() as AddressInfo;
@@ -134,6 +136,31 @@ it("an app that listens for IPv6 only is told so, and not that nothing listens",
       `The app listens on port ${port}, but not at its IPv4 address: let it listen on 0.0.0.0.`,
     );
   }
+});
+
+it.each([
+  [["sh", "-c", "vite --port 3001"], [3001], "vite"],
+  [["node", "/app/node_modules/.bin/vite"], [5173], "vite"],
+  [["node", "/app/node_modules/.bin/ng", "serve"], [4200], "ng serve"],
+  [["node", "/app/node_modules/.bin/parcel", "index.html"], [1234], "parcel"],
+  [["node", "scripts/dev.js"], [5173], "Vite"],
+  [["node", "server.js"], [8081], null],
+])("a development server is known by its command, or its port: %j at %j", (command, ports, told) => {
+  expect(devServerOf([["npm", "start"], command], ports)).toBe(told);
+});
+
+it("an app that listens has come to rest once nothing changes for some seconds, in which it does next to nothing", () => {
+  const listeners = [{ port: 3001, loopbackOnly: false }];
+  const idle = { listeners, processes: ["1"], cpuMs: 0 };
+  const restsAt = (activityAt: (atMs: number) => Activity): number | undefined => {
+    const standstill = new Standstill();
+    for (let atMs = 0; atMs < 20_000; atMs += 500) if (standstill.take(activityAt(atMs), atMs)) return atMs;
+    return undefined;
+  };
+  expect(restsAt(() => idle)).toBe(4000);
+  expect(restsAt(() => ({ ...idle, listeners: [] }))).toBeUndefined();
+  expect(restsAt((atMs) => ({ ...idle, cpuMs: Math.min(atMs, 3000) }))).toBe(7000);
+  expect(restsAt((atMs) => ({ ...idle, processes: ["1", String(Math.floor(atMs / 2000))] }))).toBeUndefined();
 });
 
 it("an app that does not speak HTTP is told so", async () => {

@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import net, { type AddressInfo } from "node:net";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -24,7 +25,7 @@ type Container = { id: string; name: string; labels: Record<string, string>; run
 let folder: string;
 let records: Records;
 /** What every container answers with. */
-let app: net.Server;
+let app: http.Server;
 let containers: Container[];
 let serving: readonly Target[] | "parked" | null;
 /** Sites of which it is not known what serves. */
@@ -35,7 +36,10 @@ beforeEach(async () => {
   containers = [];
   serving = null;
   lost = [];
-  await new Promise<void>((resolve) => void (app = net.createServer().listen(0, "127.0.0.1", resolve)));
+  await new Promise<void>(
+    (resolve) =>
+      void (app = http.createServer((_, response) => void response.end()).listen(0, "127.0.0.1", resolve)),
+  );
 });
 afterEach(() => {
   app.close();
@@ -86,11 +90,15 @@ function hostOf(changes: Partial<Engine> = {}): Host {
     agentId: "agent",
     engine,
     imageRepository: () => "berth-site/a",
+    settings: { probationSeconds: 0 },
     isolation: { demand: () => Promise.resolve() },
     ingress: {
       current: () => serving,
+      fallback: () => null,
       lost: () => lost,
       route: (_id, _names, targets) => Promise.resolve(void (serving = targets)),
+      routeOnProbation: (_id, _names, targets) => Promise.resolve(void (serving = targets)),
+      settle: () => Promise.resolve(),
       readdress: () => Promise.resolve(),
       park: () => Promise.resolve(void (serving = "parked")),
     } as Partial<Ingress> as Ingress,

@@ -69,6 +69,7 @@ async function swept(
       sites: () => (serving === null ? [] : [siteId]),
       current: () => (serving === null || serving === "parked" ? serving : [target]),
       lost: () => lost,
+      fallback: () => null,
       readdress: () => Promise.resolve(),
     },
     goOnRetiring: () => null,

@@ -61,6 +61,7 @@ const newHost = (): Host =>
     ingress: responder.openRoutes(),
     isolation: { demand: () => Promise.resolve() },
     workDirectory: folder,
+    settings: { probationSeconds: 0 },
     imageRepository: (siteId: string) => `berth-test/${siteId}`,
     ...openRetirement({
       engine,

@@ -76,8 +76,20 @@ const engineEffects: (keyof Engine)[] = [
   "build",
 ];
 
+const routeEffects = [
+  "route",
+  "routeOnProbation",
+  "settle",
+  "takeBack",
+  "park",
+  "rename",
+  "readdress",
+  "withdraw",
+  "unroute",
+] as const;
+
 /** What answers for every container, and the responder, which takes in whatever it is told at once. */
-const app = net.createServer((socket) => void socket.on("error", () => undefined));
+const app = http.createServer((_, response) => void response.end());
 const responder = http.createServer((_, response) => void response.end(String(Number.MAX_SAFE_INTEGER)));
 let folder: string;
 const portOf = (server: net.Server) => (server.address() as AddressInfo).port;
@@ -139,15 +151,16 @@ export class Machine {
       return {
         agentId,
         engine,
-        ingress: one.wrap(routes, ["route", "park", "rename", "readdress", "withdraw", "unroute"], {
+        ingress: one.wrap(routes, [...routeEffects], {
           current: null,
+          fallback: null,
           sites: [],
           lost: [],
         }),
         publicAccess: one.wrap(access, ["set"], { set: false, has: false }),
         backups: one.wrap(this.store, ["begin", "put", "complete"]),
         workDirectory: join(this.files, "work"),
-        settings: { buildCaFile: null, insecureGitHosts: [], ...patience },
+        settings: { buildCaFile: null, insecureGitHosts: [], probationSeconds: 0, ...patience },
         imageRepository: () => "berth-site/a",
         volumesMb: () => Promise.resolve(0),
         isolation: one.wrap(
