@@ -923,14 +923,6 @@ export const operations = {
     query: ActivityQuery,
     answers: [{ status: 200, schema: listOf(Activity) }],
   },
-  countActivity: {
-    method: "get",
-    path: "/activity/count",
-    tag: "Account",
-    summary: "How many changes the audit log holds",
-    access: "key",
-    answers: [{ status: 200, schema: z.object({ count: z.number().int() }) }],
-  },
   listAllActivity: {
     method: "get",
     path: "/activity/all",

@@ -1,4 +1,3 @@
-import { countActivity } from "../services/activity/count.ts";
 import type { Answered, Input, operations, OperationId } from "../../protocol/api/operations.ts";
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
@@ -169,7 +168,6 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listAccounts,
   patchAccount: changeAccount,
   listActivity,
-  countActivity,
   listAllActivity,
   listPacks,
   listInvoices,
