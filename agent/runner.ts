@@ -1,4 +1,4 @@
-import { jobTraits, type Job, type Slot } from "../protocol/agent/jobs.ts";
+import { jobTraits, secretsOf, type Job, type Slot } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
@@ -7,7 +7,6 @@ import type { Host } from "./host.ts";
 import type { JobRun } from "./job.ts";
 import { fencedHost } from "./fenced-host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
-import { secretsOf } from "./job-secrets.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { printable, redactor } from "../protocol/redact.ts";

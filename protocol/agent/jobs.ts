@@ -3,6 +3,7 @@ import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
 import { Network } from "../api/public-access.ts";
 import { Replicas, Volumes } from "../api/volumes.ts";
+import { gitSecrets } from "../git-token.ts";
 import { databaseTypes } from "../states.ts";
 import { StoredBackup } from "./backups.ts";
 import { GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
@@ -234,7 +235,7 @@ export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
 /** Which of an agent's slots a job takes: those of builds and deployments, of short jobs, of commands, or none of them. */
 export type Slot = "job" | "short" | "command" | "long";
 
-export type JobTraits = {
+export type JobTraits<K extends JobKind = never> = {
   /** Whose id the job carries; those of deployments and commands also carry the site's. */
   about: "site" | "deployment" | "command" | "database" | "backup";
   /**
@@ -254,41 +255,124 @@ export type JobTraits = {
   background?: true;
   /** Does not wait for a queued backup of its database. */
   passesBackups?: true;
+  /** What must not appear in its log or error. */
+  secrets(args: JobArgs<K>): string[];
 };
 
+const none = (): string[] => [];
+const ofRun = ({ run }: { run: RunSpec }): string[] =>
+  run.env.filter(({ secret }) => secret).map(({ value }) => value);
+const ofDatabase = ({ database }: { database: DatabaseSpec }): string[] => [
+  database.adminPassword,
+  ...database.logins.map(({ password }) => password),
+];
+
+function ofSource({ source }: { source: Source }): string[] {
+  const made = source.type === "kept" ? source.otherwise : source;
+  if (made?.type === "git" && made.token !== null) return gitSecrets(made.token);
+  return made?.type === "image" && made.login !== null ? [made.login.password] : [];
+}
+
 /** Job kind → its traits, from which the queue's conditions are written. */
-export const jobTraits: Record<JobKind, JobTraits> = {
-  "site.deploy": { about: "deployment", slot: "job", timeoutMinutes: 10, starts: true },
-  "site.start": { about: "site", slot: "short", timeoutMinutes: 5, starts: true, ofCurrentDeployment: true },
-  "site.stop": { about: "site", slot: "short", timeoutMinutes: 5 },
+export const jobTraits: { [K in JobKind]: JobTraits<K> } = {
+  "site.deploy": {
+    about: "deployment",
+    slot: "job",
+    timeoutMinutes: 10,
+    starts: true,
+    secrets: (args) => [...ofRun(args), ...ofSource(args)],
+  },
+  "site.start": {
+    about: "site",
+    slot: "short",
+    timeoutMinutes: 5,
+    starts: true,
+    ofCurrentDeployment: true,
+    secrets: ofRun,
+  },
+  "site.stop": { about: "site", slot: "short", timeoutMinutes: 5, secrets: none },
   "site.restart": {
     about: "site",
     slot: "short",
     timeoutMinutes: 5,
     starts: true,
     ofCurrentDeployment: true,
+    secrets: ofRun,
   },
-  "site.route": { about: "site", slot: "short", timeoutMinutes: 1 },
-  "site.delete": { about: "site", slot: "short", timeoutMinutes: 5, needsNoRoom: true },
-  "site.evict": { about: "site", slot: "short", timeoutMinutes: 5 },
-  "site.command": { about: "command", slot: "command", timeoutMinutes: 3, ofCurrentDeployment: true },
-  "database.provision": { about: "database", slot: "job", timeoutMinutes: 10 },
-  "database.start": { about: "database", slot: "short", timeoutMinutes: 10, passesBackups: true },
-  "database.restart": { about: "database", slot: "short", timeoutMinutes: 10, passesBackups: true },
-  "database.stop": { about: "database", slot: "short", timeoutMinutes: 5, passesBackups: true },
-  "database.rotate": { about: "database", slot: "short", timeoutMinutes: 5, passesBackups: true },
-  "database.expose": { about: "database", slot: "short", timeoutMinutes: 5, passesBackups: true },
-  "database.delete": { about: "database", slot: "short", timeoutMinutes: 5, needsNoRoom: true },
-  "database.backup": { about: "backup", slot: "long", timeoutMinutes: 120, background: true },
+  "site.route": { about: "site", slot: "short", timeoutMinutes: 1, secrets: none },
+  "site.delete": { about: "site", slot: "short", timeoutMinutes: 5, needsNoRoom: true, secrets: none },
+  "site.evict": { about: "site", slot: "short", timeoutMinutes: 5, secrets: none },
+  "site.command": {
+    about: "command",
+    slot: "command",
+    timeoutMinutes: 3,
+    ofCurrentDeployment: true,
+    secrets: ofRun,
+  },
+  "database.provision": { about: "database", slot: "job", timeoutMinutes: 10, secrets: ofDatabase },
+  "database.start": {
+    about: "database",
+    slot: "short",
+    timeoutMinutes: 10,
+    passesBackups: true,
+    secrets: ofDatabase,
+  },
+  "database.restart": {
+    about: "database",
+    slot: "short",
+    timeoutMinutes: 10,
+    passesBackups: true,
+    secrets: ofDatabase,
+  },
+  "database.stop": {
+    about: "database",
+    slot: "short",
+    timeoutMinutes: 5,
+    passesBackups: true,
+    secrets: none,
+  },
+  "database.rotate": {
+    about: "database",
+    slot: "short",
+    timeoutMinutes: 5,
+    passesBackups: true,
+    secrets: ofDatabase,
+  },
+  "database.expose": {
+    about: "database",
+    slot: "short",
+    timeoutMinutes: 5,
+    passesBackups: true,
+    secrets: ofDatabase,
+  },
+  "database.delete": {
+    about: "database",
+    slot: "short",
+    timeoutMinutes: 5,
+    needsNoRoom: true,
+    secrets: none,
+  },
+  "database.backup": {
+    about: "backup",
+    slot: "long",
+    timeoutMinutes: 120,
+    background: true,
+    secrets: ofDatabase,
+  },
   "database.verify": {
     about: "backup",
     slot: "long",
     timeoutMinutes: 120,
     background: true,
     needsNoRoom: true,
+    secrets: ({ like }) => [like.adminPassword],
   },
-  "database.restore": { about: "backup", slot: "long", timeoutMinutes: 180 },
+  "database.restore": { about: "backup", slot: "long", timeoutMinutes: 180, secrets: ofDatabase },
 };
+
+/** What must not appear in the job's log or error. */
+export const secretsOf = <K extends JobKind>({ kind, args }: Job<K>): string[] =>
+  (jobTraits[kind] as JobTraits<K>).secrets(args);
 export const jobKinds = Object.keys(jobArgs) as [JobKind, ...JobKind[]];
 export type JobArgs<K extends JobKind> = z.infer<(typeof jobArgs)[K]>;
 
