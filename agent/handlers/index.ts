@@ -7,7 +7,6 @@ import { deleteDatabase } from "./delete-database.ts";
 import { deleteSite, evictSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
 import { exposeDatabase } from "./expose-database.ts";
-import { pauseSite } from "./pause-site.ts";
 import { provisionDatabase } from "./provision-database.ts";
 import { restoreDatabase } from "./restore-database.ts";
 import { restartDatabase } from "./restart-database.ts";
@@ -40,7 +39,6 @@ export const handlers: Handlers = {
   "database.verify": verifyBackup,
   "database.restore": restoreDatabase,
   "site.evict": evictSite,
-  "site.pause": pauseSite,
   "site.command": runCommand,
 };
 

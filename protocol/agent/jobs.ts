@@ -185,7 +185,6 @@ export const jobArgs = {
   "site.route": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
   /** The site belongs to another host now: removes everything that is left of it here. */
-  "site.pause": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
   "site.evict": z.object({ siteId: SiteId, accountId: idOf("account") }),
   /** Runs once in its own container and is never repeated, even if the agent restarts. */
   "site.command": z.object({
@@ -302,7 +301,6 @@ export const jobTraits: { [K in JobKind]: JobTraits<K> } = {
   },
   "site.route": { about: "site", slot: "short", timeoutMinutes: 1, secrets: none },
   "site.delete": { about: "site", slot: "short", timeoutMinutes: 5, needsNoRoom: true, secrets: none },
-  "site.pause": { about: "site", slot: "short", timeoutMinutes: 1, secrets: none },
   "site.evict": { about: "site", slot: "short", timeoutMinutes: 5, secrets: none },
   "site.command": {
     about: "command",
@@ -410,7 +408,6 @@ export const jobResults = {
   "site.restart": nothing,
   "site.route": nothing,
   "site.delete": nothing,
-  "site.pause": nothing,
   "site.evict": nothing,
   /** `error` null: success. `exitCode` null: it was stopped. */
   "site.command": z.object({ exitCode: z.number().int().nullable(), error: z.string().max(2000).nullable() }),

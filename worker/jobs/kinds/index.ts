@@ -14,7 +14,6 @@ import { siteCommand } from "./site-command.ts";
 import { siteDelete } from "./site-delete.ts";
 import { siteDeploy } from "./site-deploy.ts";
 import { siteEvict } from "./site-evict.ts";
-import { sitePause } from "./site-pause.ts";
 import { siteRestart } from "./site-restart.ts";
 import { siteRoute } from "./site-route.ts";
 import { siteStart } from "./site-start.ts";
@@ -28,7 +27,6 @@ export const kinds: { [K in JobKind]: Kind<K> } = {
   "site.restart": siteRestart,
   "site.route": siteRoute,
   "site.delete": siteDelete,
-  "site.pause": sitePause,
   "site.evict": siteEvict,
   "site.command": siteCommand,
   "database.provision": databaseProvision,
