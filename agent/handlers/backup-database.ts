@@ -1,4 +1,4 @@
-import { copiers } from "../databases/backups/index.ts";
+import { copiers } from "../databases/index.ts";
 import { endStrays } from "../databases/backups/strays.ts";
 import { uploadParts, type Uploaded } from "../databases/backups/upload.ts";
 import { containerName } from "../docker/database-objects.ts";

@@ -13,6 +13,10 @@ type Engine = {
   publicQuery: string;
   /** The default variable of a linked site. */
   variable: string;
+  /** The ending of a downloaded backup. */
+  backupExtension: string;
+  /** How to free disk space; after deleting rows alone, the files keep their size. */
+  freeDiskAdvice: string;
 };
 
 /** Redis 7.2 is the last version whose licence permits hosting services. */
@@ -24,6 +28,8 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     publicScheme: "postgresql",
     publicQuery: "?sslmode=verify-full&sslrootcert=ca.pem",
     variable: "DATABASE_URL",
+    backupExtension: "pgdump",
+    freeDiskAdvice: "delete rows and run VACUUM FULL on their tables",
   },
   mysql: {
     image: "mariadb:11.4",
@@ -32,6 +38,8 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     publicScheme: "mysql",
     publicQuery: "?ssl-mode=VERIFY_CA&ssl-ca=ca.pem",
     variable: "DATABASE_URL",
+    backupExtension: "sql.gz",
+    freeDiskAdvice: "delete rows and run OPTIMIZE TABLE on their tables",
   },
   redis: {
     image: "redis:7.2",
@@ -40,6 +48,8 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     publicScheme: "rediss",
     publicQuery: "",
     variable: "REDIS_URL",
+    backupExtension: "rdb",
+    freeDiskAdvice: "delete keys, which frees disk space at the next rewrite of the append-only file",
   },
 };
 

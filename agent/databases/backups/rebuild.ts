@@ -5,7 +5,7 @@ import { partBytes, type StoredBackup } from "../../../protocol/agent/backups.ts
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
 import { ensureImage } from "../../image-build/ensure-image.ts";
 import { stopGraceSeconds } from "../../docker/database-objects.ts";
-import { engines } from "../index.ts";
+import { copiers, engines } from "../index.ts";
 import { run, untilReady } from "../server.ts";
 import { diskIsFull, saysDiskFull } from "../../docker/disk-full.ts";
 import { hardening, limitsOf } from "../../docker/specs.ts";
@@ -16,7 +16,6 @@ import { difference } from "./compare.ts";
 import { UnfitError, type Server } from "./copier.ts";
 import { DamageError } from "./damage.ts";
 import { fetchBackup, fetchFingerprint } from "./fetch.ts";
-import { copiers } from "./index.ts";
 import { label } from "../../docker/labels.ts";
 
 type Rebuild = {

@@ -3,17 +3,10 @@ import { maxResultBytes } from "../../../protocol/api/insight.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../../docker/database-objects.ts";
-import { StatementError, type Inspector, type Place } from "./place.ts";
+import { StatementError, type Place } from "./place.ts";
 import { openReaders } from "../postgresql/query-reader.ts";
-import { redis } from "../redis/inspect.ts";
+import { inspectors } from "../index.ts";
 import { label } from "../../docker/labels.ts";
-
-/** The two clients cost every agent 25 MB, so each is loaded at the first question to its server. */
-const inspectors: Record<ServerQuestion["type"], () => Promise<Inspector>> = {
-  postgresql: async () => (await import("../postgresql/inspect.ts")).postgresql,
-  mysql: async () => (await import("../mysql/inspect.ts")).mysql,
-  redis: () => Promise.resolve(redis),
-};
 
 /** Beside its own limit, which the server keeps: time to say so, and for a server that does not keep it. */
 const graceMs = 2000;

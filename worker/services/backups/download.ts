@@ -1,13 +1,11 @@
 import { and, eq, inArray, isNull } from "drizzle-orm";
-import type { DatabaseType } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
 import { dataKeyOf } from "../../jobs/backups/object-keys.ts";
 import { requireSigned, type SignedLink } from "./link.ts";
 import { backupIdOf } from "./owned.ts";
-
-const endings: Record<DatabaseType, string> = { postgresql: "pgdump", mysql: "sql.gz", redis: "rdb" };
 
 /** The single range that a header requests; undefined: the whole file, since unsupported headers may be ignored. */
 export function rangeOf(
@@ -79,7 +77,7 @@ export async function downloadBackup(
   const at = row.createdAt.toISOString().slice(0, 16).replace(":", "");
   const digest = Buffer.from(row.sha256 ?? "", "hex").toString("base64");
   return answerData(ctx, row, range, {
-    "Content-Disposition": `attachment; filename="${row.name}-${at}Z.${endings[row.type]}"`,
+    "Content-Disposition": `attachment; filename="${row.name}-${at}Z.${databaseEngines[row.type].backupExtension}"`,
     // RFC 9530: the digest of the whole file, even for a range.
     "Repr-Digest": `sha-256=:${digest}:`,
   });
