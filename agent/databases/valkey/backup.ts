@@ -1,0 +1,1 @@
+export { redis as valkey } from "../redis/backup.ts";

@@ -1,0 +1,1 @@
+export { redis as valkey } from "../redis/server.ts";
