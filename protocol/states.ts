@@ -44,7 +44,7 @@ export type CommandTrigger = (typeof commandTriggers)[number];
 export const jobStatuses = ["QUEUED", "LEASED", "DONE", "FAILED", "CANCELLED"] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 
-export const databaseTypes = ["postgresql", "mysql", "redis", "valkey"] as const;
+export const databaseTypes = ["postgresql", "mysql", "redis"] as const;
 export type DatabaseType = (typeof databaseTypes)[number];
 
 export const databaseStatuses = [

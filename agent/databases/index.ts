@@ -8,18 +8,15 @@ import * as postgresqlBackup from "./postgresql/backup.ts";
 import { postgresql } from "./postgresql/server.ts";
 import * as redisBackup from "./redis/backup.ts";
 import { redis } from "./redis/server.ts";
-import * as valkeyBackup from "./valkey/backup.ts";
-import { valkey } from "./valkey/server.ts";
 
 type Type = DatabaseSpec["type"];
 
-export const engines: Record<Type, DatabaseEngine> = { postgresql, mysql, redis, valkey };
+export const engines: Record<Type, DatabaseEngine> = { postgresql, mysql, redis };
 
 export const copiers: Record<Type, Copier> = {
   postgresql: postgresqlBackup.postgresql,
   mysql: mysqlBackup.mysql,
   redis: redisBackup.redis,
-  valkey: valkeyBackup.valkey,
 };
 
 /** Two of the clients cost an agent 25 MB, so each is loaded at the first question to its server. */
@@ -27,5 +24,4 @@ export const inspectors: Record<Type, () => Promise<Inspector>> = {
   postgresql: async () => (await import("./postgresql/inspect.ts")).postgresql,
   mysql: async () => (await import("./mysql/inspect.ts")).mysql,
   redis: async () => (await import("./redis/inspect.ts")).redis,
-  valkey: async () => (await import("./valkey/inspect.ts")).valkey,
 };

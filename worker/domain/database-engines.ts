@@ -51,16 +51,6 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     backupExtension: "rdb",
     freeDiskAdvice: "delete keys, which frees disk space at the next rewrite of the append-only file",
   },
-  valkey: {
-    image: "valkey/valkey:8",
-    port: 6379,
-    scheme: "redis",
-    publicScheme: "rediss",
-    publicQuery: "",
-    variable: "REDIS_URL",
-    backupExtension: "rdb",
-    freeDiskAdvice: "delete keys",
-  },
 };
 
 const digits = "0123456789abcdefghjkmnpqrstvwxyz";

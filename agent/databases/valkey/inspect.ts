@@ -1,1 +1,0 @@
-export { redis as valkey } from "../redis/inspect.ts";
