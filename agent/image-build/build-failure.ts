@@ -1,4 +1,5 @@
 import type { BuildFailed } from "../docker/buildkit.ts";
+import { telling } from "../docker/telling-lines.ts";
 
 /** What BuildKit says of a step that failed, in Docker 20.10 and since. */
 const ofStep = [
@@ -77,18 +78,6 @@ const advice = (lines: readonly string[], memoryMb: number): string[] =>
     .filter(([sign]) => lines.some((line) => sign.test(line)))
     .slice(0, 1)
     .map(([, say]) => say(memoryMb));
-
-/** Stacks, and where on a machine that is gone a log lies. */
-const tellsNothing =
-  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+(?::\d+:\d+\)?|\(<anonymous>\))(?: \{)?|\s+at [\w.$<>/]+\([^()]*\)|\s+from \S+:\d+:in .*|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|Node\.js v[\d.]+|\s*\^+|)$/;
-/** How npm is used. */
-const usage = /^npm error (?:Clean install a project|Usage:)$/;
-
-/** Without what tells nothing. */
-export function telling(lines: readonly string[]): string[] {
-  const from = lines.findIndex((line) => usage.test(line));
-  return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
-}
 
 const mostShown = 15;
 
