@@ -1,4 +1,5 @@
 import type { BuildFailed } from "../docker/buildkit.ts";
+import { telling } from "../docker/telling-lines.ts";
 
 /** What BuildKit says of a step that failed, in Docker 20.10 and since. */
 const ofStep = [
@@ -18,26 +19,55 @@ export const lockNote =
 /** What steps of ours say, to which their script adds nothing. */
 const ownSentence = /^The build left /;
 
-/** Why a build failed, for one who does not see its log. */
-export function buildFailure({ message, lastLines }: BuildFailed, memoryMb: number): string {
+/** What a registry was asked for, by its address or by the name of the image. */
+const baseImages = [
+  /Head "https?:\/\/(?<registry>[^/"]+)\/v2\/(?<name>[^"]{1,300})\/manifests\/(?<tag>[^"]{1,100})": (?<why>.*)$/,
+  /(?:failed to resolve source metadata for|failed to create LLB definition:) (?<image>[\w./-]+(?::[\w.-]+)?(?:@\w+:\w+)?): (?<why>.*)$/,
+];
+
+/** null where that is not why. */
+function pullFailure(message: string): string | null {
+  const found = baseImages.map((pattern) => pattern.exec(message)?.groups).find(Boolean);
+  if (!found) return null;
+  const { registry = "", name = "", tag = "", why = "" } = found;
+  const separator = tag.includes(":") ? "@" : ":";
+  const image = (found["image"] ?? `${registry}/${name}${separator}${tag}`).replace(
+    /^(?:registry-1\.)?docker\.io\/(?:library\/)?/,
+    "",
+  );
+  const advice = /not found|denied|unauthorized|authorization failed/i.test(why)
+    ? "check its name and tag, and whether everybody may pull it"
+    : "deploy again later, or build on an image that this host can reach";
+  return `The image ${image}, which the Dockerfile builds on, could not be pulled (${why}): ${advice}.`;
+}
+
+/** What a Dockerfile of ours says where the version of Node that is asked for cannot be had. */
+const otherNode = /^# (This host cannot get node:\S+: \S+ is used instead)\.$/m;
+
+/** Why a build failed, for one who does not see its log; `generated` is the Dockerfile that is ours. */
+export function buildFailure(
+  { message, lastLines }: BuildFailed,
+  memoryMb: number,
+  generated: string | null = null,
+): string {
   // SIGKILL is how the kernel ends what uses too much memory; with cgroup v2 BuildKit may see it and say so instead.
   if (/exit code: 137\b|did not complete successfully: cannot allocate memory/.test(message))
     return `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`;
   const step = ofStep.map((pattern) => pattern.exec(message)?.groups).find(Boolean);
-  if (!step) return `The build failed: ${message}. See the deployment's log.`;
+  if (!step) return pullFailure(message) ?? `The build failed: ${message}. See the deployment's log.`;
   const told = lastLines.at(-1) ?? "";
   if (ownSentence.test(told)) return told;
   const command = (step["command"] ?? "").replace(ours, "").replace(fallback, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
   return [
     `The build failed: "${shown}" exited with code ${step["code"]}.`,
-    ...advice(lastLines, memoryMb),
+    ...advice(lastLines, memoryMb, otherNode.exec(generated ?? "")?.[1]),
     saidLast(lastLines),
   ].join(" ");
 }
 
 /** What to do about failures that many meet, by a line that tells of one. */
-const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
+const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undefined) => string][] = [
   [
     /`npm ci` can only install packages when your package\.json and/,
     // A lock file that lacks packages of other platforms stays as it is.
@@ -56,8 +86,16 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
       "npm knows no versions that begin with workspace: or catalog: as other package managers do: commit the lock file of yours at the root of the workspace, and set rootDir to the folder of the app.",
   ],
   [
+    /\bYour pnpm version is incompatible with\b|The engine "(?:pnpm|yarn)" is incompatible\b/,
+    () =>
+      'package.json asks for another release of its package manager: name that in "packageManager", or change "engines".',
+  ],
+  [
     /^npm error code EBADENGINE\b|\bERR_PNPM_UNSUPPORTED_ENGINE\b|The engine "node" is incompatible\b/,
-    () => 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.',
+    (_, other) =>
+      other === undefined
+        ? 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.'
+        : `A package asks for another version of Node. ${other}: ask the operator for that image, or take releases of the packages that run on this one.`,
   ],
   [
     /\bgyp ERR! (?:configure|build) error\b/,
@@ -72,23 +110,11 @@ const known: [sign: RegExp, advice: (memoryMb: number) => string][] = [
 const unfitLock = (file: string, program: string, how = ""): string =>
   `${file} does not fit package.json: run ${program} install${how}, and commit both.`;
 
-const advice = (lines: readonly string[], memoryMb: number): string[] =>
+const advice = (lines: readonly string[], memoryMb: number, other: string | undefined): string[] =>
   known
     .filter(([sign]) => lines.some((line) => sign.test(line)))
     .slice(0, 1)
-    .map(([, say]) => say(memoryMb));
-
-/** Stacks, and where on a machine that is gone a log lies. */
-const tellsNothing =
-  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+(?::\d+:\d+\)?|\(<anonymous>\))(?: \{)?|\s+at [\w.$<>/]+\([^()]*\)|\s+from \S+:\d+:in .*|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|Node\.js v[\d.]+|\s*\^+|)$/;
-/** How npm is used. */
-const usage = /^npm error (?:Clean install a project|Usage:)$/;
-
-/** Without what tells nothing. */
-export function telling(lines: readonly string[]): string[] {
-  const from = lines.findIndex((line) => usage.test(line));
-  return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
-}
+    .map(([, say]) => say(memoryMb, other));
 
 const mostShown = 15;
 

@@ -8,6 +8,7 @@ import { packContext, packFile } from "./context.ts";
 import { detect, type Plan } from "./detect/index.ts";
 import { repositoryOf } from "./detect/repository.ts";
 import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
+import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
@@ -88,7 +89,7 @@ export async function prepareBuild(
     plan,
     { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
     images,
-    [...notes, ...notesOf(sources)],
+    [...notes, ...notesOf(sources), ...toolNotes(sources, plan)],
     aptPackages(sources),
   );
   const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };

@@ -1,5 +1,6 @@
 import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
+import { telling } from "../docker/telling-lines.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
 import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
@@ -45,6 +46,8 @@ const oomAgainMs = 10_000;
 /** As many events as the engine repeats at most. */
 const engineKeeps = 256;
 const shownLines = 20;
+/** Stacks among them are not shown. */
+const readLines = 100;
 const maxErrorCharacters = 2000;
 
 /** Keeps what happens to sites' and databases' containers, and takes a version out of service that keeps exiting. */
@@ -177,14 +180,14 @@ class SiteHistory {
         : `${short} times in a row, each within a minute of its start`;
     const exits = `exited ${often}, last with code ${exitCode}, and was stopped.`;
     if (isDatabase) {
-      const lines = await engine.lastLines(containerId, shownLines);
+      const lines = await engine.lastLines(containerId, readLines);
       const advice = lacksMemory ? outOfMemory(labels) : (this.watched.databaseExits.advice(lines) ?? seeLog);
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
     }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !out.has(one));
     const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} ${exits} ${
-      lacksMemory ? outOfMemory(labels) : "Mend it and deploy again."
+      lacksMemory ? outOfMemory(labels) : "Correct it and deploy again."
     }`;
     if (others.length > 0) {
       const detail = `${reason} The site's other replicas serve on; a restart starts all of them again.`;
@@ -296,15 +299,12 @@ const outOfMemory = (labels: Record<string, string>): string => {
 
 /** A reason, and what the container printed last, without its secrets. */
 export async function lastWords(engine: Engine, container: ContainerState, reason: string): Promise<string> {
-  return wordsOf(container, reason, await engine.lastLines(container.id, shownLines));
+  return wordsOf(container, reason, await engine.lastLines(container.id, readLines));
 }
 
 function wordsOf(container: ContainerState, reason: string, lines: readonly string[]): string {
   const redact = redactor(secretsIn(container));
-  return withLines(
-    reason,
-    lines.map((line) => redact(plain(line))),
-  );
+  return withLines(reason, telling(lines.map((line) => redact(plain(line)))).slice(-shownLines));
 }
 
 /** The last lines that fit. */

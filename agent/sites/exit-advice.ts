@@ -1,4 +1,4 @@
-import { telling } from "../image-build/build-failure.ts";
+import { telling } from "../docker/telling-lines.ts";
 
 /** Of tini, env and shells, before what they could not run. */
 const runner = String.raw`(?:exec |env: ['‘]?|: (?:line )?\d+: |sh: )`;

@@ -115,6 +115,47 @@ describe("a build that failed", () => {
     expect(told(exited, ...lines)).toMatch(expected),
   );
 
+  const solve = "failed to solve with frontend dockerfile.v0: failed to create LLB definition: ";
+  it.each([
+    [
+      `${solve}failed to do request: Head "https://registry-1.docker.io/v2/library/node/manifests/24-alpine": dial tcp: no such host`,
+      "The image node:24-alpine, which the Dockerfile builds on, could not be pulled (dial tcp: no such host): deploy again later, or build on an image that this host can reach.",
+    ],
+    [
+      `${solve}failed to do request: Head "https://ghcr.io/v2/a/b/manifests/sha256:00": dial tcp: i/o timeout`,
+      "The image ghcr.io/a/b@sha256:00, which the Dockerfile builds on, could not be pulled (dial tcp: i/o timeout): deploy again later, or build on an image that this host can reach.",
+    ],
+    [
+      `${solve}docker.io/library/node:99: not found`,
+      "The image node:99, which the Dockerfile builds on, could not be pulled (not found): check its name and tag, and whether everybody may pull it.",
+    ],
+    [
+      "failed to solve: a/b:1: failed to resolve source metadata for docker.io/a/b:1: pull access denied, repository does not exist",
+      "The image a/b:1, which the Dockerfile builds on, could not be pulled (pull access denied, repository does not exist): check its name and tag, and whether everybody may pull it.",
+    ],
+  ])("on an image that cannot be pulled names it: %s", (message, expected) =>
+    expect(told(message)).toBe(expected),
+  );
+
+  it("for a version of Node that the host cannot get says that, too", () => {
+    const failed = new BuildFailed(exited, ["npm error code EBADENGINE"]);
+    const note = "This host cannot get node:22-bookworm-slim: node:24-bookworm-slim is used instead";
+    expect(buildFailure(failed, 2048, `# ${note}.\nFROM node:24-bookworm-slim AS build\n`)).toContain(
+      `A package asks for another version of Node. ${note}: ask the operator for that image, or take releases`,
+    );
+  });
+
+  it("for another release of pnpm says which field names it", () =>
+    expect(
+      told(
+        exited,
+        " ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported environment",
+        'Your pnpm version is incompatible with "/app".',
+      ),
+    ).toContain(
+      'code 1. package.json asks for another release of its package manager: name that in "packageManager"',
+    ));
+
   it("is told in the engine's words where no step exited", () => {
     expect(told("pull access denied for nothing:9", "some other step")).toBe(
       "The build failed: pull access denied for nothing:9. See the deployment's log.",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
+import { toolNotes } from "../../agent/image-build/detect/tool-notes.ts";
 import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
 import { node, plan } from "../support/detected.ts";
 import { sourcesOf } from "../support/sources.ts";
@@ -90,6 +91,18 @@ describe("versions and tables are read as the tools of their language read them:
     'tools.nodejs = "v22"\n',
     '[env]\nnode = "18"\n[tools]\nnode = 22\n',
   ])("mise's Node in %j", (text) => expect(node(start, { "mise.toml": text })).toMatchObject({ major: 22 }));
+
+  it("mise's other tools are named as not installed, and those of the app's own language are not", () => {
+    const tools = '[tools]\nnode = "22"\nbun = "1"\npython = "3.12"\n"go:github.com/a/b" = "1"\n';
+    const files = { "mise.toml": tools, ".tool-versions": "nodejs 22\nphp 8.3\n" };
+    expect(toolNotes(sourcesOf(files), node(start, files))).toEqual([
+      ".tool-versions and mise.toml also name php, python and go:github.com/a/b, which Berth does not install: only the tools of the app's own language. Add a Dockerfile if it needs them.",
+    ]);
+    expect(toolNotes(sourcesOf(files), plan({ ...files, "main.py": "" }))).toEqual([
+      expect.stringMatching(/ also name nodejs, php, node, bun and go:/),
+    ]);
+    expect(toolNotes(sourcesOf({}), node(start))).toEqual([]);
+  });
 
   it.each(["nodeLinker: pnp # fast", '"nodeLinker": pnp', "{ nodeLinker: 'pnp' }"])(
     "Yarn's settings in %j",

@@ -1147,6 +1147,11 @@ describe("a PHP app", () => {
     });
   });
 
+  it("is served from htdocs/ where its page lies there", () =>
+    expect(plan({ "htdocs/index.php": "", "composer.json": "{}" })).toMatchObject({
+      startCommand: expect.stringContaining("-t htdocs "),
+    }));
+
   it("is served from web/ or where Heroku's server, which is not here, is told to serve it from", () => {
     const served = (files: Files) =>
       (plan({ "composer.json": "{}", ...files }) as { startCommand: string }).startCommand;

@@ -177,6 +177,10 @@ it("files as they are are served with or without .html, and with their own page 
   for (const path of ["/about", "/about.html"])
     expect((await get(`${address}${path}`, container)).text).toBe("<p>about files</p>\n");
   expect(await get(`${address}/other`, container)).toEqual({ status: 404, text: "<p>no such file</p>\n" });
+  // The server says no more than where it reads how to serve.
+  expect(await engine.lastLines(container, 20)).toEqual([
+    expect.stringContaining("using provided configuration"),
+  ]);
 });
 
 it("a site whose output folder nobody named is served from the one to which its build wrote a page", async () => {

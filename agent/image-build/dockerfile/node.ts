@@ -19,7 +19,14 @@ import {
   type BuildVariables,
 } from "./instructions.ts";
 
-type Tool = { locked: string; loose: string; prune: string | null; cache: string; env: string };
+type Tool = {
+  locked: string;
+  unfit?: string;
+  loose: string;
+  prune: string | null;
+  cache: string;
+  env: string;
+};
 const corepackHome = "/opt/corepack";
 /**
  * The lock file goes before what package.json names, which Corepack would refuse to leave aside. Signatures, which mirrors of the
@@ -31,7 +38,7 @@ const corepack = `COREPACK_HOME=${corepackHome} COREPACK_ENABLE_DOWNLOAD_PROMPT=
  * A lock file that lacks what package.json or another platform asks for is npm's own doing as often as its owner's, who does not see
  * it: `npm install` still takes every version that the file has.
  */
-const npmCi = `npm ci --logs-dir=/tmp/npm || { grep -qrs 'can only install packages when your package.json' /tmp/npm || exit 1; echo '${lockNote}' >&2; npm install; }`;
+const completeLock = ` --logs-dir=/tmp/npm || { grep -qrs 'can only install packages when your package.json' /tmp/npm || exit 1; echo '${lockNote}' >&2; npm install; }`;
 
 /** Yarn 2 and 3 have it by a plug-in only. It is done when it runs the app's own scripts, which may need what is gone by then. */
 const berryPrune =
@@ -40,7 +47,8 @@ const berryPrune =
 /** `prune` leaves out what is for development, and runs no script, such as husky's, that needs it. */
 const tools: Record<PackageManager, Tool> = {
   npm: {
-    locked: npmCi,
+    locked: "npm ci",
+    unfit: completeLock,
     loose: "npm install",
     prune: "npm prune --omit=dev --ignore-scripts",
     cache: "/root/.npm",
@@ -156,7 +164,7 @@ export function nodeBuildStage(
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
   const release = plan.release === null ? [] : [runs(`corepack install --global '${plan.release}'`)];
-  const command = plan.locked ? tool.locked : tool.loose;
+  const command = plan.locked ? `${tool.locked}${tool.unfit ?? ""}` : tool.loose;
   const leftOut = plan.ownScripts.map((name) => `scripts.${name}`).join(" ");
   const install = installStep(
     leftOut === "" ? command : `npm pkg delete ${leftOut} && ${command}`,

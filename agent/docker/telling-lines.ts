@@ -1,0 +1,11 @@
+/** Stacks, and where on a machine that is gone a log lies. */
+const tellsNothing =
+  /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+(?::\d+:\d+\)?|\(<anonymous>\))(?: \{)?|\s+at [\w.$<>/]+\([^()]*\)|\s+from \S+:\d+:in .*|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|Node\.js v[\d.]+|\s*\^+|)$/;
+/** How npm is used. */
+const usage = /^npm error (?:Clean install a project|Usage:)$/;
+
+/** The lines that a program wrote last, without those that tell nothing. */
+export function telling(lines: readonly string[]): string[] {
+  const from = lines.findIndex((line) => usage.test(line));
+  return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
+}
