@@ -10,6 +10,7 @@ import {
   commandTriggers,
   backupStatuses,
   activityActors,
+  builders,
   backupTriggers,
   databaseStatuses,
   databaseTypes,
@@ -231,6 +232,11 @@ export const sites = sqliteTable(
     startTimeoutSeconds: integer("start_timeout_seconds"),
     rootDir: text("root_dir"),
     dockerfilePath: text("dockerfile_path"),
+    builder: text({ enum: builders }),
+    installCommand: text("install_command"),
+    outputDir: text("output_dir"),
+    singlePage: integer("single_page", { mode: "boolean" }),
+    languageVersion: text("language_version"),
     healthCheckPath: text("health_check_path"),
     replicas: integer().notNull().default(1),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
@@ -517,10 +523,17 @@ export type BuildSettings = Pick<
   | "rootDir"
   | "dockerfilePath"
   | "buildCommand"
-> & {
-  /** For a move: the digest from the registry when the image was pulled. */
-  imageDigest?: string | null;
-};
+> &
+  // Omitted in deployments from before the settings.
+  Partial<
+    Pick<
+      typeof sites.$inferSelect,
+      "builder" | "installCommand" | "outputDir" | "singlePage" | "languageVersion"
+    >
+  > & {
+    /** For a move: the digest from the registry when the image was pulled. */
+    imageDigest?: string | null;
+  };
 
 export const deployments = sqliteTable(
   "deployments",

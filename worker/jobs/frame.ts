@@ -10,7 +10,7 @@ import type {
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
 import type { SiteRow, DeploymentRow } from "../db/rows.ts";
-import type { commands, jobs, packs } from "../db/schema.ts";
+import type { BuildSettings, commands, jobs, packs } from "../db/schema.ts";
 import { payUrl } from "../domain/pay-url.ts";
 import { siteAddress } from "../domain/slug.ts";
 
@@ -55,6 +55,7 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
           rootDir,
           dockerfilePath,
           buildCommand,
+          ...buildSettingsOf(deployment?.build ?? site),
           buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
           // What it did when that version was new is done: no older one may undo it, or stumble over it.
           ...(deployment?.rollbackOf === null &&
@@ -102,6 +103,21 @@ export function frameOf(ctx: Ctx, material: JobMaterial): Job {
       };
   }
 }
+
+/** Those that are set. */
+const buildSettingsOf = ({
+  builder,
+  installCommand,
+  outputDir,
+  singlePage,
+  languageVersion,
+}: BuildSettings) => ({
+  ...(typeof builder === "string" && { builder }),
+  ...(typeof installCommand === "string" && { installCommand }),
+  ...(typeof outputDir === "string" && { outputDir }),
+  ...(typeof singlePage === "boolean" && { singlePage }),
+  ...(typeof languageVersion === "string" && { languageVersion }),
+});
 
 const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: string[]) => [
   siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,

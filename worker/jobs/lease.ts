@@ -158,7 +158,9 @@ const begin = (db: Db) =>
       build: sql`CASE WHEN (rollback_of IS NOT NULL OR trigger = 'move') AND build IS NOT NULL THEN build ELSE
         (SELECT json_object('githubUrl', github_url, 'branch', branch, 'submodules', json(iif(submodules, 'true', 'false')),
           'lfs', json(iif(lfs, 'true', 'false')), 'dockerfile', dockerfile, 'image', image, 'rootDir', root_dir,
-          'dockerfilePath', dockerfile_path, 'buildCommand', build_command)
+          'dockerfilePath', dockerfile_path, 'buildCommand', build_command, 'builder', builder,
+          'installCommand', install_command, 'outputDir', output_dir, 'singlePage',
+          json(CASE single_page WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END), 'languageVersion', language_version)
           FROM sites WHERE id = deployments.site_id) END`,
     })
     .where(sql`id = (SELECT deployment_id FROM jobs WHERE mark = ${mark} AND kind = 'site.deploy')`)

@@ -11,13 +11,22 @@ import {
   startScript,
   type PackageJson,
 } from "./package-json.ts";
-import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+import {
+  configsOf,
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type OwnInstall,
+  type Sources,
+} from "./sources.ts";
 
 /** `yarn` is the classic one; `berry` is Yarn 2 and later. */
 export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
 
 /** How the dependencies are installed and the build script is run. */
-export type NodeBuild = {
+export type NodeBuild = OwnInstall & {
   major: number;
   /** Where the app lies in the workspace that is installed; null at its root. */
   folder: string | null;

@@ -4,12 +4,19 @@ import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 import { configsOf, present, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** Files as they are. */
-export type StaticPlan = { kind: "static" };
+export type StaticPlan = {
+  kind: "static";
+  /** The folder of the repository that holds them, where it is not its root. */
+  folder?: string;
+  singlePage?: boolean;
+};
 /** Files that a build makes. */
 export type SitePlan = NodeBuild & {
   kind: "site";
   /** Where the build may put the site, likeliest first; a `*` stands for any name. */
   outputs: string[];
+  /** It is there, as the owner says. */
+  isOutputGiven?: boolean;
   /** One page that routes itself: it is also served for paths that are no file. */
   singlePage: boolean;
 };

@@ -1,4 +1,4 @@
-import type { SitePlan } from "../detect/static.ts";
+import type { SitePlan, StaticPlan } from "../detect/static.ts";
 import {
   appUser,
   runs,
@@ -12,8 +12,8 @@ import { nodeBuildStage } from "./node.ts";
 
 const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
 
-export const staticDockerfile = (images: BaseImages): string[] =>
-  servedFrom(`COPY ${sourceFolder}/ /srv/`, false, images);
+export const staticDockerfile = ({ folder, singlePage = false }: StaticPlan, images: BaseImages): string[] =>
+  servedFrom(`COPY ${sourceFolder}/${folder === undefined ? "" : `${folder}/`} /srv/`, singlePage, images);
 
 /** Files such as .env and .git-credentials are nobody's to read; what browsers and authorities look for is in .well-known. */
 export const isHidden = (path: string): boolean =>
@@ -50,12 +50,12 @@ const caddyfile = (singlePage: boolean): string[] => [
 
 export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
   ...nodeBuildStage(plan, "build", variables, images),
-  ...servedFiles({ ...plan, manifest: "package.json" }, images),
+  ...servedFiles({ ...plan, manifest: plan.isOutputGiven ? null : "package.json" }, images),
 ];
 
 type Made = Pick<SitePlan, "outputs" | "singlePage"> & {
-  /** A file of the source. */
-  manifest: string;
+  /** A file of the source; null: the folder is known. */
+  manifest: string | null;
 };
 
 /** The files that a stage `build` has made, served. */
@@ -81,12 +81,18 @@ const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): stri
 function takeOutput({ outputs, manifest }: Made): string {
   const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, set rootDir to the folder of the app that does, or set startCommand.`;
   const written = `find . \\( -name node_modules -o -name ".?*" \\) -prune -o -path "./*/*" -name index.html -newermc ${manifest} -printf "%d %h\\n"`;
+  const search =
+    manifest === null
+      ? []
+      : [
+          `found=$(${written} | sort -n)`,
+          'first=$(echo "$found" | head -n 1)',
+          // Of those that lie equally deep, each could be meant.
+          'if [ "$(echo "$found" | grep -c "^${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to ${first#* }."; exec cp -R "${first#* }" /output; fi',
+        ];
   return [
     `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; elif [ -f "$folder/200.html" ]; then cp -R "$folder" /output && exec cp /output/200.html /output/index.html; fi; done`,
-    `found=$(${written} | sort -n)`,
-    'first=$(echo "$found" | head -n 1)',
-    // Of those that lie equally deep, each could be meant.
-    'if [ "$(echo "$found" | grep -c "^${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to ${first#* }."; exec cp -R "${first#* }" /output; fi',
+    ...search,
     `echo '${problem}' >&2; exit 1`,
   ].join("; ");
 }
