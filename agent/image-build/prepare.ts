@@ -12,7 +12,7 @@ import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/so
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
-import { isHidden } from "./dockerfile/static.ts";
+import { isLeftOut } from "./dockerfile/static.ts";
 import { demandKnownFrontend } from "./frontend.ts";
 import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
@@ -111,7 +111,7 @@ export async function prepareBuild(
     plan,
     { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
     images,
-    [...notes, ...notesOf(sources), ...notesOfSettings(input)],
+    [...notes, ...notesOf(sources), ...notesOfSettings(input), ...notesOfRules(plan)],
     aptPackages(sources),
   );
   const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
@@ -121,7 +121,7 @@ export async function prepareBuild(
       isBuiltWithRepository(plan) ? folder : root,
       dockerfile,
       sourceFolder,
-      plan.kind === "static" ? isHidden : undefined,
+      plan.kind === "static" ? (name) => isLeftOut(name, plan.folder) : undefined,
     ),
     dockerfile: "Dockerfile",
     generated: text,
@@ -129,6 +129,9 @@ export async function prepareBuild(
     notes: [],
   };
 }
+
+const notesOfRules = (plan: Plan): string[] =>
+  plan.kind === "static" || plan.kind === "site" ? (plan.rules?.notes ?? []) : [];
 
 const notesOfSettings = ({ outputDir, startCommand }: Input): string[] =>
   outputDir !== undefined && startCommand !== null

@@ -16,12 +16,15 @@ import { detectRuby } from "./ruby.ts";
 import { detectRust } from "./rust.ts";
 import { notesOf, procfileWeb, servedFolder, type Overrides, type Sources } from "./sources.ts";
 import { detectScript } from "./script.ts";
-import { detectSite, hasFramework, isStaticExport } from "./static.ts";
+import { detectSite, hasFramework, isStaticExport, planOfFiles, withFilesRules } from "./static.ts";
+import { readStaticfile } from "./static-rules.ts";
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
   try {
-    return asOwnerSays(planOf(sources, overrides), overrides);
+    const plan = planOf(sources, overrides);
+    const served = plan.kind === "static" || plan.kind === "site" ? withFilesRules(plan, sources) : plan;
+    return asOwnerSays(served, overrides);
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
     throw new JobError([error.message, ...notesOf(sources)].join(" "));
@@ -37,7 +40,9 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
   const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null) return detectFrontend(sources, manifest, overrides);
-  if (sources.files.has("index.html") && overrides.startCommand === null) return { kind: "static" };
+  const { root } = readStaticfile(sources);
+  if ((root !== null || sources.files.has("index.html")) && overrides.startCommand === null)
+    return planOfFiles(sources, root, "root in Staticfile");
   const script = detectScript(sources, overrides);
   if (script === null) throw notFound(sources);
   return script.kind === "python" ? { ...script, assets: null } : script;
@@ -67,7 +72,7 @@ function planOfServed(
   if ([...sources.files].some((file) => /^[^/]+\.py$/.test(file)) && overrides.buildCommand !== null)
     return { ...planPython(sources, overrides, null), assets: null };
   return overrides.buildCommand === null
-    ? { kind: "static", folder }
+    ? planOfFiles(sources, folder, "outputDir")
     : {
         kind: "script",
         script: null,
