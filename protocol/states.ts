@@ -21,6 +21,9 @@ export const deploymentStatuses = [
 ] as const;
 export type DeploymentStatus = (typeof deploymentStatuses)[number];
 
+/** What a repository is built by. */
+export const builders = ["detect", "dockerfile"] as const;
+
 export const domainStatuses = ["pending", "verified"] as const;
 export type DomainStatus = (typeof domainStatuses)[number];
 

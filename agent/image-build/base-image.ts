@@ -1,4 +1,4 @@
-import type { Plan } from "./detect/index.ts";
+import type { Plan } from "./detect/plan.ts";
 import { baseImages, type BaseImages } from "./dockerfile/instructions.ts";
 
 const dotnet = "mcr.microsoft.com/dotnet";
@@ -19,6 +19,8 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
     else if (plan.tool === "maven") asked.push(["maven", [`maven:3-eclipse-temurin-${version}`]]);
     else asked.push(["gradle", [`gradle:8-jdk${version}`]]);
   }
+  if (plan.kind === "go" && version !== null) asked.push(["go", [`golang:${version}-bookworm`]]);
+  if (plan.kind === "rust" && version !== null) asked.push(["rust", [`rust:${version}-bookworm`]]);
   if (plan.kind === "elixir" && version !== null) {
     const versions = new Set([version, version.replace(/^(\d+\.\d+).*$/, "$1")]);
     asked.push(["elixir", [...versions].map((one) => `elixir:${one}-slim`)]);

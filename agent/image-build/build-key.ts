@@ -1,15 +1,19 @@
 import { createHmac } from "node:crypto";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { buildSettings } from "./prepare.ts";
 import { agentVersion } from "../version.ts";
 
-type Input = Pick<JobArgs<"site.deploy">, "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand">;
+type Input = Pick<
+  JobArgs<"site.deploy">,
+  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | (typeof buildSettings)[number]
+>;
 
 /**
  * The same for two builds of which nothing that goes in differs: source, commit, settings, variables with their secret
  * values, and the agent that writes Dockerfiles. Keyed, as it leaves the host and secrets could be guessed from a bare hash.
  */
 export function buildKeyOf(
-  { run, source, rootDir, dockerfilePath, buildCommand }: Input,
+  { run, source, rootDir, dockerfilePath, buildCommand, ...settings }: Input,
   commit: string | null,
   key: string,
 ): string {
@@ -28,6 +32,7 @@ export function buildKeyOf(
     buildCommand,
     run.startCommand,
     variables,
+    buildSettings.map((name) => settings[name] ?? null),
     source.type === "git" && [source.submodules ?? false, source.lfs ?? false],
   ];
   return createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");

@@ -5,14 +5,15 @@ import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
 import { JobError } from "../job.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
-import { detect, type Plan } from "./detect/index.ts";
+import { detect } from "./detect/index.ts";
+import type { Plan } from "./detect/plan.ts";
 import { repositoryOf } from "./detect/repository.ts";
 import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
 import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
-import { isHidden } from "./dockerfile/static.ts";
+import { isLeftOut } from "./dockerfile/static.ts";
 import { demandKnownFrontend } from "./frontend.ts";
 import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
@@ -36,13 +37,35 @@ const procfileNote =
 
 const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
 
-export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
+/** What the owner may decide about how a repository is built. */
+export const buildSettings = [
+  "builder",
+  "installCommand",
+  "outputDir",
+  "singlePage",
+  "languageVersion",
+] as const;
+
+export type Input = Pick<
+  JobArgs<"site.deploy">,
+  "rootDir" | "dockerfilePath" | "buildCommand" | (typeof buildSettings)[number]
+> & {
   siteId: string;
   startCommand: string | null;
   env: readonly EnvEntry[];
   /** What a build may use, where that is known. */
   memoryMb?: number;
 };
+
+/** The repository's own Dockerfile, where it is built by one. */
+function ownDockerfile(names: string[], { builder, dockerfilePath }: Input): string | null {
+  if (builder === "detect") return null;
+  if (builder === "dockerfile" && dockerfilePath === null && !names.includes("Dockerfile"))
+    throw new JobError(
+      "builder is dockerfile, but the repository has no Dockerfile at the root of the app: set dockerfilePath to it, or remove builder.",
+    );
+  return dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
+}
 
 /** What of the environment reaches the build: plain variables as arguments, secret ones as mounts. */
 async function variablesOf(env: readonly EnvEntry[], buildCaFile: string | null) {
@@ -68,7 +91,7 @@ export async function prepareBuild(
   const root = await folderInside(folder, input.rootDir);
   const names = await readdir(root);
   const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
-  const own = input.dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
+  const own = ownDockerfile(names, input);
   if (own !== null) {
     const text = textToBuild(await readDockerfile(root, own), variables.buildArgs, buildCaFile);
     const dockerfile = { name: own, text };
@@ -89,7 +112,13 @@ export async function prepareBuild(
     plan,
     { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
     images,
-    [...notes, ...notesOf(sources), ...toolNotes(sources, plan)],
+    [
+      ...notes,
+      ...notesOf(sources),
+      ...toolNotes(sources, plan),
+      ...notesOfSettings(input),
+      ...notesOfRules(plan),
+    ],
     aptPackages(sources),
   );
   const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
@@ -99,7 +128,7 @@ export async function prepareBuild(
       isBuiltWithRepository(plan) ? folder : root,
       dockerfile,
       sourceFolder,
-      plan.kind === "static" ? isHidden : undefined,
+      plan.kind === "static" ? (name) => isLeftOut(name, plan.folder) : undefined,
     ),
     dockerfile: "Dockerfile",
     generated: text,
@@ -107,6 +136,14 @@ export async function prepareBuild(
     notes: [],
   };
 }
+
+const notesOfRules = (plan: Plan): string[] =>
+  plan.kind === "static" || plan.kind === "site" ? (plan.rules?.notes ?? []) : [];
+
+const notesOfSettings = ({ outputDir, startCommand }: Input): string[] =>
+  outputDir !== undefined && startCommand !== null
+    ? ["outputDir is not read, as startCommand starts a program."]
+    : [];
 
 const isBuiltWithRepository = (plan: Plan): boolean =>
   ("within" in plan && plan.within !== null) || ("folder" in plan && plan.folder !== null);

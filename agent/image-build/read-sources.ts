@@ -34,6 +34,8 @@ const manifest = new RegExp(
     "(?:astro|next|nuxt|react-router|svelte|vite|vue|eleventy)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
+    "Staticfile",
+    "(?:[\\w.@+-]+/){0,2}_(?:redirects|headers)",
     "Cargo\\.(?:toml|lock)",
     "mix\\.exs",
     "elixir_buildpack\\.config",

@@ -37,6 +37,11 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       rootDir: args.rootDir,
       dockerfilePath: args.dockerfilePath,
       buildCommand: args.buildCommand,
+      builder: args.builder,
+      installCommand: args.installCommand,
+      outputDir: args.outputDir,
+      singlePage: args.singlePage,
+      languageVersion: args.languageVersion,
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
       env: args.run.env,
@@ -57,7 +62,9 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
     if (prepared.generated !== null)
-      job.log(`No Dockerfile found; building with this one:\n${prepared.generated}`);
+      job.log(
+        `${args.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,
+      );
     if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);
     await buildWithin(host, args, prepared, reference, job);
     const imageId = await host.engine.imageId(reference);

@@ -1,7 +1,7 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
 import { PackChange } from "./packs.ts";
 import * as z from "zod";
-import { billingTermsMonths, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
+import { billingTermsMonths, builders, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
 import { text, Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
@@ -64,6 +64,30 @@ const HealthCheckPath = z
   .max(300)
   .regex(/^\/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/, "a path that starts with /");
 
+export const Builder = z.enum(builders);
+export const LanguageVersion = z
+  .string()
+  .regex(/^[0-9]{1,3}(\.[0-9]{1,3}){0,2}$/, "a version such as 24, 3.12 or 1.18.3");
+
+/** How a repository is built. A null is an unset setting. */
+const buildSettings = {
+  builder: Builder.describe(
+    "detect: detected from the repository's files, even if it contains a Dockerfile; dockerfile: its Dockerfile. Default: its Dockerfile if it has one.",
+  ),
+  installCommand: command.describe(
+    "Installs the dependencies, with the whole source present. Default: the package manager's install command.",
+  ),
+  outputDir: RepositoryPath.describe(
+    "The folder that is served as a static site after the build, instead of starting a program. startCommand takes precedence. Default: detected.",
+  ),
+  singlePage: z
+    .boolean()
+    .describe("For static sites: index.html is served for paths that match no file. Default: detected."),
+  languageVersion: LanguageVersion.describe(
+    "The version of the app's language, such as 24 for Node or 3.12 for Python. Default: detected from the repository's files.",
+  ),
+};
+
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
   buildCommand: command.describe("Default: detected from the repository's files."),
@@ -73,6 +97,7 @@ const runSettings = {
   ),
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
+  ...buildSettings,
   startTimeoutSeconds: z
     .number()
     .int()
@@ -212,6 +237,11 @@ export const SiteSettings = z
     startTimeoutSeconds: runSettings.startTimeoutSeconds.nullable().optional(),
     rootDir: RepositoryPath.nullable().optional(),
     dockerfilePath: RepositoryPath.nullable().optional(),
+    builder: buildSettings.builder.nullable().optional(),
+    installCommand: buildSettings.installCommand.nullable().optional(),
+    outputDir: buildSettings.outputDir.nullable().optional(),
+    singlePage: buildSettings.singlePage.nullable().optional(),
+    languageVersion: buildSettings.languageVersion.nullable().optional(),
     healthCheckPath: HealthCheckPath.nullable().optional(),
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
@@ -333,6 +363,11 @@ export const Site = z
     startTimeoutSeconds: z.number().nullable(),
     rootDir: z.string().nullable(),
     dockerfilePath: z.string().nullable(),
+    builder: Builder.nullable(),
+    installCommand: z.string().nullable(),
+    outputDir: z.string().nullable(),
+    singlePage: z.boolean().nullable(),
+    languageVersion: z.string().nullable(),
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
     volumes: z.array(Volume),

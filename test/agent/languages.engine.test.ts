@@ -183,6 +183,38 @@ it("files as they are are served with or without .html, and with their own page 
   ]);
 });
 
+it("files are served as Staticfile, _redirects and _headers say, and Caddy's own lines stay out of the log", async () => {
+  const { address, container } = await deploy("static-rules");
+  expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from rules</p>\n" });
+  const ask = async (path: string) => {
+    const response = await fetch(`${address}${path}`, { redirect: "manual" });
+    return {
+      status: response.status,
+      to: response.headers.get("location"),
+      text: await response.text(),
+      response,
+    };
+  };
+  expect(await ask("/index.html")).toMatchObject({ status: 307, to: "/about" });
+  expect(await ask("/old")).toMatchObject({ status: 301, to: "/about" });
+  expect(await ask("/blog/2026/a/b")).toMatchObject({ status: 302, to: "/posts/2026/a/b" });
+  expect(await ask("/assets/app.js")).toMatchObject({ status: 200, text: "app;\n" });
+  expect(await ask("/assets/other.js")).toMatchObject({ status: 301, to: "/other/other.js" });
+  expect(await ask("/gone")).toMatchObject({ status: 404, text: "<p>lost</p>\n" });
+  expect(await ask("/some/route")).toMatchObject({ status: 200, text: "<p>hello from rules</p>\n" });
+  for (const path of ["/.env", "/_redirects", "/_headers"]) expect((await ask(path)).status).toBe(404);
+  const { response } = await ask("/assets/app.js");
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    "x-frame-options": "DENY",
+    "content-security-policy": "default-src 'self'; report-to \"x\"",
+    "cache-control": "public, max-age=31536000, immutable",
+  });
+  expect(await engine.lastLines(container, 30)).toEqual([
+    expect.stringContaining("using provided configuration"),
+  ]);
+  docker("exec", container, "sh", "-c", "caddy fmt /etc/caddy/Caddyfile | diff - /etc/caddy/Caddyfile");
+});
+
 it("a site whose output folder nobody named is served from the one to which its build wrote a page", async () => {
   const { address, container } = await deploy("output");
   expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from what was built</p>\n" });

@@ -225,6 +225,43 @@ describe("the main job", () => {
     agent.close();
   });
 
+  it("is built as its owner says, and as detected where nothing is said any more", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const settings = {
+      builder: "detect",
+      installCommand: "npm ci --legacy-peer-deps",
+      outputDir: "web/out",
+      singlePage: false,
+      languageVersion: "22",
+    };
+    const created = await createSite(key, settings);
+    expect(await site(key, created.siteId)).toMatchObject(settings);
+    await pay(created.invoiceToken);
+    const first = await agent.next("job");
+    expect(first.job.args).toMatchObject(settings);
+    await finish(agent, first.job, first.attempt, deployResult);
+    const none = Object.fromEntries(Object.keys(settings).map((name) => [name, null]));
+    await api(key, "PATCH", `/sites/${created.siteId}`, { settings: { ...none, singlePage: true } });
+    expect(await site(key, created.siteId)).toMatchObject({ ...none, singlePage: true });
+    await api(key, "PATCH", `/sites/${created.siteId}`, { action: "deploy" });
+    const second = await agent.next("job");
+    expect(second.job.args).toMatchObject({ singlePage: true });
+    for (const name of ["builder", "installCommand", "outputDir", "languageVersion"])
+      expect(second.job.args).not.toHaveProperty(name);
+    await finish(agent, second.job, second.attempt, deployResult);
+    await api(key, "POST", `/sites/${created.siteId}/rollback`, {});
+    expect((await agent.next("job")).job.args).toMatchObject(settings);
+    for (const wrong of [
+      { builder: "nixpacks" },
+      { outputDir: "../out" },
+      { languageVersion: "latest" },
+      { singlePage: "yes" },
+    ])
+      expect((await api(key, "PATCH", `/sites/${created.siteId}`, { settings: wrong })).status).toBe(400);
+    agent.close();
+  });
+
   it("keeps the git token sealed in storage", async () => {
     const key = await account();
     const { siteId } = await createSite(key, { gitToken: "s3cret-token" });

@@ -10,6 +10,7 @@ import {
   commandTriggers,
   backupStatuses,
   activityActors,
+  builders,
   backupTriggers,
   databaseStatuses,
   databaseTypes,
@@ -232,6 +233,11 @@ export const sites = sqliteTable(
     startTimeoutSeconds: integer("start_timeout_seconds"),
     rootDir: text("root_dir"),
     dockerfilePath: text("dockerfile_path"),
+    builder: text({ enum: builders }),
+    installCommand: text("install_command"),
+    outputDir: text("output_dir"),
+    singlePage: integer("single_page", { mode: "boolean" }),
+    languageVersion: text("language_version"),
     healthCheckPath: text("health_check_path"),
     replicas: integer().notNull().default(1),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
@@ -509,6 +515,11 @@ export const buildSettings = [
   "rootDir",
   "dockerfilePath",
   "buildCommand",
+  "builder",
+  "installCommand",
+  "outputDir",
+  "singlePage",
+  "languageVersion",
 ] as const;
 export type RunSettings = Pick<typeof sites.$inferSelect, (typeof runSettings)[number]>;
 /** `imageDigest`, for a move: the digest from the registry when the image was pulled. */

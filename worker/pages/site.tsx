@@ -163,6 +163,7 @@ const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
   </tr>
 );
 
+type Choice = { name: "builder" | "singlePage"; label: string; options: [value: string, text: string][] };
 type Field = { label: string; placeholder?: string } & (
   | { name: "port" | "startTimeoutSeconds"; max: number }
   | {
@@ -171,6 +172,9 @@ type Field = { label: string; placeholder?: string } & (
         | "branch"
         | "image"
         | "rootDir"
+        | "installCommand"
+        | "outputDir"
+        | "languageVersion"
         | "buildCommand"
         | "startCommand"
         | "releaseCommand"
@@ -182,7 +186,18 @@ const ofSource: Record<Site["deployType"], Field[]> = {
     { name: "githubUrl", label: "Repository" },
     { name: "branch", label: "Branch", placeholder: "the repository's default branch" },
     { name: "rootDir", label: "Root directory of the app", placeholder: "the repository's root" },
+    { name: "installCommand", label: "Install command", placeholder: "detected from the repository" },
     { name: "buildCommand", label: "Build command", placeholder: "detected from the repository" },
+    {
+      name: "outputDir",
+      label: "Folder to serve as a static site",
+      placeholder: "detected from the repository",
+    },
+    {
+      name: "languageVersion",
+      label: "Version of the app's language",
+      placeholder: "detected from the repository",
+    },
   ],
   image: [{ name: "image", label: "Image" }],
   dockerfile: [],
@@ -208,6 +223,27 @@ const ofAll: Field[] = [
   },
 ];
 
+const choices: Choice[] = [
+  {
+    name: "builder",
+    label: "Build with",
+    options: [
+      ["", "the repository's Dockerfile if it has one"],
+      ["detect", "what is detected, even if it has a Dockerfile"],
+      ["dockerfile", "the repository's Dockerfile"],
+    ],
+  },
+  {
+    name: "singlePage",
+    label: "Serve index.html for unknown paths of a static site",
+    options: [
+      ["", "detected from the repository"],
+      ["true", "yes"],
+      ["false", "no"],
+    ],
+  },
+];
+
 const SettingsForm = ({ site }: { site: Site }) => (
   <Act site={site} act="settings">
     {[...ofSource[site.deployType], ...ofAll].map(({ label, ...field }) => (
@@ -222,6 +258,19 @@ const SettingsForm = ({ site }: { site: Site }) => (
         />
       </label>
     ))}
+    {site.deployType === "github" &&
+      choices.map(({ name, label, options }) => (
+        <label>
+          {label}
+          <select name={name}>
+            {options.map(([value, text]) => (
+              <option value={value} selected={value === String(site[name] ?? "")}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
     {site.deployType === "github" && (
       <label>
         Token for a private repository

@@ -62,6 +62,11 @@ const Act = z.discriminatedUnion("act", [
     githubUrl: PastedAddress.optional(),
     port: z.coerce.number().optional(),
     startTimeoutSeconds: z.coerce.number().nullable().optional(),
+    singlePage: z
+      .enum(["true", "false"])
+      .transform((text) => text === "true")
+      .nullable()
+      .optional(),
   }),
   z.object({ act: z.literal("delete"), name: z.string() }),
 ]);

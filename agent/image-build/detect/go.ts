@@ -11,6 +11,8 @@ import {
 
 export type GoPlan = Place & {
   kind: "go";
+  /** Such as 1.24; null: the newest, or what go.mod asks for. */
+  version: string | null;
   manifests: string[];
   /** Dependencies lie in vendor/. */
   vendored: boolean;
@@ -46,6 +48,7 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
   const local = /=>\s*\.{1,2}\//.test(textOf(sources, "go.mod"));
   return {
     kind: "go",
+    version: null,
     within,
     // Those of a workspace name folders, which are not there yet.
     manifests: isModule ? present(sources, ["go.mod", "go.sum"]) : [],

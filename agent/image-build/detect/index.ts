@@ -1,39 +1,30 @@
 import { JobError } from "../../job.ts";
-import { detectDeno, startsDeno, type DenoPlan } from "./deno.ts";
-import { detectDotnet, type DotnetPlan } from "./dotnet.ts";
-import { detectElixir, type ElixirPlan } from "./elixir.ts";
+import { detectDeno, startsDeno } from "./deno.ts";
+import { detectDotnet } from "./dotnet.ts";
+import { detectElixir } from "./elixir.ts";
 import { frameworkServer } from "./framework-server.ts";
-import { detectGo, type GoPlan } from "./go.ts";
-import { detectJava, type JavaPlan } from "./java.ts";
-import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";
+import { detectGo } from "./go.ts";
+import { detectJava } from "./java.ts";
+import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
 import { notFound } from "./not-found.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
-import { detectPhp, type PhpPlan } from "./php.ts";
-import { detectPython, type PythonPlan } from "./python.ts";
-import { detectRuby, type RubyPlan } from "./ruby.ts";
-import { detectRust, type RustPlan } from "./rust.ts";
-import { notesOf, procfileWeb, type Overrides, type Sources } from "./sources.ts";
-import { detectScript, type ScriptPlan } from "./script.ts";
-import { detectSite, hasFramework, isStaticExport, type SitePlan, type StaticPlan } from "./static.ts";
-
-type Backend =
-  | GoPlan
-  | PythonPlan
-  | RubyPlan
-  | PhpPlan
-  | JavaPlan
-  | DotnetPlan
-  | RustPlan
-  | ElixirPlan
-  | DenoPlan;
-/** Assets are made by a package.json's build script before the app of another language is. */
-export type BackendPlan = Backend & { assets: NodeBuild | null };
-export type Plan = NodePlan | SitePlan | StaticPlan | ScriptPlan | BackendPlan;
+import { asOwnerSays } from "./owner.ts";
+import type { Backend, BackendPlan, Plan } from "./plan.ts";
+import { detectPhp } from "./php.ts";
+import { detectPython, planPython } from "./python.ts";
+import { detectRuby } from "./ruby.ts";
+import { detectRust } from "./rust.ts";
+import { notesOf, procfileWeb, servedFolder, type Overrides, type Sources } from "./sources.ts";
+import { detectScript } from "./script.ts";
+import { detectSite, hasFramework, isStaticExport, planOfFiles, withFilesRules } from "./static.ts";
+import { readStaticfile } from "./static-rules.ts";
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
   try {
-    return planOf(sources, overrides);
+    const plan = planOf(sources, overrides);
+    const served = plan.kind === "static" || plan.kind === "site" ? withFilesRules(plan, sources) : plan;
+    return asOwnerSays(served, overrides);
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
     throw new JobError([error.message, ...notesOf(sources)].join(" "));
@@ -42,15 +33,53 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
 
 function planOf(sources: Sources, overrides: Overrides): Plan {
   const manifest = readPackageJson(sources);
+  const folder = servedFolder(overrides);
+  if (folder !== null) return planOfServed(sources, manifest, overrides, folder);
   const isOfNode = manifest !== null && isServer(manifest) && !startsDeno(sources, manifest);
   if (isOfNode && !isStaticExport(sources, manifest)) return detectNode(sources, manifest, overrides);
   const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null) return detectFrontend(sources, manifest, overrides);
-  if (sources.files.has("index.html") && overrides.startCommand === null) return { kind: "static" };
+  const { root } = readStaticfile(sources);
+  if ((root !== null || sources.files.has("index.html")) && overrides.startCommand === null)
+    return planOfFiles(sources, root, "root in Staticfile");
   const script = detectScript(sources, overrides);
   if (script === null) throw notFound(sources);
   return script.kind === "python" ? { ...script, assets: null } : script;
+}
+
+/** The owner names the folder that is served. @throws JobError where an app of that language makes none */
+function planOfServed(
+  sources: Sources,
+  manifest: PackageJson | null,
+  overrides: Overrides,
+  folder: string,
+): Plan {
+  if (manifest !== null)
+    return {
+      kind: "site",
+      ...nodeBuild(sources, manifest, overrides),
+      outputs: [folder],
+      isOutputGiven: true,
+      singlePage: false,
+    };
+  const backend = detectBackend({ ...sources, workspace: null }, null, overrides);
+  if (backend?.kind === "python" || backend?.kind === "ruby") return backend;
+  if (backend !== null)
+    throw new JobError(
+      `outputDir is set for a repository whose app is started, and makes no folder of files (${backend.kind}): remove outputDir, or add a Dockerfile.`,
+    );
+  if ([...sources.files].some((file) => /^[^/]+\.py$/.test(file)) && overrides.buildCommand !== null)
+    return { ...planPython(sources, overrides, null), assets: null };
+  return overrides.buildCommand === null
+    ? planOfFiles(sources, folder, "outputDir")
+    : {
+        kind: "script",
+        script: null,
+        buildCommand: overrides.buildCommand,
+        startCommand: null,
+        output: folder,
+      };
 }
 
 const isServer = (manifest: PackageJson): boolean =>

@@ -26,10 +26,19 @@ import {
 } from "./package-manager.ts";
 import { parseYaml, stringsIn } from "./parse.ts";
 import { configNeedsDevelopment } from "./run-time-config.ts";
-import { configsOf, placeOf, present, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
+import {
+  configsOf,
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type OwnInstall,
+  type Sources,
+} from "./sources.ts";
 
 /** How the dependencies are installed and the build script is run. */
-export type NodeBuild = {
+export type NodeBuild = OwnInstall & {
   major: number;
   /** Where the app lies in the workspace that is installed; null at its root. */
   folder: string | null;

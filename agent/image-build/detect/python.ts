@@ -6,6 +6,7 @@ import { pyprojectOf } from "./pyproject.ts";
 import {
   present,
   procfileWeb,
+  servedFolder,
   textOf,
   toolVersion,
   type Overrides,
@@ -32,6 +33,7 @@ export type PythonPlan = Place & {
   /** null: the build makes a folder of files, which is served. */
   startCommand: string | null;
   output: string;
+  singlePage?: boolean;
 };
 
 const manifests: Record<PythonInstaller, string[]> = {
@@ -50,13 +52,15 @@ export function detectPython(sources: Sources, overrides: Overrides): PythonPlan
   const { files } = sources;
   const alone = !files.has("package.json") && !files.has("index.html");
   if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
-  return planPython(sources, overrides, overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources));
+  const isServed = servedFolder(overrides) !== null;
+  const given = overrides.startCommand ?? (isServed ? null : procfileWeb(sources));
+  return planPython(sources, overrides, given ?? (isServed ? null : startOf(sources)));
 }
 
 export function planPython(sources: Sources, overrides: Overrides, startCommand: string | null): PythonPlan {
   const { files } = sources;
   const mkdocs = startCommand === null && files.has("mkdocs.yml");
-  if (startCommand === null && !mkdocs) throw startsNothing(sources);
+  if (startCommand === null && !mkdocs && servedFolder(overrides) === null) throw startsNothing(sources);
   const { folder: within = null, root = sources, uvMember = null } = sources.repository ?? {};
   const installer = uvMember === null ? installerOf(sources) : "uv";
   return {
@@ -78,7 +82,7 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? (mkdocs ? "mkdocs build" : collectStatic(sources)),
     startCommand,
-    output: "site",
+    output: servedFolder(overrides) ?? "site",
   };
 }
 

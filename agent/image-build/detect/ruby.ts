@@ -3,6 +3,7 @@ import {
   placeOf,
   present,
   procfileWeb,
+  servedFolder,
   textOf,
   toolVersion,
   type Overrides,
@@ -25,15 +26,18 @@ export type RubyPlan = Place & {
   /** null: the build makes a folder of files, which is served. */
   startCommand: string | null;
   output: string;
+  singlePage?: boolean;
 };
 
 export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | null {
   if (!sources.files.has("Gemfile")) return null;
   const gemfile = textOf(sources, "Gemfile");
   const rails = sources.files.has("bin/rails");
-  const startCommand = overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails);
+  const served = servedFolder(overrides);
+  const startCommand =
+    served === null ? (overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails)) : null;
   const jekyll = startCommand === null && (uses(sources, "jekyll") || uses(sources, "github-pages"));
-  if (startCommand === null && !jekyll)
+  if (startCommand === null && !jekyll && served === null)
     throw new JobError(
       "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra, and no Jekyll. Add one, or set startCommand.",
     );
@@ -53,7 +57,7 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? (jekyll ? buildJekyll : rails ? precompile(sources) : null),
     startCommand,
-    output: "_site",
+    output: served ?? "_site",
   };
 }
 

@@ -2,6 +2,8 @@ import { placeOf, procfileWeb, textOf, type Overrides, type Place, type Sources 
 
 export type RustPlan = Place & {
   kind: "rust";
+  /** Such as 1.85; null: the newest, or what rust-toolchain.toml asks for. */
+  version: string | null;
   /** The program that is started; null where only the build tells, by making one alone. */
   program: string | null;
   locked: boolean;
@@ -29,6 +31,7 @@ export function detectRust(sources: Sources, overrides: Overrides): RustPlan | n
   const isUsed = (name: string): boolean => lock.includes(`name = "${name}"`);
   return {
     kind: "rust",
+    version: null,
     ...placeOf(sources),
     program: programOf(sources, manifest),
     locked: root.files.has("Cargo.lock"),

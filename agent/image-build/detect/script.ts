@@ -1,6 +1,6 @@
 import { detectNode, type NodePlan } from "./node.ts";
 import { planPython, type PythonPlan } from "./python.ts";
-import { procfileWeb, type Overrides, type Sources } from "./sources.ts";
+import { procfileWeb, type Overrides, type OwnInstall, type Sources } from "./sources.ts";
 
 /** A repository of no language that is known: its own commands say all. */
 export type ScriptPlan = {
@@ -8,8 +8,11 @@ export type ScriptPlan = {
   /** The shell script that is started, where no command is given. */
   script: string | null;
   buildCommand: string | null;
-  startCommand: string;
-};
+  /** null: the build makes a folder of files, which is served. */
+  startCommand: string | null;
+  output: string;
+  singlePage?: boolean;
+} & OwnInstall;
 
 const script = "start.sh";
 
@@ -26,8 +29,8 @@ export function detectScript(
   if (given !== null && has(".py") && !/\bnode\b/.test(given)) return planPython(sources, overrides, given);
   if (given !== null && has(".js")) return detectNode(sources, {}, overrides);
   const { buildCommand } = overrides;
-  if (given !== null) return { kind: "script", script: null, buildCommand, startCommand: given };
+  if (given !== null) return { kind: "script", script: null, buildCommand, startCommand: given, output: "" };
   return sources.files.has(script)
-    ? { kind: "script", script, buildCommand, startCommand: `./${script}` }
+    ? { kind: "script", script, buildCommand, startCommand: `./${script}`, output: "" }
     : null;
 }

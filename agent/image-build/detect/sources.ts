@@ -26,9 +26,23 @@ export type Repository = {
   uvMember: string | null;
 };
 /** Where an app lies in the repository that is built with it; null where its folder is all that a build sees. */
-export type Place = { within: string | null };
+export type Place = { within: string | null } & OwnInstall;
+/** The owner's command, in place of what would install the dependencies. */
+export type OwnInstall = { installCommand?: string };
 export const placeOf = ({ repository }: Sources): Place => ({ within: repository?.folder ?? null });
-export type Overrides = { buildCommand: string | null; startCommand: string | null };
+export type Overrides = {
+  buildCommand: string | null;
+  startCommand: string | null;
+  installCommand?: string | undefined;
+  /** The folder that is served. */
+  outputDir?: string | undefined;
+  singlePage?: boolean | undefined;
+  languageVersion?: string | undefined;
+};
+
+/** The folder that the owner has served, where nothing is started. */
+export const servedFolder = ({ startCommand, outputDir }: Overrides): string | null =>
+  startCommand === null ? (outputDir ?? null) : null;
 
 export const textOf = ({ texts }: Sources, name: string): string => texts.get(name) ?? "";
 

@@ -1,15 +1,25 @@
 import { JobError } from "../../job.ts";
 import { nodeBuild, type NodeBuild } from "./node.ts";
+import { readStaticRules, readStaticfile, type StaticRules } from "./static-rules.ts";
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 import { configsOf, present, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** Files as they are. */
-export type StaticPlan = { kind: "static" };
+export type StaticPlan = {
+  rules?: StaticRules;
+  kind: "static";
+  /** The folder of the repository that holds them, where it is not its root. */
+  folder?: string;
+  singlePage?: boolean;
+};
 /** Files that a build makes. */
 export type SitePlan = NodeBuild & {
   kind: "site";
+  rules?: StaticRules;
   /** Where the build may put the site, likeliest first; a `*` stands for any name. */
   outputs: string[];
+  /** It is there, as the owner says. */
+  isOutputGiven?: boolean;
   /** One page that routes itself: it is also served for paths that are no file. */
   singlePage: boolean;
 };
@@ -146,4 +156,29 @@ function namedOutput(
   const set = setting && texts.map((text) => setting.exec(text)?.[1]).find((found) => found !== undefined);
   const folder = (option ?? set)?.replace(/^\.\//, "").replace(/\/+$/, "");
   return folder !== undefined && /^(?!.*\.\.)[\w.][\w./-]*$/.test(folder) && folder !== "." ? [folder] : [];
+}
+
+/** With what the files say that are published with a site. */
+export function withFilesRules(plan: StaticPlan | SitePlan, sources: Sources): StaticPlan | SitePlan {
+  const { root, singlePage } = readStaticfile(sources);
+  const folders =
+    plan.kind === "site" ? ["public/", "static/"] : [plan.folder === undefined ? "" : `${plan.folder}/`];
+  const rules = readStaticRules(sources, folders);
+  return {
+    ...plan,
+    ...(plan.kind === "site" &&
+      root !== null &&
+      !plan.isOutputGiven && { outputs: [...new Set([root, ...plan.outputs])] }),
+    ...(singlePage !== null && { singlePage }),
+    ...(Object.values(rules).some((list) => list.length > 0) && { rules }),
+  };
+}
+
+/** Files as they are, in a folder or at the root. @throws JobError where the folder is not there */
+export function planOfFiles({ files }: Sources, folder: string | null, setting: string): StaticPlan {
+  if (folder === null) return { kind: "static" };
+  // Farther down is not looked at.
+  if (folder.split("/").length < 3 && !files.has(`${folder}/`))
+    throw new JobError(`The folder ${folder} does not exist in the repository: check ${setting}.`);
+  return { kind: "static", folder };
 }

@@ -1,4 +1,4 @@
-import type { Plan } from "./index.ts";
+import type { Plan } from "./plan.ts";
 import { toolsOf, type Sources } from "./sources.ts";
 
 const ofNode = ["node", "nodejs", "npm", "pnpm", "yarn", "bun"];

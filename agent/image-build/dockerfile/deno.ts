@@ -1,5 +1,5 @@
 import type { DenoPlan } from "../detect/deno.ts";
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import {
   appFolder,
   appUser,
@@ -21,9 +21,9 @@ export function denoDockerfile(
   images: BaseImages,
 ): string[] {
   // No cache: the app loads its packages from there.
-  const install = plan.installs
-    ? installStep(`deno install${plan.locked ? " --frozen" : ""}`, variables, [])
-    : [];
+  const usual = plan.installs ? `deno install${plan.locked ? " --frozen" : ""}` : null;
+  const command = plan.installCommand ?? usual;
+  const install = command === null ? [] : installStep(command, variables, []);
   return [
     `FROM ${images.deno} AS build`,
     "WORKDIR /app",

@@ -1,5 +1,5 @@
 import type { DotnetPlan } from "../detect/dotnet.ts";
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import {
   appFolder,
   appUser,
@@ -31,7 +31,8 @@ export function dotnetDockerfile(
   const { project } = plan;
   const copy = [copySource(plan), ...(plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`])];
   const locked = plan.locked ? " --locked-mode" : "";
-  const restore = project === null ? [] : installStep(`dotnet restore ${project}${locked}`, variables, []);
+  const command = plan.installCommand ?? (project === null ? null : `dotnet restore ${project}${locked}`);
+  const restore = command === null ? [] : installStep(command, variables, []);
   const publish = `dotnet publish ${project} --no-restore --configuration Release --output ${output}`;
   const build = [
     `FROM ${images.dotnetSdk} AS build`,
@@ -43,7 +44,7 @@ export function dotnetDockerfile(
   if (plan.isWebAssembly)
     return [
       ...build,
-      ...servedFiles({ outputs: [`${output}/wwwroot`], singlePage: true, manifest: project ?? "." }, images),
+      ...servedFiles({ outputs: [`${output}/wwwroot`], singlePage: true, manifest: null }, images),
     ];
   const only = plan.startCommand.startsWith("ASPNETCORE_URLS=") && project !== null;
   return [

@@ -1,5 +1,5 @@
 import type { ElixirPlan } from "../detect/elixir.ts";
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import {
   appFolder,
   appUser,
@@ -25,7 +25,9 @@ export function elixirDockerfile(
   images: BaseImages,
 ): string[] {
   const caches = [cache(variables, "hex", `${home}/hex`)];
-  const packages = plan.hasPackages ? installStep("mix deps.get --only prod", variables, caches) : [];
+  const packages = plan.hasPackages
+    ? installStep(plan.installCommand ?? "mix deps.get --only prod", variables, caches)
+    : [];
   const compile = plan.hasPackages ? installStep("mix deps.compile", variables, caches) : [];
   const copy = [copySource(plan), ...(plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`])];
   const released = `${appFolder(plan)}/_build/prod/rel/${plan.release?.name}`;

@@ -1,5 +1,5 @@
 import { goProgram, type GoPlan } from "../detect/go.ts";
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import {
   appFolder,
   appUser,
@@ -20,14 +20,18 @@ export function goDockerfile(
 ): string[] {
   const modules = cache(variables, "go-modules", "/go/pkg/mod");
   const caches = [modules, cache(variables, "go-build", "/root/.cache/go-build")];
-  const download = plan.downloads ? installStep("go mod download", variables, [modules]) : [];
+  const { installCommand } = plan;
+  const download =
+    plan.downloads || installCommand !== undefined
+      ? installStep(installCommand ?? "go mod download", variables, [modules])
+      : [];
   const compile = `go build -trimpath -ldflags='-s -w' -o ${goProgram} ${plan.main}`;
   return [
     `FROM ${images.go} AS build`,
     "WORKDIR /app",
     // The image allows its own toolchain only, and may be older than what go.mod asks for.
     `ENV GOTOOLCHAIN=auto CGO_ENABLED=${plan.needsC ? 1 : 0}${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
-    ...installAndCopy({ ...plan, needsSource: false }, download, copySource(plan)),
+    ...installAndCopy({ ...plan, needsSource: installCommand !== undefined }, download, copySource(plan)),
     ...buildStep(plan.buildCommand ?? compile, variables, caches),
     `FROM ${images.debian}`,
     "ENV PORT=3000 HOME=/app",

@@ -1,4 +1,4 @@
-import type { Plan } from "../detect/index.ts";
+import type { Plan } from "../detect/plan.ts";
 import { denoDockerfile } from "./deno.ts";
 import { dotnetDockerfile } from "./dotnet.ts";
 import { elixirDockerfile } from "./elixir.ts";
@@ -53,7 +53,7 @@ function stages(plan: Plan, variables: BuildVariables, images: BaseImages): stri
     case "script":
       return scriptDockerfile(plan, variables, images);
     case "static":
-      return staticDockerfile(images);
+      return staticDockerfile(plan, images);
     case "site":
       return siteDockerfile(plan, variables, images);
     case "python":

@@ -101,9 +101,9 @@ export function installAndCopy(
 
 export const appFolder = ({ within }: Place): string => (within === null ? "/app" : `/app/${within}`);
 
-/** A file of these lines, in which no single quote may be. */
+/** A file of these lines. */
 export const write = (lines: readonly string[], file: string): string =>
-  `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} > ${file}`;
+  `printf '%s\\n' ${lines.map((line) => `'${line.replaceAll("'", String.raw`'\''`)}'`).join(" ")} > ${file}`;
 
 const compiler = "/usr/local/bin/compiler";
 /** Packages are installed several at a time. */

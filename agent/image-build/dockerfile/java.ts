@@ -1,4 +1,4 @@
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import type { JavaOutput, JavaPlan } from "../detect/java.ts";
 import {
   appFolder,
@@ -85,6 +85,7 @@ export function javaDockerfile(
     "WORKDIR /app",
     ...(isMaven ? limit : [`ENV GRADLE_USER_HOME=${gradleHome}`]),
     copySource(plan),
+    ...buildStep(plan.installCommand ?? null, variables, [mount]),
     ...buildStep(plan.buildCommand ?? buildOf(plan), variables, [mount]),
     ...(own || plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...(own ? [] : [runs(collect[plan.output])]),

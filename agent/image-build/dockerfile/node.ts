@@ -164,7 +164,7 @@ export function nodeBuildStage(
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
   const release = plan.release === null ? [] : [runs(`corepack install --global '${plan.release}'`)];
-  const command = plan.locked ? `${tool.locked}${tool.unfit ?? ""}` : tool.loose;
+  const command = plan.installCommand ?? (plan.locked ? `${tool.locked}${tool.unfit ?? ""}` : tool.loose);
   const leftOut = plan.ownScripts.map((name) => `scripts.${name}`).join(" ");
   const install = installStep(
     leftOut === "" ? command : `npm pkg delete ${leftOut} && ${command}`,

@@ -1,4 +1,4 @@
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import { phpRouter, type PhpPlan } from "../detect/php.ts";
 import {
   appFolder,
@@ -50,7 +50,9 @@ export function phpDockerfile(
     "ENV COMPOSER_ALLOW_SUPERUSER=1 COMPOSER_CACHE_DIR=/tmp/composer",
     ...installAndCopy(
       plan,
-      plan.composer === "install" ? installStep(install, variables, composerCache) : [],
+      plan.composer === "install"
+        ? installStep(plan.installCommand ?? install, variables, composerCache)
+        : [],
       `COPY ${sourceFolder}/ ./`,
     ),
     runs(autoload, composerCache),
@@ -86,6 +88,7 @@ export function phpDockerfile(
     "FROM php AS build",
     "WORKDIR /app",
     ...installAndCopy(plan, [], plan.assets === null ? packages : copySource(plan)),
+    ...buildStep(plan.composer === null ? (plan.installCommand ?? null) : null, variables),
     ...buildStep(plan.buildCommand, variables),
     "FROM php",
     "ENV PORT=3000 HOME=/app PHP_CLI_SERVER_WORKERS=4",

@@ -1,4 +1,4 @@
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import type { PythonInstaller, PythonPlan } from "../detect/python.ts";
 import {
   appFolder,
@@ -48,15 +48,17 @@ export function pythonDockerfile(
   const { installer } = plan;
   const caches = [cache(variables, "python", "/root/.cache")];
   const ownTool = installer === "uv" || installer === "poetry" || installer === "pipenv";
-  const install = installer === null ? [] : installStep(dependencies[installer](plan), variables, caches);
-  const package_ = plan.isPackage && installer !== null ? itself[installer] : undefined;
+  const own = plan.installCommand;
+  const command = own ?? (installer === null ? null : dependencies[installer](plan));
+  const install = command === null ? [] : installStep(command, variables, caches);
+  const package_ = plan.isPackage && installer !== null && own === undefined ? itself[installer] : undefined;
   const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
   const build = [
     `FROM ${images.python} AS build`,
     "WORKDIR /app",
     "ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never POETRY_VIRTUALENVS_CREATE=false PIPENV_VERBOSITY=-1",
     ...installDebian(plan.packages.build),
-    ...(installer === null ? [] : [runs(compilersOnDemand(cCompilers))]),
+    ...(command === null ? [] : [runs(compilersOnDemand(cCompilers))]),
     runs(`python3 -m venv ${environment}`),
     ...(ownTool ? [runs(`python3 -m venv ${tools} && ${tools}/bin/pip install ${installer}`, caches)] : []),
     `ENV ${paths}`,
@@ -67,7 +69,14 @@ export function pythonDockerfile(
   if (plan.startCommand === null)
     return [
       ...build,
-      ...servedFiles({ outputs: [plan.output], singlePage: false, manifest: "mkdocs.yml" }, images),
+      ...servedFiles(
+        {
+          outputs: [plan.output],
+          singlePage: plan.singlePage ?? false,
+          manifest: plan.output === "site" ? "mkdocs.yml" : null,
+        },
+        images,
+      ),
     ];
   return [
     ...build,

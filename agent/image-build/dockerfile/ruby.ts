@@ -1,4 +1,4 @@
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import type { RubyPlan } from "../detect/ruby.ts";
 import {
   appFolder,
@@ -34,13 +34,26 @@ export function rubyDockerfile(
     `${environment} BUNDLE_GLOBAL_GEM_CACHE=true`,
     ...(plan.hasGems ? installDebian(plan.packages.build) : []),
     runs(`mkdir -p ${gems}`),
-    ...installAndCopy(plan, plan.hasGems ? installStep("bundle install", variables, caches) : [], copy),
+    ...installAndCopy(
+      plan,
+      plan.hasGems || plan.installCommand !== undefined
+        ? installStep(plan.installCommand ?? "bundle install", variables, caches)
+        : [],
+      copy,
+    ),
     ...buildStep(plan.buildCommand, variables),
   ];
   if (plan.startCommand === null)
     return [
       ...build,
-      ...servedFiles({ outputs: [plan.output], singlePage: false, manifest: "Gemfile" }, images),
+      ...servedFiles(
+        {
+          outputs: [plan.output],
+          singlePage: plan.singlePage ?? false,
+          manifest: plan.output === "_site" ? "Gemfile" : null,
+        },
+        images,
+      ),
     ];
   return [
     ...build,

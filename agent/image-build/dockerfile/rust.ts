@@ -1,4 +1,4 @@
-import type { BackendPlan } from "../detect/index.ts";
+import type { BackendPlan } from "../detect/plan.ts";
 import type { RustPlan } from "../detect/rust.ts";
 import {
   appFolder,
@@ -49,6 +49,7 @@ export function rustDockerfile(
     `ENV CARGO_TARGET_DIR=${target}`,
     copySource(plan),
     ...(plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
+    ...buildStep(plan.installCommand ?? null, variables, caches),
     ...buildStep(
       `${forgetEarlier}; ${build} && { ${own ? collectAll : collect(plan.program)}; }`,
       variables,

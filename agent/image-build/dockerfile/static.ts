@@ -1,4 +1,5 @@
-import type { SitePlan } from "../detect/static.ts";
+import type { HeaderRule, Redirect, StaticRules } from "../detect/static-rules.ts";
+import type { SitePlan, StaticPlan } from "../detect/static.ts";
 import {
   appUser,
   runs,
@@ -12,66 +13,141 @@ import { nodeBuildStage } from "./node.ts";
 
 const environment = "ENV PORT=3000 XDG_DATA_HOME=/tmp XDG_CONFIG_HOME=/tmp";
 
-export const staticDockerfile = (images: BaseImages): string[] =>
-  servedFrom(`COPY ${sourceFolder}/ /srv/`, false, images);
+export const staticDockerfile = (
+  { folder, singlePage = false, rules }: StaticPlan,
+  images: BaseImages,
+): string[] =>
+  servedFrom(
+    `COPY ${sourceFolder}/${folder === undefined ? "" : `${folder}/`} /srv/`,
+    singlePage,
+    images,
+    rules,
+  );
 
 /** Files such as .env and .git-credentials are nobody's to read; what browsers and authorities look for is in .well-known. */
-export const isHidden = (path: string): boolean =>
-  /(?:^|\/)\./.test(path.replace(/^\.well-known(?=\/|$)/, ""));
+const isHidden = (path: string): boolean => /(?:^|\/)\./.test(path.replace(/^\.well-known(?=\/|$)/, ""));
 const removeHidden =
   'find /output -mindepth 1 -name ".*" ! -path /output/.well-known -prune -exec rm -rf {} +';
+
+/** What of the repository no site of files is made of: all outside of the folder that is served, and hidden files. */
+export function isLeftOut(path: string, folder: string | undefined): boolean {
+  if (folder === undefined) return isHidden(path);
+  if (path === folder || folder.startsWith(`${path}/`)) return false;
+  return !path.startsWith(`${folder}/`) || isHidden(path.slice(folder.length + 1));
+}
+
+/** The owner wrote none of it: its log has errors only. */
+const caddyfile = (singlePage: boolean, { redirects, headers }: StaticRules): string[] =>
+  indented([
+    "{",
+    "admin off",
+    "log {",
+    "level ERROR",
+    "}",
+    "}",
+    "",
+    ":{$PORT} {",
+    "root * /srv",
+    "encode gzip",
+    "route {",
+    "@hidden {",
+    "path_regexp /[.]",
+    "not path_regexp ^/[.]well-known(/|/[^.][^/]*)*$",
+    "}",
+    "error @hidden 404",
+    "@own path /_redirects /_headers /Staticfile",
+    "error @own 404",
+    ...headers.flatMap(headersOf),
+    ...redirects.flatMap((redirect, at) => redirectOf(redirect, at, singlePage)),
+    ...(redirects.length === 0 ? served(singlePage) : ["handle {", ...served(singlePage), "}"]),
+    "}",
+    "handle_errors {",
+    "@missing {",
+    "expression {http.error.status_code} == 404",
+    "file /404.html",
+    "}",
+    "rewrite @missing /404.html",
+    "file_server @missing",
+    "}",
+    "}",
+  ]);
 
 /**
  * /about is about.html where that is there; frameworks write their own page for what is not found, and call one that routes itself
  * 200.html.
  */
-const caddyfile = (singlePage: boolean): string[] => [
-  "{",
-  "\tadmin off",
-  // Its own steps are nobody's to read in an app's log.
-  "\tlog {",
-  "\t\tlevel ERROR",
-  "\t}",
-  "}",
-  ":{$PORT}",
-  "root * /srv",
-  "encode gzip",
-  "route {",
-  "\t@hidden {",
-  "\t\tpath_regexp /[.]",
-  "\t\tnot path_regexp ^/[.]well-known(/|/[^.][^/]*)*$",
-  "\t}",
-  "\terror @hidden 404",
-  `\ttry_files {path} {path}.html ${singlePage ? "/index.html" : "{path}/ /200.html"}`,
-  "\tfile_server",
-  "}",
-  "handle_errors {",
-  "\t@missing expression {http.error.status_code} == 404",
-  "\trewrite @missing /404.html",
-  "\tfile_server @missing",
-  "}",
+const served = (singlePage: boolean): string[] => [
+  `try_files {path} {path}.html ${singlePage ? "/index.html" : "{path}/ /200.html"}`,
+  "file_server",
 ];
+
+const headersOf = ({ path, headers }: HeaderRule, at: number): string[] => [
+  `@headers${at} path_regexp ${path}`,
+  ...headers.map(([name, value]) =>
+    value === null
+      ? `header @headers${at} -${name}`
+      : `header @headers${at} ${name} "${value.replaceAll('"', String.raw`\"`)}"`,
+  ),
+];
+
+function redirectOf({ path, to, status, isForced }: Redirect, at: number, singlePage: boolean): string[] {
+  const target = to.replaceAll(/\{(\d+)\}/g, `{re.redirect${at}.$1}`);
+  const answer =
+    status === 200
+      ? [`rewrite * ${target}`, ...served(singlePage)]
+      : status === 404
+        ? [`rewrite * ${target}`, "file_server {", "status 404", "}"]
+        : [`redir * ${target} ${status}`];
+  return [
+    `@redirect${at} {`,
+    `path_regexp redirect${at} ${path}`,
+    // A file goes before what is not forced.
+    ...(isForced ? [] : ["not file {path} {path}.html {path}/index.html"]),
+    "}",
+    `handle @redirect${at} {`,
+    ...answer,
+    "}",
+  ];
+}
+
+/** As `caddy fmt` does: Caddy warns of any other. */
+function indented(lines: readonly string[]): string[] {
+  let depth = 0;
+  return lines.map((line) => {
+    if (line === "}") depth--;
+    const text = line === "" ? "" : "\t".repeat(depth) + line;
+    if (line.endsWith("{")) depth++;
+    return text;
+  });
+}
 
 export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
   ...nodeBuildStage(plan, "build", variables, images),
-  ...servedFiles({ ...plan, manifest: "package.json" }, images),
+  ...servedFiles({ ...plan, manifest: plan.isOutputGiven ? null : "package.json" }, images),
 ];
 
-type Made = Pick<SitePlan, "outputs" | "singlePage"> & {
-  /** A file of the source. */
-  manifest: string;
+type Made = Pick<SitePlan, "outputs" | "singlePage" | "rules"> & {
+  /** A file of the source; null: the folder is known. */
+  manifest: string | null;
 };
 
 /** The files that a stage `build` has made, served. */
 export const servedFiles = (plan: Made, images: BaseImages): string[] => [
   runs(takeOutput(plan)),
   runs(removeHidden),
-  ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images),
+  ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images, plan.rules),
 ];
 
-const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): string[] => [
+const noRules: StaticRules = { redirects: [], headers: [], notes: [] };
+
+const servedFrom = (
+  copy: string,
+  singlePage: boolean,
+  images: BaseImages,
+  rules: StaticRules = noRules,
+): string[] => [
   `FROM ${images.caddy}`,
-  runs(`mkdir -p /etc/caddy && ${write(caddyfile(singlePage), "/etc/caddy/Caddyfile")}`),
+  runs(`mkdir -p /etc/caddy && ${write(caddyfile(singlePage, rules), "/etc/caddy/Caddyfile")}`),
   copy,
   environment,
   `USER ${appUser}`,
@@ -85,12 +161,18 @@ const servedFrom = (copy: string, singlePage: boolean, images: BaseImages): stri
 function takeOutput({ outputs, manifest }: Made): string {
   const problem = `The build left an index.html in none of: ${outputs.join(", ")}. Make it write there, set rootDir to the folder of the app that does, or set startCommand.`;
   const written = `find . \\( -name node_modules -o -name ".?*" \\) -prune -o -path "./*/*" -name index.html -newermc ${manifest} -printf "%d %h\\n"`;
+  const search =
+    manifest === null
+      ? []
+      : [
+          `found=$(${written} | sort -n)`,
+          'first=$(echo "$found" | head -n 1)',
+          // Of those that lie equally deep, each could be meant.
+          'if [ "$(echo "$found" | grep -c "^${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to ${first#* }."; exec cp -R "${first#* }" /output; fi',
+        ];
   return [
     `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; elif [ -f "$folder/200.html" ]; then cp -R "$folder" /output && exec cp /output/200.html /output/index.html; fi; done`,
-    `found=$(${written} | sort -n)`,
-    'first=$(echo "$found" | head -n 1)',
-    // Of those that lie equally deep, each could be meant.
-    'if [ "$(echo "$found" | grep -c "^${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to ${first#* }."; exec cp -R "${first#* }" /output; fi',
+    ...search,
     `echo '${problem}' >&2; exit 1`,
   ].join("; ");
 }

@@ -6,7 +6,8 @@ type Column = keyof typeof columns;
 
 function valueOf(name: Column): string {
   const { name: column, dataType } = columns[name];
-  if (dataType === "boolean") return `json(iif(${column}, 'true', 'false'))`;
+  if (dataType === "boolean")
+    return `json(CASE ${column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)`;
   return dataType === "json" ? `json(iif(json_valid(${column}), ${column}, 'null'))` : column;
 }
 

@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { KeptDeployment } from "../../../protocol/agent/jobs.ts";
 import type { DeploymentRow } from "../../db/rows.ts";
-import { deployments, sites } from "../../db/schema.ts";
+import { deployments, sites, type BuildSettings } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { reconcileDatabases } from "../databases/reconcile.ts";
@@ -29,6 +29,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
       rootDir,
       dockerfilePath,
       buildCommand,
+      ...buildSettingsOf(deployment?.build ?? site),
       buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
       // It has run for this version already, and an older version's must not undo what a newer one's did.
       ...(deployment?.rollbackOf === null &&
@@ -129,6 +130,21 @@ export const siteDeploy: Kind<"site.deploy"> = {
     );
   },
 };
+
+/** Those that are set. */
+const buildSettingsOf = ({
+  builder,
+  installCommand,
+  outputDir,
+  singlePage,
+  languageVersion,
+}: BuildSettings) => ({
+  ...(typeof builder === "string" && { builder }),
+  ...(typeof installCommand === "string" && { installCommand }),
+  ...(typeof outputDir === "string" && { outputDir }),
+  ...(typeof singlePage === "boolean" && { singlePage }),
+  ...(typeof languageVersion === "string" && { languageVersion }),
+});
 
 function keptOf(row: DeploymentRow): KeptDeployment[] {
   if (row.imageDigest === null) return [];

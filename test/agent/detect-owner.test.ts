@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
+import { detect } from "../../agent/image-build/detect/index.ts";
+import type { Overrides } from "../../agent/image-build/detect/sources.ts";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+type Files = Record<string, string>;
+const none: Overrides = { buildCommand: null, startCommand: null };
+const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
+  detect(sourcesOf(files), { ...none, ...overrides });
+const variables = { plain: ["API_URL"], secret: [], cacheId: "site_x-packages" };
+const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
+  generateDockerfile(plan(files, overrides), variables);
+
+const node = { "package.json": '{"scripts":{"start":"node .","build":"make"}}' };
+const languages: [string, Files][] = [
+  ["Node", node],
+  ["Python", { "main.py": "" }],
+  ["Python with a lock file", { "uv.lock": "", "main.py": "" }],
+  ["Ruby", { Gemfile: "", "config.ru": "" }],
+  ["PHP", { "composer.json": "{}", "composer.lock": "{}", "index.php": "" }],
+  ["Go", { "go.mod": "", "main.go": "package main\n" }],
+  ["Java", { "pom.xml": "" }],
+  [".NET", { "a.csproj": "" }],
+  ["Rust", { "Cargo.toml": '[package]\nname = "a"\n', "src/main.rs": "" }],
+  ["Elixir", { "mix.exs": '[app: :a]\n{:plug, "~> 1"}' }],
+  ["Deno", { "deno.json": "{}", "main.ts": "" }],
+  ["no known language", { "start.sh": "" }],
+];
+
+describe("the owner's settings", () => {
+  it.each(languages)("name the command that installs the dependencies of %s", (_, files) => {
+    const text = dockerfile(files, { installCommand: "./install --own" });
+    expect(text.match(/\.\/install --own/g)).toHaveLength(1);
+    expect(text).not.toMatch(
+      /npm (?:ci|install)|uv sync|bundle install|mod download|dotnet restore|deps\.get/,
+    );
+    expect(text.indexOf("COPY source/ ./")).toBeLessThan(text.indexOf("./install --own"));
+  });
+
+  it.each<[string, Files, Overrides["languageVersion"], object]>([
+    ["Node", node, "22", { node: "node:22-bookworm-slim" }],
+    ["Python", { "main.py": "", ".python-version": "3.11" }, "3.12", { python: "python:3.12-slim-bookworm" }],
+    ["Go", { "go.mod": "", "main.go": "package main\n" }, "1.24", { go: "golang:1.24-bookworm" }],
+    ["PHP", { "index.php": "" }, "8.3", { php: "php:8.3-cli" }],
+    ["Java", { "pom.xml": "" }, "17", { jre: "eclipse-temurin:17-jre", maven: "maven:3-eclipse-temurin-17" }],
+    [".NET", { "a.csproj": "" }, "9", { dotnetSdk: "mcr.microsoft.com/dotnet/sdk:9.0" }],
+    ["Rust", { "Cargo.toml": "" }, "1.85", { rust: "rust:1.85-bookworm" }],
+  ])("name the version of %s", async (_, files, languageVersion, expected) => {
+    const { images } = await chooseBaseImages(plan(files, { languageVersion }), () => Promise.resolve(true));
+    expect(images).toMatchObject(expected);
+  });
+
+  it("name the folder that is served, of an app that would be started as well", () => {
+    const text = dockerfile(node, { outputDir: "web/out" });
+    expect(text).toMatch(/for folder in web\/out; do/);
+    expect(text).not.toContain("newermc");
+    expect(text).toMatch(/npm run build[^]*FROM caddy:2/);
+    expect(dockerfile({ "book/index.html": "" }, { outputDir: "book" })).toContain("COPY source/book/ /srv/");
+    expect(dockerfile({ "build.py": "" }, { buildCommand: "python build.py", outputDir: "out" })).toMatch(
+      /FROM python[^]*python build\.py[^]*for folder in out; do[^]*FROM caddy:2/,
+    );
+    expect(dockerfile({}, { buildCommand: "make", outputDir: "out" })).toMatch(/FROM debian[^]*FROM caddy:2/);
+    expect(() => plan({ "go.mod": "", "main.go": "package main\n" }, { outputDir: "out" })).toThrow(
+      /outputDir is set .*\(go\): remove outputDir/,
+    );
+    expect(plan(node, { outputDir: "out", startCommand: "npm start" })).toMatchObject({ kind: "node" });
+  });
+
+  it("say whether one page answers every path", () => {
+    const page = { "index.html": "" };
+    expect(dockerfile(page)).not.toContain("{path}.html /index.html");
+    expect(dockerfile(page, { singlePage: true })).toContain("{path}.html /index.html");
+    const vue = {
+      "package.json":
+        '{"scripts":{"build":"vue-cli-service build"},"devDependencies":{"@vue/cli-service":"5"}}',
+    };
+    expect(dockerfile(vue)).toContain("{path}.html /index.html");
+    expect(dockerfile(vue, { singlePage: false })).not.toContain("{path}.html /index.html");
+  });
+});
+
+describe("what a repository is built by", () => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-builder-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const prepared = (input: Partial<Input>) =>
+    prepareBuild(
+      folder,
+      {
+        siteId: "site_x",
+        rootDir: null,
+        dockerfilePath: null,
+        buildCommand: null,
+        startCommand: null,
+        env: [],
+        ...input,
+      },
+      null,
+    ).then(({ context, ...rest }) => (context.destroy(), rest));
+
+  it("is detected where its Dockerfile is set aside, and by its Dockerfile where that is demanded", async () => {
+    writeFileSync(join(folder, "index.html"), "");
+    await expect(prepared({ builder: "dockerfile" })).rejects.toThrow(
+      /^builder is dockerfile, but the repository has no Dockerfile .* set dockerfilePath to it, or remove builder\.$/,
+    );
+    writeFileSync(join(folder, "Dockerfile"), "FROM scratch\n");
+    expect(await prepared({})).toMatchObject({ generated: null });
+    expect(await prepared({ builder: "dockerfile" })).toMatchObject({ generated: null });
+    for (const dockerfilePath of [null, "Dockerfile"])
+      expect((await prepared({ builder: "detect", dockerfilePath })).generated).toContain("FROM caddy:2");
+  });
+
+  it("names a setting that nothing reads", async () => {
+    const { generated } = await prepared({ builder: "detect", startCommand: "./serve", outputDir: "out" });
+    expect(generated).toContain("# outputDir is not read, as startCommand starts a program.");
+  });
+});

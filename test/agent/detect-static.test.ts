@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { detect } from "../../agent/image-build/detect/index.ts";
+import type { Overrides } from "../../agent/image-build/detect/sources.ts";
+import { readStaticRules } from "../../agent/image-build/detect/static-rules.ts";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { isLeftOut } from "../../agent/image-build/dockerfile/static.ts";
+import { computedMs } from "../support/computed.ts";
+import { sourcesOf } from "../support/sources.ts";
+
+type Files = Record<string, string>;
+const none: Overrides = { buildCommand: null, startCommand: null };
+const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
+  detect(sourcesOf(files), { ...none, ...overrides });
+const variables = { plain: [], secret: [], cacheId: "site_x-packages" };
+const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
+  generateDockerfile(plan(files, overrides), variables);
+const rules = (files: Files) => readStaticRules(sourcesOf(files), [""]);
+const redirects = (text: string) => rules({ _redirects: text }).redirects;
+const headers = (text: string) => rules({ _headers: text }).headers;
+
+describe("a site of files", () => {
+  it("has a Caddyfile in the form that Caddy itself writes", () =>
+    expect(
+      dockerfile({
+        "index.html": "",
+        _redirects: "/old/* /new/:splat 302\n/app/* /app.html 200!\n",
+        _headers: "/*\n  X-Frame-Options: DENY\n  ! Server\n",
+      }),
+    ).toMatchSnapshot());
+
+  it("is what its Staticfile says, in its folder and as one page", () => {
+    const files = { Staticfile: "root: ./public/\nindex_fallback: true\n", "public/a.html": "" };
+    expect(plan(files)).toEqual({ kind: "static", folder: "public", singlePage: true });
+    expect(plan({ Staticfile: "pushstate: enabled", "index.html": "" })).toMatchObject({ singlePage: true });
+    expect(() => plan({ Staticfile: "root: dist" })).toThrow(
+      /folder dist does not exist .* root in Staticfile/,
+    );
+    expect(() => plan({ Staticfile: "root: ../a" })).toThrow(/Found neither/);
+    const built = {
+      "package.json": '{"scripts":{"build":"make"}}',
+      Staticfile: "root: web/out\npushstate: enabled\n",
+      "public/_redirects": "/a /b\n",
+    };
+    expect(plan(built)).toMatchObject({
+      kind: "site",
+      outputs: ["web/out", "dist", "build", "out", "_site", "public"],
+      singlePage: true,
+      rules: { redirects: [{ to: "/b" }] },
+    });
+    expect(plan(built, { outputDir: "x", singlePage: false })).toMatchObject({
+      outputs: ["x"],
+      singlePage: false,
+    });
+  });
+
+  it("has neither hidden files nor what lies outside of its folder", () => {
+    const left = (path: string) => isLeftOut(path, "web/public");
+    for (const path of ["web/public/.env", "web/x", "README.md", "web/public/a/.git"])
+      expect(left(path)).toBe(true);
+    for (const path of ["web", "web/public", "web/public/a", "web/public/.well-known/x"])
+      expect(left(path)).toBe(false);
+    expect(isLeftOut(".env", undefined)).toBe(true);
+  });
+
+  it("is told which files say what is not read", () => {
+    expect(rules({ Caddyfile: "", "nginx.conf": "" }).notes).toEqual([
+      expect.stringMatching(
+        /^What Caddyfile and nginx\.conf may say is not read: .*_redirects and _headers\.$/,
+      ),
+    ]);
+    expect(rules({ _redirects: "/a /b Country=us\n/a https://x.example 200\n/a /:b\n" }).notes).toEqual([
+      "_redirects has lines that are not read: /a /b Country=us; /a https://x.example 200; /a /:b.",
+    ]);
+    expect(rules({ _headers: "/a\n  X: {http.request.uri}\n" }).notes).toEqual([
+      "_headers has a line that is not read: X: {http.request.uri}.",
+    ]);
+  });
+});
+
+describe("a redirect", () => {
+  it.each<[string, object]>([
+    ["/old /new", { path: "^/old/?$", to: "/new", status: 301, isForced: false }],
+    ["/a.b/ https://x.example/c?d=1#e 308! # x", { path: "^/a[.]b/?$", status: 308, isForced: true }],
+    ["/blog/:y/* /p/:splat/:y", { path: "^/blog/([^/]+)(?:/(.*))?$", to: "/p/{2}/{1}" }],
+    ["/* /index.html 200", { path: "^(?:/(.*))?$", status: 200 }],
+  ])("is read: %s", (line, expected) => expect(redirects(line)).toMatchObject([expected]));
+
+  it.each([
+    "/a",
+    "old /new",
+    "/a /b 418",
+    "/a //\\x 301",
+    '/a /b"',
+    "/a /{env.TOKEN}",
+    "/a /b'c",
+    "/a*b /c",
+    "/a /b 301 Language=en",
+    "https://x.example/* /a",
+    "/a ftp://x",
+  ])("that is none is no part of the configuration: %s", (line) => expect(redirects(line)).toEqual([]));
+});
+
+it("headers are those of their path, and none that could be more than one", () => {
+  expect(headers('/a/*\n  X-A: 1\n\tX-B: it\'s "b"\n# c\n/b\n  ! Server\n')).toEqual([
+    {
+      path: "^/a(?:/(.*))?$",
+      headers: [
+        ["X-A", "1"],
+        ["X-B", 'it\'s "b"'],
+      ],
+    },
+    { path: "^/b/?$", headers: [["Server", null]] },
+  ]);
+  for (const line of ["X A: 1", "X: {$HOME}", "X: a\\", "X", ": a", "X: é"])
+    expect(headers(`/a\n  ${line}\n`)).toEqual([]);
+});
+
+it("no file of rules takes longer to read than in proportion to its length, or makes a command too long to run", () => {
+  const long = 900_000;
+  for (const filler of [
+    "/",
+    "/a ",
+    "/a /b\n",
+    "/*\n",
+    " ",
+    "\n",
+    "/:a",
+    "/a\n X: b\n",
+    ":",
+    "#",
+    "pushstate: ",
+    "/a\n  X: b\n",
+    "/*\n" + "  X: b\n".repeat(9999),
+    "*",
+  ]) {
+    const text = filler.repeat(long / filler.length);
+    const before = computedMs();
+    const found = dockerfile({ "index.html": "", _redirects: text, _headers: text, Staticfile: text });
+    expect(computedMs() - before, filler).toBeLessThan(3000);
+    for (const line of found.split("\n")) expect(line.length).toBeLessThan(120_000);
+  }
+});
