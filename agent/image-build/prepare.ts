@@ -111,7 +111,7 @@ const isBuiltWithRepository = (plan: Plan): boolean =>
   ("within" in plan && plan.within !== null) || ("folder" in plan && plan.folder !== null);
 
 /** What detection looks at: the app, and what it needs of the repository around it. */
-async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
+export async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
   const app = await readSources(root);
   const below = rootDir === null ? "" : posix.normalize(rootDir).replace(/\/$/, "");
   // By way of a link it may lie anywhere.
@@ -137,7 +137,7 @@ function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFil
 }
 
 /** A folder of the repository; a link that leads out of it is refused. */
-async function folderInside(folder: string, below: string | null): Promise<string> {
+export async function folderInside(folder: string, below: string | null): Promise<string> {
   if (below === null) return folder;
   const root = await realpath(folder);
   const found = await realpath(join(root, below)).catch(() => null);

@@ -7,7 +7,7 @@ const mostBelow = 5000;
 const mostCode = 200;
 const manifestBytes = 900 * 1024;
 const codeBytes = 64 * 1024;
-const deepest = 3;
+export const deepest = 3;
 const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
 
 /** The files whose text detection reads. */
@@ -40,6 +40,10 @@ const manifest = new RegExp(
 const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
 const code =
   /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
+
+/** Whether detection may read the text of a file by this path below the root of an app. */
+export const isRead = (path: string): boolean =>
+  [manifest, packageManifest, code].some((sign) => sign.test(path));
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {
