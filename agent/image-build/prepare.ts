@@ -24,6 +24,8 @@ export type Prepared = {
   generated: string | null;
   /** What a new version is to run once before it serves. */
   release: string | null;
+  /** Its files are served by a server of ours: no program of the repository's runs. */
+  isStatic: boolean;
   /** For the log: what the repository says, and nobody heeds. */
   notes: string[];
   buildArgs: Record<string, string>;
@@ -77,6 +79,7 @@ export async function prepareBuild(
       dockerfile: own,
       generated: null,
       release: null,
+      isStatic: false,
       notes: [...(names.includes("Procfile") ? [procfileNote] : []), ...notesOf(filesOf(names))],
     };
   }
@@ -103,6 +106,7 @@ export async function prepareBuild(
     dockerfile: "Dockerfile",
     generated: text,
     release,
+    isStatic: !("startCommand" in plan) || plan.startCommand === null,
     notes: [],
   };
 }
@@ -128,7 +132,8 @@ export async function sourcesOf(folder: string, root: string, rootDir: string | 
 export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
   const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
-  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null, release: null, notes: [] };
+  const nothing = { generated: null, release: null, isStatic: false, notes: [] };
+  return { buildArgs, secrets, context, dockerfile: "Dockerfile", ...nothing };
 }
 
 function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {
