@@ -104,6 +104,7 @@ async function placeFiles(
   const within = (path: string) => (below !== "" && path.startsWith(below) ? path.slice(below.length) : path);
   const placed = files.filter((path) => within(path).split("/").length <= deepest).slice(0, mostPlaced);
   const wanted = placed.filter((path) => [path, within(path)].some(isWanted)).slice(0, mostRead);
+  await mkdir(join(folder, ".git", "info"), { recursive: true });
   await writeFile(
     join(folder, ".git", "info", "sparse-checkout"),
     wanted.map((path) => `/${path}\n`).join(""),
