@@ -17,6 +17,7 @@ import type { Engine } from "./docker/engine.ts";
 import { label } from "./docker/labels.ts";
 import { handle } from "./handlers/index.ts";
 import type { Host } from "./host.ts";
+import { openSourceInspection } from "./image-build/inspect/index.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
@@ -210,6 +211,7 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
       agentId,
       useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
     }),
+    inspectSource: openSourceInspection(host),
     onStart(siteId, callback, signal) {
       starts.on(siteId, callback);
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });

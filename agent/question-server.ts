@@ -6,6 +6,7 @@ import type { Ingress } from "./ingress/ingress.ts";
 import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
 import type { Inspection } from "./databases/inspect/index.ts";
+import type { InspectSource } from "./image-build/inspect/index.ts";
 import type { DiskUse } from "./running/disk-use.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
@@ -27,6 +28,7 @@ export type Means = SiteLogs & {
   records: Records;
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
+  inspectSource: InspectSource;
   /** Of sites and databases, whether a record knows them or not. */
   kept: {
     held(): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }>;
@@ -44,7 +46,7 @@ const batchBytes = 64 * 1024;
 const sizesKeptMs = 5000;
 const sizesWithinMs = 6000;
 
-/** Answers what is asked of running sites, as long as the link that asked is there, and reports crashes until they are known. */
+/** Answers what is asked of running sites and of repositories, as long as the link that asked is there, and reports crashes until they are known. */
 export class QuestionServer {
   private readonly means: Means;
   private send: (message: FromAgent) => void = () => undefined;
@@ -144,6 +146,8 @@ export class QuestionServer {
       case "schema":
       case "query":
         return say(await this.means.inspect(question, signal), true);
+      case "source":
+        return say({ kind: "source", found: await this.means.inspectSource(question, signal) }, true);
       case "metrics":
         return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":

@@ -28,6 +28,8 @@ export const label = {
   replicas: "berth.replicas",
   secrets: "berth.secrets",
   site: "berth.site",
+  /** Of an image: it holds files, which a server of ours serves. */
+  static: "berth.static",
   timeout: "berth.timeout",
   volume: "berth.volume",
   volumes: "berth.volumes",

@@ -16,7 +16,7 @@ export type GitSource = {
 export type Fetched = { commit: string; commitMessage: string };
 
 /** How Git reaches the source's host: checked address, pinned name, nothing but this one protocol. */
-async function reach(source: GitSource, home: string, settings: HostSettings) {
+export async function reach(source: GitSource, home: string, settings: HostSettings) {
   const slash = source.address.indexOf("/");
   const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
   const local = settings.insecureGitHosts.includes(host);
@@ -36,7 +36,7 @@ class Redirected extends JobError {}
 const redirects = /redirect|returned error: 30\d/i;
 
 /** Once more with `.git` at the end, where a host redirects: GitLab does so to an address without it. */
-async function atEither<T>(source: GitSource, work: (source: GitSource) => Promise<T>): Promise<T> {
+export async function atEither<T>(source: GitSource, work: (source: GitSource) => Promise<T>): Promise<T> {
   try {
     return await work(source);
   } catch (error) {
@@ -206,7 +206,7 @@ export async function describeSource(
   return { commit, commitMessage: subject.slice(0, 500) };
 }
 
-function refusalOf(printed: string, source: GitSource): JobError {
+export function refusalOf(printed: string, source: GitSource): JobError {
   // Git repeats the address, which may say anything: a port with 401 in it, a repository named after 404.
   const stderr = printed.replaceAll(source.address, "");
   const Refusal = redirects.test(stderr) ? Redirected : JobError;

@@ -26,6 +26,8 @@ export type Prepared = {
   generated: string | null;
   /** What a new version is to run once before it serves. */
   release: string | null;
+  /** Its files are served by a server of ours: no program of the repository's runs. */
+  isStatic: boolean;
   /** For the log: what the repository says, and nobody heeds. */
   notes: string[];
   buildArgs: Record<string, string>;
@@ -101,6 +103,7 @@ export async function prepareBuild(
       dockerfile: own,
       generated: null,
       release: null,
+      isStatic: false,
       notes: [...(names.includes("Procfile") ? [procfileNote] : []), ...notesOf(filesOf(names))],
     };
   }
@@ -133,6 +136,7 @@ export async function prepareBuild(
     dockerfile: "Dockerfile",
     generated: text,
     release,
+    isStatic: !("startCommand" in plan) || plan.startCommand === null,
     notes: [],
   };
 }
@@ -149,7 +153,7 @@ const isBuiltWithRepository = (plan: Plan): boolean =>
   ("within" in plan && plan.within !== null) || ("folder" in plan && plan.folder !== null);
 
 /** What detection looks at: the app, and what it needs of the repository around it. */
-async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
+export async function sourcesOf(folder: string, root: string, rootDir: string | null): Promise<Sources> {
   const app = await readSources(root);
   const below = rootDir === null ? "" : posix.normalize(rootDir).replace(/\/$/, "");
   // By way of a link it may lie anywhere.
@@ -166,7 +170,8 @@ async function sourcesOf(folder: string, root: string, rootDir: string | null): 
 export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
   const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
-  return { buildArgs, secrets, context, dockerfile: "Dockerfile", generated: null, release: null, notes: [] };
+  const nothing = { generated: null, release: null, isStatic: false, notes: [] };
+  return { buildArgs, secrets, context, dockerfile: "Dockerfile", ...nothing };
 }
 
 function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {
@@ -175,7 +180,7 @@ function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFil
 }
 
 /** A folder of the repository; a link that leads out of it is refused. */
-async function folderInside(folder: string, below: string | null): Promise<string> {
+export async function folderInside(folder: string, below: string | null): Promise<string> {
   if (below === null) return folder;
   const root = await realpath(folder);
   const found = await realpath(join(root, below)).catch(() => null);

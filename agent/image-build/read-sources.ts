@@ -7,7 +7,7 @@ const mostBelow = 5000;
 const mostCode = 200;
 const manifestBytes = 900 * 1024;
 const codeBytes = 64 * 1024;
-const deepest = 3;
+export const deepest = 3;
 const passedOver = /(?:^|\/)(?:node_modules|\.git|\.venv|venv)\/$|^vendor\/[^/]+\/$/;
 
 /** The files whose text detection reads. */
@@ -57,6 +57,10 @@ const moduleManifest =
   /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$|^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const code =
   /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|(?:[\w.-]+\/){1,2}main\.go|(?:src\/)?(?:main|server|index|app|mod)\.(?:tsx?|js)|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
+
+/** Whether detection may read the text of a file by this path below the root of an app. */
+export const isRead = (path: string): boolean =>
+  [manifest, packageManifest, code].some((sign) => sign.test(path));
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {

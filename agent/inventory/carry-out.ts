@@ -40,6 +40,9 @@ async function setAsideOne(host: Host, id: string): Promise<void> {
 async function removeBeside({ engine, ingress, agentId }: Host, siteId: string, containerIds: string[]) {
   const own = await engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
   const serving = servingIds(ingress, siteId);
+  // Nothing is left to fall back to, and the record says that what serves is right.
+  if (ingress.fallback(siteId)?.some(({ containerId }) => containerIds.includes(containerId)))
+    await ingress.settle(siteId);
   for (const { id } of own) {
     if (!containerIds.includes(id) || serving.length === 0 || serving.includes(id)) continue;
     await engine.stopContainer(id, stopGraceSeconds);

@@ -10,6 +10,7 @@ import { obtainSource } from "../image-build/obtain-source.ts";
 import { prepareApart } from "../image-build/prepare-apart.ts";
 import { packText, type Input, type Prepared } from "../image-build/prepare.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
+import { label } from "../docker/labels.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
@@ -129,7 +130,11 @@ async function buildWithin(
       dockerfile: prepared.dockerfile,
       tag: reference,
       // The same for every deployment, so that an unchanged source is the same image.
-      labels: { ...siteLabels(args.run.siteId), [releaseLabel]: prepared.release ?? "" },
+      labels: {
+        ...siteLabels(args.run.siteId),
+        [releaseLabel]: prepared.release ?? "",
+        [label.static]: prepared.isStatic ? "true" : "",
+      },
       buildArgs: prepared.buildArgs,
       cacheNamespace: host.imageRepository(args.run.siteId),
       isFresh: args.rebuild,

@@ -85,7 +85,7 @@ async function swapTo(
     const answered = performance.now();
     job.signal.throwIfAborted();
     job.phase("swap");
-    const isProven = servesForGood(host, run.siteId, made);
+    const isProven = servesForGood(host, run.siteId, made) || (await isServedByUs(host, run, image));
     await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, run.hostnames, targets);
     const swapped = performance.now();
     if (!isProven) {
@@ -111,6 +111,10 @@ async function swapTo(
     throw refusalOf(error);
   }
 }
+
+/** Files, and no program that could exit. An image of a registry may claim it, which is its owner's loss. */
+const isServedByUs = async ({ engine }: Host, { startCommand }: RunSpec, image: string): Promise<boolean> =>
+  startCommand === null && (await engine.imageLabels(image))[label.static] === "true";
 
 /** An attempt before this one has put them into service, and they passed their probation. */
 function servesForGood({ ingress }: Host, siteId: string, ids: readonly string[]): boolean {

@@ -177,7 +177,7 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ack"), ...Lease }),
   /** The lease has ended (superseded, deleted, timed out): stop, clean up, report nothing. */
   z.object({ type: z.literal("drop"), ...Lease }),
-  /** Stop unless the swap has already happened, then report `failed` with `cancelled`. */
+  /** Stop unless it has finished, then report `failed` with `cancelled`. A version on probation is taken out of service. */
   z.object({ type: z.literal("cancel"), ...Lease }),
   z.object({ type: z.literal("logAck"), ...Lease, lastSeq: z.number().int().positive() }),
   z.object({ type: z.literal("ask"), requestId: RequestId, question: Question }),

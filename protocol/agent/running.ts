@@ -7,6 +7,8 @@ import {
   maxStatementCharacters,
 } from "../api/insight.ts";
 import { SiteEvent, SiteSample } from "../api/running.ts";
+import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
+import { SourceInspection } from "../api/sources.ts";
 import { VolumeName } from "../api/volumes.ts";
 import { databaseTypes } from "../states.ts";
 import { DatabaseVolumes, Kept, maxHeld } from "./inventory.ts";
@@ -91,6 +93,18 @@ export const Question = z.discriminatedUnion("kind", [
     timeoutMs: z.number().int().min(1).max(30_000),
     ...Server,
   }),
+  /** Any host can answer it: it is about no resource. Accounts take turns. */
+  z.object({
+    kind: z.literal("source"),
+    accountId: idOf("account"),
+    source: z.object({
+      address: GitAddress,
+      branch: GitBranch.nullable(),
+      token: GitToken.nullable(),
+    }),
+    rootDir: RepositoryPath.nullable(),
+    timeoutMs: z.number().int().min(1).max(30_000),
+  }),
 ]);
 export type Question = z.infer<typeof Question>;
 
@@ -114,6 +128,7 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("insight"), insight: DatabaseInsight }),
   z.object({ kind: z.literal("schema"), schema: DatabaseSchema }),
   z.object({ kind: z.literal("query"), result: DatabaseQueryResult }),
+  z.object({ kind: z.literal("source"), found: SourceInspection }),
   /** The server refused the statement, or it exceeded its limits; shown to the author of the statement. */
   z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),
   /** One plain sentence for the user. */

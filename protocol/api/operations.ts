@@ -68,6 +68,7 @@ import {
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
+import { SourceInspect, SourceInspection } from "./sources.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
@@ -105,10 +106,12 @@ export type Operation = {
   shownOnce?: readonly string[];
   /** A POST that is read-only unless this field of the body is true. */
   readsUnless?: string;
+  /** A POST that only reads. It is not recorded, and its answer is not kept. */
+  readOnly?: true;
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat";
+  limit?: "keyMade" | "chat" | "sourceInspected";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -127,6 +130,45 @@ export const operations = {
     access: "key",
     query: listQuery("site"),
     answers: [{ status: 200, schema: listOf(Site) }],
+  },
+  inspectSource: {
+    method: "post",
+    path: "/sources/inspect",
+    tag: "Sites",
+    summary:
+      "Read a repository before a site is created: language, framework, commands, variables, databases, and why it would not work. A host reads it, and keeps neither the repository nor the token",
+    access: "key",
+    body: SourceInspect,
+    readOnly: true,
+    limit: "sourceInspected",
+    answers: [{ status: 200, schema: SourceInspection }],
+    refusals: ["conflict"],
+    examples: {
+      body: { githubUrl: "github.com/owner/repository", branch: "main" },
+      answer: {
+        reachable: true,
+        commit: "8f1b6d0c2a4e5f67890123456789abcdef012345",
+        branch: "main",
+        defaultBranch: "main",
+        branches: ["main", "next"],
+        rootDirs: [],
+        builder: "detected",
+        language: "Node.js",
+        languageVersion: "22",
+        framework: "Express",
+        packageManager: "npm",
+        isStatic: false,
+        installCommand: "npm ci",
+        buildCommand: null,
+        startCommand: "npm start",
+        releaseCommand: null,
+        port: 3000,
+        variables: ["DATABASE_URL"],
+        databases: ["postgresql"],
+        notes: [],
+        problem: null,
+      },
+    },
   },
   createSite: {
     method: "post",

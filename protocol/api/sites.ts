@@ -105,7 +105,7 @@ const runSettings = {
     .max(600)
     .describe("How long a new container may take to respond. Default: set by the operator."),
   healthCheckPath: HealthCheckPath.describe(
-    "Requested over HTTP with the site's host name until it answers below 400, then every 30 seconds. Later failures are reported as events only. Default: the port accepts connections.",
+    "Requested over HTTP with the site's host name until it answers below 400, then every 30 seconds. Later failures are reported as events only. Default: the app answers GET / with any status.",
   ),
   replicas: Replicas.describe("Containers that share the pack's memory and CPU and balance the requests."),
   volumes: Volumes,
@@ -123,14 +123,16 @@ const registryLogin = {
     .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, "no control characters"),
 };
 
+export const GitToken = z
+  .string()
+  .min(1)
+  .max(500)
+  .regex(/^[\x21-\x7e]+$/, "visible ASCII");
+
 const sourceSettings = {
   githubUrl: GitAddress,
   branch: GitBranch,
-  gitToken: z
-    .string()
-    .min(1)
-    .max(500)
-    .regex(/^[\x21-\x7e]+$/, "visible ASCII"),
+  gitToken: GitToken,
   submodules: z.boolean(),
   lfs: z.boolean(),
   dockerfile: text.min(1).max(100_000),

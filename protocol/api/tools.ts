@@ -71,6 +71,16 @@ export const tools = {
       billingTerm,
     }),
   },
+  detect_framework: {
+    group: "sites",
+    summary:
+      "Read a Git repository before a site is made of it: language, framework, commands, port, variables, databases, and why it would not work.",
+    input: only({
+      githubUrl: short.describe("Such as github.com/owner/repository."),
+      branch: short.optional(),
+      rootDir: short.optional().describe("The folder of the app, where it is not the root."),
+    }),
+  },
   update_site_settings: {
     group: "sites",
     summary:

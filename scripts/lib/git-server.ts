@@ -47,9 +47,12 @@ export async function startGitServer(
         PATH: process.env["PATH"],
         GIT_PROJECT_ROOT: root,
         GIT_HTTP_EXPORT_ALL: "1",
-        GIT_CONFIG_COUNT: "1",
+        GIT_CONFIG_COUNT: "2",
         GIT_CONFIG_KEY_0: "safe.directory",
         GIT_CONFIG_VALUE_0: "*",
+        // As public Git hosts do.
+        GIT_CONFIG_KEY_1: "uploadpack.allowFilter",
+        GIT_CONFIG_VALUE_1: "true",
         REQUEST_METHOD: request.method,
         PATH_INFO: decodeURIComponent(url.pathname),
         QUERY_STRING: url.search.slice(1),

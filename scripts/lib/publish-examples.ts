@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { projectRoot } from "./bundle.ts";
 import { run } from "./command.ts";
 
@@ -15,32 +15,36 @@ const author = {
   GIT_COMMITTER_DATE: "2026-01-01T00:00:00Z",
 };
 
-/** Each folder of examples/ as a bare repository below `root`/examples; a changed folder is one commit more. */
+/** Each folder of examples/ as a bare repository below `root`/examples. */
 export async function publishExamples(root: string): Promise<void> {
   const folder = join(projectRoot, "examples");
-  for (const name of readdirSync(folder)) {
-    const bare = join(root, "examples", `${name}.git`);
-    const isNew = !existsSync(bare);
-    mkdirSync(bare, { recursive: true });
-    if (isNew)
-      await run("git", ["init", "--quiet", "--bare", "--initial-branch=main", bare], { env: author });
-    const work = mkdtempSync(join(tmpdir(), "berth-example-"));
-    try {
-      const git = (...args: string[]) => run("git", ["-C", work, ...args], { env: author });
-      if (isNew) {
-        await git("init", "--quiet", "--initial-branch=main");
-        await git("remote", "add", "origin", bare);
-      } else {
-        await run("git", ["clone", "--quiet", bare, work], { env: author });
-        await git("rm", "--quiet", "-r", "--ignore-unmatch", ".");
-      }
-      cpSync(join(folder, name), work, { recursive: true });
-      await git("add", "--all");
-      if ((await git("status", "--porcelain")) === "") continue;
-      await git("commit", "--quiet", "-m", isNew ? `Add ${name}` : `Change ${name}`);
-      await git("push", "--quiet", "origin", "main");
-    } finally {
-      rmSync(work, { recursive: true, force: true });
+  for (const name of readdirSync(folder))
+    await publishFolder(join(folder, name), join(root, "examples", `${name}.git`));
+}
+
+/** A folder as a bare repository; one that has changed is one commit more. What a .gitignore names is left out. */
+export async function publishFolder(folder: string, bare: string): Promise<void> {
+  const name = basename(folder);
+  const isNew = !existsSync(bare);
+  mkdirSync(bare, { recursive: true });
+  if (isNew) await run("git", ["init", "--quiet", "--bare", "--initial-branch=main", bare], { env: author });
+  const work = mkdtempSync(join(tmpdir(), "berth-example-"));
+  try {
+    const git = (...args: string[]) => run("git", ["-C", work, ...args], { env: author });
+    if (isNew) {
+      await git("init", "--quiet", "--initial-branch=main");
+      await git("remote", "add", "origin", bare);
+    } else {
+      await run("git", ["clone", "--quiet", bare, work], { env: author });
+      await git("rm", "--quiet", "-r", "--ignore-unmatch", ".");
     }
+    // It may be a clone itself.
+    cpSync(folder, work, { recursive: true, filter: (path) => path !== join(folder, ".git") });
+    await git("add", "--all");
+    if ((await git("status", "--porcelain")) === "") return;
+    await git("commit", "--quiet", "-m", isNew ? `Add ${name}` : `Change ${name}`);
+    await git("push", "--quiet", "origin", "main");
+  } finally {
+    rmSync(work, { recursive: true, force: true });
   }
 }

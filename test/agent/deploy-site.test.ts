@@ -59,6 +59,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
         addresses: { [networkName(id("account"))]: "127.0.0.1" },
       }),
     firstExit: () => new Promise(() => undefined),
+    imageLabels: () => Promise.resolve({}),
     imageTags: () => Promise.reject(new Error("engine down")),
     removeImage: (reference: string) => Promise.resolve(void removed.push(reference)),
   };

@@ -35,6 +35,8 @@ const folder = mkdtempSync(join(tmpdir(), "berth-inventory-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 let docker: MemoryEngine;
 let routes: Map<string, Target[] | "parked">;
+/** What served before a probation. */
+let fallback: Target[] | null;
 let host: Host;
 
 /** A host on which one site and one database run. */
@@ -43,6 +45,7 @@ beforeEach(async () => {
   docker.state.networks.push(`berth-${run.accountId}`, `berth-${database.accountId}`);
   Object.assign(docker.state.images, { image: "sha256:image", [database.image]: "sha256:redis" });
   routes = new Map();
+  fallback = null;
   const { engine } = docker;
   host = {
     agentId: "agent",
@@ -56,6 +59,8 @@ beforeEach(async () => {
       sites: () => [...routes.keys()],
       current: (id: string) => routes.get(id) ?? null,
       lost: () => [],
+      fallback: () => fallback,
+      settle: () => Promise.resolve(void (fallback = null)),
       readdress: () => Promise.resolve(),
       unroute: (id: string) => Promise.resolve(void routes.delete(id)),
     },
@@ -188,6 +193,13 @@ it("what runs beside what serves goes, but never what serves, nor the last that 
   routes.set(siteId, serving);
   await carryOut(host, { setAside: [], retire }, idle);
   expect([docker.find(beside), docker.find(serving[0]!.containerId)?.running]).toEqual([undefined, true]);
+});
+
+it("a probation that no job goes on with is over once the record says that what served before it goes", async () => {
+  const beside = await runs(2);
+  fallback = [{ ...(routes.get(siteId) as Target[])[0]!, containerId: beside }];
+  await carryOut(host, { setAside: [], retire: [{ siteId, containerIds: [beside] }] }, idle);
+  expect([docker.find(beside), fallback]).toEqual([undefined, null]);
 });
 
 describe("a host says what it has", () => {

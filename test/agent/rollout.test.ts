@@ -27,15 +27,20 @@ let records: Records;
 /** What every container answers with. */
 let app: http.Server;
 let containers: Container[];
+/** Of the image. */
+let labels: Record<string, string>;
 let serving: readonly Target[] | "parked" | null;
 /** Sites of which it is not known what serves. */
 let lost: string[];
+let probations: number;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-release-"));
   records = openRecords(join(folder, "running.db"));
   containers = [];
   serving = null;
+  labels = {};
   lost = [];
+  probations = 0;
   await new Promise<void>(
     (resolve) =>
       void (app = http.createServer((_, response) => void response.end()).listen(0, "127.0.0.1", resolve)),
@@ -59,6 +64,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
   const find = (idOrName: string) => containers.find(({ id, name }) => id === idOrName || name === idOrName);
   const engine = {
     imageId: () => Promise.resolve("image"),
+    imageLabels: () => Promise.resolve(labels),
     ensureNetwork: () => Promise.resolve(),
     async createContainer(spec: ContainerSpec, kept: readonly string[]): Promise<string> {
       const { name, Labels: labels } = spec;
@@ -97,7 +103,10 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       fallback: () => null,
       lost: () => lost,
       route: (_id, _names, targets) => Promise.resolve(void (serving = targets)),
-      routeOnProbation: (_id, _names, targets) => Promise.resolve(void (serving = targets)),
+      routeOnProbation: (_id, _names, targets) => {
+        probations++;
+        return Promise.resolve(void (serving = targets));
+      },
       settle: () => Promise.resolve(),
       readdress: () => Promise.resolve(),
       park: () => Promise.resolve(void (serving = "parked")),
@@ -144,6 +153,19 @@ describe("a container that is put into service again", () => {
     await host.retired();
     expect(servingContainers()).toMatchObject([{ name: old?.name, running: true }]);
   });
+});
+
+it("files that a server of ours serves are live at once; where a command starts them, or a program, that is tried first", async () => {
+  const host = hostOf();
+  labels = { "berth.static": "true" };
+  await startSite(host, { run: run(), deploymentId }, jobRun());
+  expect(probations).toBe(0);
+  const startCommand = "caddy run";
+  await startSite(host, { run: { ...run(), startCommand }, deploymentId }, jobRun({ jobId: "job_2" }));
+  labels = {};
+  await restartSite(host, { run: run(), deploymentId }, jobRun({ jobId: "job_3" }));
+  expect(probations).toBe(2);
+  await host.retired();
 });
 
 it("a stop that the engine refuses leaves the site serving, as its record says; a suspended one stays out of service", async () => {

@@ -24,7 +24,7 @@ import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
-import { noneKept } from "../support/none-kept.ts";
+import { noneKept, noSources } from "../support/none-kept.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
@@ -712,6 +712,7 @@ describe("a crash", () => {
     const questionServer = new QuestionServer({
       ...on,
       kept: noneKept,
+      inspectSource: noSources,
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -847,6 +848,7 @@ describe("a database's server that keeps exiting", () => {
     const questionServer = new QuestionServer({
       ...on,
       kept: noneKept,
+      inspectSource: noSources,
       records,
       agentId: "a",
       inspect,
@@ -878,6 +880,7 @@ describe("a database's server that keeps exiting", () => {
     const questionServer = new QuestionServer({
       ...on,
       kept: noneKept,
+      inspectSource: noSources,
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -901,6 +904,7 @@ describe("a database's server that keeps exiting", () => {
     new QuestionServer({
       ...on,
       kept: noneKept,
+      inspectSource: noSources,
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),

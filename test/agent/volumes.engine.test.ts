@@ -27,7 +27,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
-import { noneKept } from "../support/none-kept.ts";
+import { noneKept, noSources } from "../support/none-kept.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const engine = createEngine({
@@ -397,6 +397,7 @@ ${server.split("process.on")[0]}`;
       records,
       diskUse,
       kept: noneKept,
+      inspectSource: noSources,
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });

@@ -35,6 +35,7 @@ export function steadyLoad(url: string, requestsPerSecond: number) {
   return {
     /** How many were asked, and the longest time without a 200. */
     seen,
+    texts,
     async stop() {
       stopping.abort();
       await loop;

@@ -154,7 +154,11 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   const name = `paged-${process.pid}`;
   await page.locator("details[open] [name=name]").fill(name);
   await page.fill("[name=githubUrl]", `https://${repository.address}`);
-  await page.click("details[open] button");
+  await page.click('button:has-text("Check repository")');
+  expect(await page.locator(".note").innerText()).toBe("The repository can be built as it is.");
+  expect(await page.locator("main dl").innerText()).toMatch(/Built by\s+its Dockerfile/);
+  expect(await overflowOnPhone(page)).toBe(0);
+  await page.click('button:has-text("Continue to the invoice") >> nth=0');
   await page.click('button:has-text("Pay $5.00")');
   await page.click('button:has-text("Test payment: pay")');
   await page.click("text=Go to the site");

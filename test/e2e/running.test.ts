@@ -14,6 +14,7 @@ import {
   remove,
   Repository,
   request,
+  settled,
   site,
   stateDirectory,
   until,
@@ -64,11 +65,12 @@ const lines = async (query = "tail=1000") =>
   (await api<{ data: LogLine[] }>("GET", `/sites/${record.id}/logs?${query}`)).body.data;
 const events = async () => (await api<{ data: SiteEvent[] }>("GET", `/sites/${record.id}/events`)).body.data;
 
-/** The command, and the new container in service. */
+/** The command, and the new container in service for good. */
 async function act(action: string): Promise<void> {
   const before = (await events()).length;
   await api("PATCH", `/sites/${record.id}`, { action });
   await until(events, (list) => list.slice(before).some(({ kind }) => kind === "start"));
+  await settled(record.id);
 }
 
 /** Server-sent events as they come. */

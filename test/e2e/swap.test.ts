@@ -33,6 +33,30 @@ it("a second deployment replaces the first with no failed request at 200 request
   await remove(record.id);
 });
 
+it("a version that exits soon after its first answer has failed, and no visitor of the one before it notices", async () => {
+  const repository = new Repository(plainServer("one"));
+  const record = await launch({ githubUrl: repository.address });
+  const load = steadyLoad(record.url, 100);
+  const exits = `${serverSource("two")}setTimeout(() => { throw new Error("no module of this name"); }, 600);\n`;
+  repository.commit({ "server.js": exits }, "Second");
+  const failed = await redeploy(record.id);
+  expect(failed).toMatchObject({
+    status: "FAILED",
+    error: expect.stringMatching(/exited with code 1.*no module of this name/) as string,
+  });
+  expect((await settled(record.id)).status).toBe("RUNNING");
+  const seen = (version: string) => load.texts.get(`version ${version}`) ?? 0;
+  expect(seen("two")).toBeGreaterThan(0);
+  const before = seen("one");
+  await until(
+    () => seen("one"),
+    (now) => now > before + 100,
+  );
+  expect((await load.stop()).failures).toEqual([]);
+  expect((await request(record.url)).text).toBe("version one");
+  await remove(record.id);
+});
+
 /** Answers plainly, slowly, as an event stream and over a WebSocket; counts what it was sent. */
 const everything: Record<string, string> = {
   Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`,

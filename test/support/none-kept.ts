@@ -8,3 +8,7 @@ export const noneKept: Means["kept"] = {
   volumesOf: () => Promise.resolve([]),
   removeVolumes: () => Promise.resolve(false),
 };
+
+/** Of a host that is not asked about repositories. */
+export const noSources: Means["inspectSource"] = () =>
+  Promise.reject(new Error("No repository is asked about"));

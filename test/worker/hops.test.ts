@@ -57,6 +57,7 @@ function countedEnv(counts: Counts): Env {
         insight: {},
         schema: {},
         query: {},
+        source: {},
       }[kind],
     });
   const never = () => new Promise<never>(() => undefined);
@@ -234,6 +235,7 @@ const domain = `${uniqueName("hops")}.example.com`;
 /** What each operation is asked here; one without a row does not compile. A text says why it is not counted. */
 const cases: Record<KeyOperation, Case | Case[] | string> = {
   listSites: plain,
+  inspectSource: () => ({ body: { githubUrl: "github.com/owner/repository" } }),
   createSite: () => ({ body: siteInput() }),
   getSite: ofSite(),
   patchSite: [

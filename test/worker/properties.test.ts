@@ -37,6 +37,7 @@ async function answerAll(host: Agent): Promise<never> {
       removeKeptVolumes: {},
       insight: { insight: silent },
       schema: { schema: { tables: [], keyspaces: [], truncated: false } },
+      source: { found: operations.inspectSource.examples.answer },
       query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },
     };
     const answer = { kind: question.kind, ...answers[question.kind] } as Answer;

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { operations } from "../../protocol/api/operations.ts";
+import type { SourceInspection } from "../../protocol/api/sources.ts";
 import {
   account,
   api,
@@ -60,6 +62,38 @@ describe("a site's pages", () => {
     );
     expect(answer.status).toBe(403);
     expect((await site(await operator(), siteId)).envVariables).toEqual([]);
+  });
+
+  it("check a repository before it is paid for, and show the form again with what was found and without the token", async () => {
+    const host = await readyAgent();
+    const answered = async (found: Partial<SourceInspection>) => {
+      const { requestId, question } = await host.next("ask");
+      const answer = {
+        kind: "source" as const,
+        found: { ...operations.inspectSource.examples.answer, ...found } as SourceInspection,
+      };
+      host.send({ type: "answer", requestId, answer, last: true });
+      return question;
+    };
+    const fields = { deployType: "github", name: "checked", billingTerm: "3", gitToken: "secret-token" };
+    const repository = { githubUrl: "https://git.invalid/owner/repo/", branch: "" };
+    const checking = post("/sites/new", { ...fields, ...repository });
+    const question = await answered({ port: 8080, startCommand: "npm run <b>" });
+    expect(question).toMatchObject({
+      source: { address: "git.invalid/owner/repo", branch: null, token: "secret-token" },
+    });
+    const { status, text } = await checking;
+    expect(status).toBe(200);
+    for (const shown of ["Express", "npm run &lt;b&gt;", 'value="8080"', 'value="checked"', "DATABASE_URL"])
+      expect(text).toContain(shown);
+    expect(text).not.toContain("secret-token");
+
+    const failing = post("/sites/new", { ...fields, ...repository });
+    await answered({ builder: null, problem: "Found Cargo.toml: add a Dockerfile." });
+    expect((await failing).text).toContain("Found Cargo.toml: add a Dockerfile.");
+    const wrong = await post("/sites/new", { ...fields, githubUrl: "nothing" });
+    expect([wrong.status, wrong.text.includes("github.com/owner/repository")]).toEqual([400, true]);
+    host.close();
   });
 
   it("lead from a form to the invoice; an address may be pasted as browsers show it", async () => {

@@ -19,9 +19,13 @@ export async function call<Id extends VerbId>(ctx: Ctx, id: Id, input: Input<Id>
   );
 }
 
-/** GET requests and read-only statements are not recorded. */
-export const isChange = ({ method, readsUnless, access, limit }: Operation, input: unknown): boolean =>
+/** What only reads is not recorded. */
+export const isChange = (
+  { method, readOnly, readsUnless, access, limit }: Operation,
+  input: unknown,
+): boolean =>
   method !== "get" &&
+  !readOnly &&
   access !== "none" &&
   // What the assistant does is recorded tool by tool.
   limit !== "chat" &&

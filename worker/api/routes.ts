@@ -28,7 +28,7 @@ function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
 
 async function takeLimit(c: Context<AppEnv>, { limit }: Operation): Promise<void> {
   if (limit === "chat") await takeForChat(c);
-  if (limit === "keyMade") await takeFrom(c, "keyMade", accountOf(c.var.ctx));
+  if (limit === "keyMade" || limit === "sourceInspected") await takeFrom(c, limit, accountOf(c.var.ctx));
 }
 
 /** Fills each `{field}` of a template with the field of the answer. */
@@ -45,7 +45,8 @@ const answering =
     const input = inputOf(c as Valid, operation);
     requireAccess(c.var.ctx, operation);
     await takeLimit(c, operation);
-    c.set("isRead", operation.readsUnless !== undefined && !isChange(operation, input));
+    const mayRead = operation.readOnly === true || operation.readsUnless !== undefined;
+    c.set("isRead", mayRead && !isChange(operation, input));
     if (operation.shownOnce) c.set("shownOnce", operation.shownOnce);
     const answer = await call(c.var.ctx, id, input as Input<VerbId>);
     if (answer instanceof ReadableStream) return c.body(answer, 200, { "Content-Type": "text/event-stream" });

@@ -81,6 +81,7 @@ import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
 import { removeSite } from "../services/sites/remove.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
+import { inspectSource } from "../services/sources/inspect.ts";
 import { listVolumes } from "../services/volumes/list.ts";
 import { removeVolume } from "../services/volumes/remove.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
@@ -97,6 +98,7 @@ export type Verb<Id extends OperationId> = (ctx: Ctx, input: Input<Id>) => Promi
 /** Operation → verb. An operation without a verb does not compile. */
 export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listSites,
+  inspectSource,
   createSite,
   getSite,
   patchSite: changeSite,

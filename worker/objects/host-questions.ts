@@ -17,8 +17,8 @@ type Following = {
 };
 
 const answerWithinMs = 10_000;
-/** In addition to a statement's own time limit. */
-const statementGraceMs = 5000;
+/** In addition to the time limit of a statement, or of reading a repository. */
+const graceMs = 5000;
 const heartbeatMs = 15_000;
 export const accessEnded = ": the key or session has ended\n\n";
 const followersPerSite = 20;
@@ -31,7 +31,7 @@ const maxLines = 1000;
 const bytesAhead = 512 * 1024;
 
 const withinMs = (question: Question): number =>
-  question.kind === "query" ? question.timeoutMs + statementGraceMs : answerWithinMs;
+  "timeoutMs" in question ? question.timeoutMs + graceMs : answerWithinMs;
 const refused = (error: string): Refused => ({ kind: "refused", error });
 const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
 const slow = "The host did not answer in time. Try again.";

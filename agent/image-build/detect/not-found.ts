@@ -62,11 +62,15 @@ export function notFound({ files }: Sources): JobError {
 
 /** The folders that look like apps, for a sentence; null where there are none. */
 export function appsBelow(paths: readonly string[]): string | null {
+  const outer = appFolders(paths);
+  return outer.length === 0 ? null : named(outer);
+}
+
+export function appFolders(paths: readonly string[]): string[] {
   const folders = [...new Set(paths.flatMap((path) => app.exec(path)?.[1]?.replace(/\/$/, "") ?? []))];
   const all = new Set(folders);
   // They lie two levels deep at most.
-  const outer = folders.filter((one) => !one.includes("/") || !all.has(one.slice(0, one.indexOf("/"))));
-  return outer.length === 0 ? null : named(outer);
+  return folders.filter((one) => !one.includes("/") || !all.has(one.slice(0, one.indexOf("/"))));
 }
 
 const named = (paths: readonly string[]): string =>

@@ -45,7 +45,7 @@ const berryPrune =
   "if yarn workspaces focus --help > /dev/null 2>&1; then yarn workspaces focus --all --production || echo 'Scripts of the app itself were not run again.'; fi";
 
 /** `prune` leaves out what is for development, and runs no script, such as husky's, that needs it. */
-const tools: Record<PackageManager, Tool> = {
+export const tools: Record<PackageManager, Tool> = {
   npm: {
     locked: "npm ci",
     unfit: completeLock,

@@ -1,5 +1,6 @@
 import { call } from "../../api/call.ts";
 import { SiteCreate } from "../../../protocol/api/sites.ts";
+import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { reachOfSite, siteId, siteNamed } from "../resources.ts";
@@ -9,6 +10,7 @@ type Names =
   | "list_sites"
   | "get_site"
   | "create_site"
+  | "detect_framework"
   | "update_site_settings"
   | "start_site"
   | "stop_site"
@@ -43,6 +45,7 @@ export const siteTools: Tools<Names> = {
       return { ...shown, variables: envVariables.map(({ key }) => key) };
     },
   },
+  detect_framework: { run: (ctx, input) => call(ctx, "inspectSource", parsed(SourceInspect, input)) },
   create_site: { run: (ctx, input) => create(ctx, input) },
   update_site_settings: {
     run: async (ctx, { site, settings }) => call(ctx, "patchSite", { id: await siteId(ctx, site), settings }),

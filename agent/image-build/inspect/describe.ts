@@ -1,0 +1,157 @@
+import { JobError } from "../../job.ts";
+import { maxRootDirs, type SourceInspection } from "../../../protocol/api/sources.ts";
+import { detect, type Plan } from "../detect/index.ts";
+import { appFolders } from "../detect/not-found.ts";
+import { notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
+import { tools } from "../dockerfile/node.ts";
+import { databasesOf, lackingDatabase } from "./databases.ts";
+import { frameworkOf } from "./frameworks.ts";
+import { namesIn } from "./variables.ts";
+
+export type Described = Omit<
+  SourceInspection,
+  "reachable" | "commit" | "branch" | "defaultBranch" | "branches"
+>;
+
+/** Files whose text is no part of what detection looks at. */
+export type Extra = { dockerfile: string | null; examples: string[]; prisma: string | null };
+
+const usualPort = 3000;
+
+/** What the site's owner may want to know of a repository before anything is paid. */
+export function describe(sources: Sources, { dockerfile, examples, prisma }: Extra): Described {
+  const texts = [...examples, ...(prisma === null ? [] : [prisma])];
+  const found = {
+    rootDirs: appFolders([...sources.files]).slice(0, maxRootDirs),
+    variables: namesIn(examples),
+    databases: databasesOf(sources, texts),
+    framework: frameworkOf(sources),
+    notes: [...notesOf(sources), ...lackingDatabase(sources, texts)],
+  };
+  if (dockerfile !== null)
+    return { ...unknown, ...found, builder: "dockerfile", port: exposedBy(dockerfile) ?? usualPort };
+  try {
+    const plan = detect(sources, { buildCommand: null, startCommand: null });
+    return { ...unknown, ...found, ...ofPlan(plan), releaseCommand: procfileRelease(sources) };
+  } catch (error) {
+    if (!(error instanceof JobError)) throw error;
+    // It has the notes as well.
+    const notes = found.notes.filter((note) => !error.message.includes(note));
+    return { ...unknown, ...found, notes, language: languageOf(sources), problem: error.message };
+  }
+}
+
+const unknown: Omit<Described, "rootDirs" | "variables" | "databases" | "framework" | "notes"> = {
+  builder: null,
+  language: null,
+  languageVersion: null,
+  packageManager: null,
+  isStatic: false,
+  installCommand: null,
+  buildCommand: null,
+  startCommand: null,
+  releaseCommand: null,
+  port: null,
+  problem: null,
+};
+
+const languages: Record<string, string> = {
+  node: "Node.js",
+  site: "Node.js",
+  python: "Python",
+  go: "Go",
+  ruby: "Ruby",
+  php: "PHP",
+  java: "Java",
+  rust: "Rust",
+  deno: "Deno",
+  dotnet: ".NET",
+  elixir: "Elixir",
+};
+
+const textIn = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/** Of a plan of any kind: what detection will learn to build has these fields, too. */
+function ofPlan(plan: Plan): Partial<Described> {
+  const some = plan as Partial<Record<"version" | "buildCommand" | "startCommand", unknown>>;
+  const startCommand = textIn(some.startCommand);
+  return {
+    builder: "detected",
+    language: languages[plan.kind] ?? (plan.kind === "static" ? "HTML" : plan.kind),
+    languageVersion: "major" in plan ? String(plan.major) : textIn(some.version),
+    buildCommand: textIn(some.buildCommand),
+    startCommand,
+    isStatic: startCommand === null,
+    port: portOf(startCommand ?? "") ?? usualPort,
+    ...installOf(plan),
+  };
+}
+
+const ofPython = {
+  uv: "uv sync",
+  poetry: "poetry install",
+  pip: "pip install -r requirements.txt",
+  pipenv: "pipenv sync",
+  pyproject: "pip install .",
+} as const;
+
+const noInstall = { packageManager: null, installCommand: null };
+
+function installOf(plan: Plan): Pick<Described, "installCommand" | "packageManager"> {
+  switch (plan.kind) {
+    case "node":
+    case "site": {
+      const { packageManager, release, locked, hasDependencies } = plan;
+      const tool = tools[packageManager];
+      return {
+        packageManager: release ?? (packageManager === "berry" ? "yarn" : packageManager),
+        installCommand: hasDependencies ? (locked ? tool.locked : tool.loose) : null,
+      };
+    }
+    case "python":
+      return {
+        packageManager: plan.installer === "pyproject" ? "pip" : plan.installer,
+        installCommand: plan.installer && ofPython[plan.installer],
+      };
+    case "go":
+      return { packageManager: null, installCommand: plan.vendored ? null : "go mod download" };
+    case "ruby":
+      return { packageManager: "bundler", installCommand: plan.hasGems ? "bundle install" : null };
+    case "php":
+      return {
+        packageManager: plan.composer === null ? null : "composer",
+        installCommand: plan.composer === "install" ? "composer install" : null,
+      };
+    case "static":
+      return noInstall;
+    default:
+      plan satisfies never;
+      return noInstall;
+  }
+}
+
+/** Where nothing tells how it is started: what it is made with, by its manifest. */
+const manifests: [file: string, language: string][] = [
+  ["package.json", "Node.js"],
+  ["requirements.txt", "Python"],
+  ["pyproject.toml", "Python"],
+  ["go.mod", "Go"],
+  ["Gemfile", "Ruby"],
+  ["composer.json", "PHP"],
+];
+
+const languageOf = (sources: Sources): string | null =>
+  manifests.find(([file]) => sources.files.has(file) || textOf(sources, file) !== "")?.[1] ?? null;
+
+const asPort = (text: string | undefined): number | null => {
+  const port = Number(text ?? "0");
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : null;
+};
+
+/** The first one that a Dockerfile names, as a number. */
+const exposedBy = (dockerfile: string): number | null =>
+  asPort(/^[ \t]*EXPOSE[ \t]+(\d{1,5})\b/im.exec(dockerfile)?.[1]);
+
+/** One that a start command names, and not by the variable PORT. */
+const portOf = (command: string): number | null =>
+  asPort(/(?:--port[ =]|-p |\b(?:0\.0\.0\.0|\[::\]):|\bPORT=)(\d{2,5})\b/.exec(command)?.[1]);

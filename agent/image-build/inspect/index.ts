@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { Question } from "../../../protocol/agent/running.ts";
+import type { SourceInspection } from "../../../protocol/api/sources.ts";
+import type { HostSettings } from "../../host.ts";
+import { JobError } from "../../job.ts";
+import { outlineOf } from "./outline.ts";
+import type { Described } from "./describe.ts";
+import type { FromThread, Given } from "./inspect-thread.ts";
+import { Turns } from "./turns.ts";
+
+type Asked = Extract<Question, { kind: "source" }>;
+export type InspectSource = (asked: Asked, signal: AbortSignal) => Promise<SourceInspection>;
+
+/** On this host; builds have the rest of it. */
+const limits = { atOnce: 2, perAccount: 3, waiting: 20 };
+const threadMemoryMb = 256;
+
+/** The bundle is one file; the sources are not. */
+const program = import.meta.filename.endsWith(".mjs")
+  ? import.meta.filename
+  : join(import.meta.dirname, "inspect-thread.ts");
+
+/** Reads what a repository says about how it is built, without building or keeping anything of it. */
+export function openSourceInspection(host: { workDirectory: string; settings: HostSettings }): InspectSource {
+  const turns = new Turns(limits);
+  return async ({ accountId, source, rootDir, timeoutMs }, signal) => {
+    const late = AbortSignal.timeout(timeoutMs);
+    const stop = AbortSignal.any([signal, late]);
+    try {
+      return await turns.take(accountId, stop, () => inspect(host, source, rootDir, stop));
+    } catch (error) {
+      if (late.aborted && !signal.aborted)
+        return refused(
+          `The repository ${source.address} took more than ${Math.round(timeoutMs / 1000)} seconds to read: try again, or create the site without a check.`,
+        );
+      if (error instanceof JobError) return refused(error.message);
+      throw error;
+    }
+  };
+}
+
+async function inspect(
+  { workDirectory, settings }: { workDirectory: string; settings: HostSettings },
+  source: Asked["source"],
+  rootDir: string | null,
+  signal: AbortSignal,
+): Promise<SourceInspection> {
+  const work = join(workDirectory, `inspect-${randomUUID()}`);
+  const folder = join(work, "source");
+  try {
+    await mkdir(work, { mode: 0o700 });
+    const outline = await outlineOf(source, rootDir, folder, settings, signal);
+    return {
+      reachable: true,
+      ...outline,
+      ...(await describeApart({ program: "inspect", folder, rootDir }, signal)),
+    };
+  } finally {
+    // A program of Git's that was ended may still write.
+    await rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  }
+}
+
+/** In a thread of its own, which is ended when it takes too much. @throws JobError */
+async function describeApart(given: Given, signal: AbortSignal): Promise<Described> {
+  signal.throwIfAborted();
+  const thread = new Worker(program, {
+    workerData: given,
+    resourceLimits: { maxOldGenerationSizeMb: threadMemoryMb },
+    // Neither the host's token nor the flags of this process are its business.
+    env: {},
+    execArgv: [],
+  });
+  try {
+    const [message] = (await once(thread, "message", { signal })) as [FromThread];
+    if (message.type === "described") return message.described;
+    throw message.isForOwner ? new JobError(message.message) : new Error(message.message);
+  } finally {
+    await thread.terminate();
+  }
+}
+
+/** Nothing of it could be read. */
+const refused = (problem: string): SourceInspection => ({
+  reachable: false,
+  commit: null,
+  branch: null,
+  defaultBranch: null,
+  branches: [],
+  rootDirs: [],
+  builder: null,
+  language: null,
+  languageVersion: null,
+  framework: null,
+  packageManager: null,
+  isStatic: false,
+  installCommand: null,
+  buildCommand: null,
+  startCommand: null,
+  releaseCommand: null,
+  port: null,
+  variables: [],
+  databases: [],
+  notes: [],
+  problem,
+});

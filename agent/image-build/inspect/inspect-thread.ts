@@ -1,0 +1,41 @@
+import { readdir } from "node:fs/promises";
+import { parentPort, workerData } from "node:worker_threads";
+import { JobError } from "../../job.ts";
+import { folderInside, sourcesOf } from "../prepare.ts";
+import { readOwn } from "../read-own.ts";
+import { describe, type Described } from "./describe.ts";
+import { exampleFile } from "./variables.ts";
+
+/** What the thread is given to begin with. */
+export type Given = { program: "inspect"; folder: string; rootDir: string | null };
+export type FromThread =
+  | { type: "described"; described: Described }
+  | { type: "failed"; message: string; isForOwner: boolean };
+
+if (parentPort === null) throw new Error("This is a thread's program");
+const port = parentPort;
+const say = (message: FromThread) => port.postMessage(message);
+
+async function read({ folder, rootDir }: Given): Promise<Described> {
+  const root = await folderInside(folder, rootDir);
+  const names = await readdir(root);
+  const examples = await Promise.all(
+    names.filter((name) => exampleFile.test(name)).map((name) => readOwn(root, name)),
+  );
+  return describe(await sourcesOf(folder, root, rootDir), {
+    dockerfile: await readOwn(root, "Dockerfile"),
+    examples: examples.filter((text) => text !== null),
+    prisma: await readOwn(root, "prisma/schema.prisma"),
+  });
+}
+
+try {
+  say({ type: "described", described: await read(workerData as Given) });
+} catch (error) {
+  say({
+    type: "failed",
+    message: error instanceof Error ? error.message : String(error),
+    isForOwner: error instanceof JobError,
+  });
+}
+port.close();

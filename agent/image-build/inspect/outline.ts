@@ -1,0 +1,146 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { HostSettings } from "../../host.ts";
+import { JobError } from "../../job.ts";
+import { maxBranches } from "../../../protocol/api/sources.ts";
+import { sourceLimits, tooMany } from "../check-source.ts";
+import { atEither, reach, refusalOf, type GitSource } from "../fetch-source.ts";
+import { git, gitEnvironment } from "../git.ts";
+import { deepest, isRead } from "../read-sources.ts";
+import { exampleFile } from "./variables.ts";
+
+/** What is read of a repository: its branches, the names of its files, and the texts that say how it is built. */
+export type Outline = {
+  commit: string;
+  branch: string | null;
+  defaultBranch: string | null;
+  branches: string[];
+};
+
+const mostPlaced = 20_000;
+const mostRead = 400;
+/** Nothing in them means anything in a list of patterns. */
+const plainPath = /^[\w@.+-][\w@.+ ()-]*(?:\/[\w@.+-][\w@.+ ()-]*)*$/;
+const others = /^(?:Dockerfile|prisma\/schema\.prisma)$/;
+
+/**
+ * Makes `folder` look like the repository: files that detection reads with their texts, the others empty. Their contents are not
+ * fetched where the Git host can leave them out. @throws JobError with a sentence for the owner
+ */
+export const outlineOf = (
+  source: GitSource,
+  rootDir: string | null,
+  folder: string,
+  settings: HostSettings,
+  signal: AbortSignal,
+): Promise<Outline> =>
+  atEither(source, async (one) => {
+    const { url, env, options } = await reach(one, `${folder}.home`, settings);
+    await mkdir(`${folder}.home`, { recursive: true });
+    const refs = ["ls-remote", "--symref", "--", url, "HEAD", "refs/heads/*"];
+    const [listed, cloned] = await Promise.allSettled([
+      listBranches(one, [...options, ...refs], env, signal),
+      clone(one, url, folder, options, env, signal),
+    ]);
+    // Neither writes any more.
+    if (cloned.status === "rejected") throw cloned.reason;
+    if (listed.status === "rejected") throw listed.reason;
+    const commit = await placeFiles(one, rootDir, folder, options, env, signal);
+    return { ...listed.value, commit, branch: one.branch ?? listed.value.defaultBranch };
+  });
+
+async function listBranches(
+  source: GitSource,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<Pick<Outline, "defaultBranch" | "branches">> {
+  const { code, stdout, stderr } = await git(args, env, signal);
+  if (code !== 0) throw refusalOf(stderr, source);
+  const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.[1]?.slice(0, 100) ?? null;
+  const all = [...stdout.matchAll(/\trefs\/heads\/(\S{1,300})$/gm)].map(([, name = ""]) => name);
+  const branches = all.filter((name) => name !== defaultBranch).slice(0, maxBranches - 1);
+  return { defaultBranch, branches: [...(defaultBranch === null ? [] : [defaultBranch]), ...branches] };
+}
+
+async function clone(
+  source: GitSource,
+  url: string,
+  folder: string,
+  options: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
+  const branch = source.branch === null ? [] : ["--branch", source.branch];
+  const how = [
+    "--quiet",
+    "--depth",
+    "1",
+    "--single-branch",
+    "--no-tags",
+    "--no-checkout",
+    "--filter=blob:none",
+  ];
+  const cloned = await git([...options, "clone", ...how, ...branch, "--", url, folder], env, signal);
+  if (cloned.code !== 0) throw refusalOf(cloned.stderr, source);
+}
+
+async function placeFiles(
+  source: GitSource,
+  rootDir: string | null,
+  folder: string,
+  options: string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<string> {
+  const inFolder = [...options, "-C", folder];
+  const local = gitEnvironment(`${folder}.home`, "none", null);
+  const head = await git([...inFolder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"], local, signal);
+  const commit = head.stdout.trim();
+  if (head.code !== 0 || !/^[0-9a-f]{40}$/.test(commit))
+    throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
+  const files = await listFiles(inFolder, local, signal);
+  const below = rootDir === null ? "" : `${rootDir.replace(/\/$/, "")}/`;
+  const within = (path: string) => (below !== "" && path.startsWith(below) ? path.slice(below.length) : path);
+  const placed = files.filter((path) => within(path).split("/").length <= deepest).slice(0, mostPlaced);
+  const wanted = placed.filter((path) => [path, within(path)].some(isWanted)).slice(0, mostRead);
+  await mkdir(join(folder, ".git", "info"), { recursive: true });
+  await writeFile(
+    join(folder, ".git", "info", "sparse-checkout"),
+    wanted.map((path) => `/${path}\n`).join(""),
+  );
+  // By this, what is missing is fetched at once, and not file by file.
+  const sparse = ["-c", "core.sparseCheckout=true", "-c", "core.sparseCheckoutCone=false"];
+  const read = await git([...options, ...sparse, "-C", folder, "read-tree", "-mu", "HEAD"], env, signal);
+  if (read.code !== 0) throw refusalOf(read.stderr, source);
+  const there = new Set(wanted);
+  const empty = placed.filter((path) => !there.has(path));
+  for (const parent of new Set(empty.map((path) => dirname(path)))) {
+    signal.throwIfAborted();
+    await mkdir(join(folder, parent), { recursive: true });
+  }
+  for (const path of empty) await writeFile(join(folder, path), "", { flag: "wx" });
+  return commit;
+}
+
+const isWanted = (path: string): boolean =>
+  plainPath.test(path) && (isRead(path) || others.test(path) || exampleFile.test(path));
+
+/** Its own files, without links and submodules. */
+async function listFiles(inFolder: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<string[]> {
+  const files: string[] = [];
+  let [count, rest] = [0, ""];
+  const take = (text: string): boolean => {
+    const entries = (rest + text).split("\0");
+    rest = entries.pop() ?? "";
+    count += entries.length;
+    for (const entry of entries) {
+      const path = /^100(?:644|755) blob \w+\t([^\0]+)$/.exec(entry)?.[1];
+      if (path !== undefined && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/i.test(path)) files.push(path);
+    }
+    return count <= sourceLimits.files;
+  };
+  await git([...inFolder, "ls-tree", "-r", "-z", "HEAD"], env, signal, take);
+  if (count > sourceLimits.files) throw tooMany(sourceLimits.files);
+  return files;
+}

@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { databaseTypes } from "../states.ts";
+import { text } from "./common.ts";
+import { GitAddress, GitBranch, GitToken, Port, RepositoryPath } from "./sites.ts";
+
+export const SourceInspect = z.strictObject({
+  githubUrl: GitAddress,
+  branch: GitBranch.optional().describe("Default: the repository's default branch."),
+  gitToken: GitToken.optional().describe("For a private repository. Used for this request only."),
+  rootDir: RepositoryPath.optional().describe("The folder of the app. Default: the repository's root."),
+});
+export type SourceInspect = z.infer<typeof SourceInspect>;
+
+export const maxBranches = 200;
+export const maxRootDirs = 50;
+export const maxVariables = 200;
+const sentence = text.min(1).max(2000);
+const command = text.max(2000).nullable();
+const word = text.max(100).nullable();
+
+/** What a repository's files say about how it is built and started. */
+export const SourceInspection = z.object({
+  reachable: z.boolean().describe("Whether the repository and the branch could be read."),
+  commit: z.string().max(64).nullable(),
+  branch: word.describe("The branch that was read."),
+  defaultBranch: word,
+  branches: z
+    .array(z.string().max(300))
+    .max(maxBranches)
+    .describe("The first 200, the default branch first."),
+  rootDirs: z
+    .array(z.string().max(300))
+    .max(maxRootDirs)
+    .describe("Folders below the root that look like apps, each a possible rootDir."),
+  builder: z
+    .enum(["dockerfile", "detected"])
+    .nullable()
+    .describe("What builds it; null: it cannot be built as it is, for the reason in `problem`."),
+  language: word,
+  languageVersion: word.describe("null: the default, or unknown."),
+  framework: word,
+  packageManager: word,
+  isStatic: z.boolean().describe("The build's output is served as files; no process of the app runs."),
+  installCommand: command,
+  buildCommand: command,
+  startCommand: command,
+  releaseCommand: command,
+  port: Port.nullable().describe("A suggestion for the site's port; the app is given it as PORT."),
+  variables: z
+    .array(z.string().max(200))
+    .max(maxVariables)
+    .describe("The names in .env.example and similar files."),
+  databases: z.array(z.enum(databaseTypes)).max(10).describe("What it appears to connect to."),
+  notes: z.array(sentence).max(20).describe("What the repository says and is not read, or is worth knowing."),
+  problem: sentence.nullable().describe("Why it will not work as it is, and what to do."),
+});
+export type SourceInspection = z.infer<typeof SourceInspection>;
