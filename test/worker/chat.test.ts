@@ -112,7 +112,7 @@ describe("a message", () => {
     }
   });
 
-  it("goes on after arguments that are no JSON, tools that do not exist and calls without end", async () => {
+  it("goes on after arguments that are not valid JSON, tools that do not exist and calls without end", async () => {
     const key = await funded();
     const model = scripted(
       { calls: [{ name: "list_sites", args: "{" }] },
@@ -122,11 +122,11 @@ describe("a message", () => {
     );
     const { body } = await say(key, "Go");
     expect(body.message).toBe("Done.");
-    expect(model.prompts).toContain("no JSON");
+    expect(model.prompts).toContain("not valid JSON");
     expect(model.prompts).toContain("There is no tool rm_rf");
     vi.restoreAllMocks();
     const endless = scripted(use("get_credit_balance", {}));
-    expect((await say(key, "Again")).body.message).toContain("more steps than one message may");
+    expect((await say(key, "Again")).body.message).toContain("more steps than one message allows");
     expect(endless.asked.length).toBeLessThanOrEqual(8);
   });
 
@@ -153,7 +153,7 @@ describe("what is destructive", () => {
       tool: "stop_site",
       summary: expect.stringContaining("503") as string,
     });
-    expect(asked.message).toContain("Stop the site to-stop: visitors are answered 503");
+    expect(asked.message).toContain("Stop the site to-stop: visitors receive 503");
     expect(await wantedOf(siteId)).toBe("RUNNING");
     vi.restoreAllMocks();
     // The model alone cannot confirm: neither by asking again nor by an argument.
@@ -437,7 +437,7 @@ describe("without a model", () => {
     const key = await account();
     await createSite(key, { name: "typed-away" });
     const asked = await command(key, "delete_site site=typed-away");
-    expect(asked.message).toContain("Delete the site typed-away for good");
+    expect(asked.message).toContain("Delete the site typed-away permanently");
     const done = await command(key, "yes", asked.memory.pending as never);
     expect(done.toolCalls).toEqual([{ tool: "delete_site", ok: true }]);
     expect((await api<Page<unknown>>(key, "GET", "/sites")).body.data).toEqual([]);

@@ -49,7 +49,7 @@ describe("a host that is drained", () => {
     expect(await site(key, ids[0]!)).toMatchObject({
       hostId: old.hostId,
       status: "RUNNING",
-      latestDeployment: { status: "FAILED", error: expect.stringContaining("no longer be heard") },
+      latestDeployment: { status: "FAILED", error: expect.stringContaining("stopped responding") },
     });
     const other = await fresh.next("job");
     expect(other.job.args).toMatchObject({ run: { siteId: ids[1] } });

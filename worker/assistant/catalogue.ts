@@ -9,7 +9,7 @@ import { jobTools } from "./tools/jobs.ts";
 import { runningTools } from "./tools/running.ts";
 import { siteTools } from "./tools/sites.ts";
 
-/** Every tool by its name; one that `protocol/api/tools.ts` lists and nobody implements does not compile. */
+/** All tools by name; one listed in `protocol/api/tools.ts` without an implementation does not compile. */
 export const catalogue: Tools<ToolName> = {
   ...siteTools,
   ...deploymentTools,

@@ -10,7 +10,7 @@ const names = Object.keys(tools) as ToolName[];
 const help = (): string =>
   [
     'No model is configured here, so tools are called by name: tool key=value key="a longer value"',
-    "Values may be JSON. “help <group>” or “help <tool>” says more; “yes” confirms what asks first.",
+    "Values may be JSON. “help <group>” or “help <tool>” shows details; “yes” confirms a pending action.",
     ...Object.entries(toolGroups).map(
       ([group, what]) =>
         `\n${group}: ${what}\n  ${names.filter((name) => tools[name].group === group).join(", ")}`,
@@ -44,7 +44,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** `key=value` pairs by one pass over the text; null: there is something else in it. */
+/** Parses `key=value` pairs in one pass; null if the text contains anything else. */
 function pairsIn(text: string): Record<string, unknown> | null {
   const found: Record<string, unknown> = {};
   word.lastIndex = 0;
@@ -61,7 +61,7 @@ function pairsIn(text: string): Record<string, unknown> | null {
   return found;
 }
 
-/** What a person types where there is no model. */
+/** Parses a message as a command, for installations without a model. */
 export function readCommand(message: string): Command {
   const [, name = "", rest = ""] = /^\s*(\S+)([^]*)$/.exec(message) ?? [];
   if (name === "help") return { answer: rest.trim() ? helpOn(rest.trim()) : help() };

@@ -8,7 +8,7 @@ import { isGroup, offered, openTools, systemPrompt } from "./prompt.ts";
 import { runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
 import { untrusted } from "./untrusted.ts";
 
-/** What a conversation remembers between messages. */
+/** The state that a conversation keeps between messages. */
 export type Memory = {
   /** The person's and the assistant's texts, oldest first. */
   history: { role: "user" | "assistant"; text: string }[];
@@ -23,21 +23,21 @@ export type ChatEvent =
 
 export type Interaction = {
   message: string;
-  /** Secrets among it are shown once and kept nowhere. */
+  /** Texts for the person's screen alone. Secrets among them are shown once and never stored. */
   shown: string[];
   toolCalls: { tool: string; ok: boolean }[];
   memory: Pick<Memory, "groups" | "pending">;
-  /** false: the model or the service failed, which costs nothing. */
+  /** false: the model or the service failed; the message is not charged. */
   isComplete: boolean;
 };
 
 const maxRounds = 8;
 const maxToolCalls = 24;
 const maxOpenGroups = 3;
-/** Of the texts of earlier messages in a prompt; what is older is left out. */
+/** Limit on earlier messages in a prompt, in characters; older ones are left out. */
 const maxHistoryLength = 12_000;
 
-/** One message of a person and all that follows from it. The actor of `ctx` is the assistant of the account. */
+/** Handles one message and everything that follows from it. The actor of `ctx` is the account's assistant. */
 export async function converse(
   ctx: Ctx,
   model: Model | null,
@@ -47,7 +47,7 @@ export async function converse(
 ): Promise<Interaction> {
   const turn = new Turn(ctx, emit, memory);
   const agreed = agreedTo(memory.pending, asked, ctx.now().getTime());
-  // Whatever else is said takes what waited back.
+  // Any other message withdraws the pending action.
   const results = agreed ? await turn.confirmed(agreed) : null;
   if (!model) return turn.end(commandAnswer(results ?? (await turn.command(asked.message))), true);
   try {
@@ -56,7 +56,7 @@ export async function converse(
     logError({ assistant: "model" }, error);
     const done = results?.map(({ tool, outcome }) => `${tool}: ${outcome.status}`).join(", ");
     return turn.end(
-      `The model behind the assistant did not answer, so this message costs nothing.${done ? ` What you confirmed was done before that: ${done}.` : " Nothing was changed by it that is not named here."} Try again in a moment.`,
+      `The model behind the assistant did not answer, so this message costs nothing.${done ? ` The actions that you confirmed were carried out before that: ${done}.` : " It made no changes other than those named here."} Try again in a moment.`,
       false,
     );
   }
@@ -78,7 +78,7 @@ class Turn {
     this.groups = [...groups];
   }
 
-  /** Runs what was confirmed, in its order; what follows a refusal is not done. */
+  /** Runs the confirmed steps in order; stops at the first refusal. */
   async confirmed({ steps }: PendingAction): Promise<Ran[]> {
     const ran: Ran[] = [];
     for (const step of steps) {
@@ -95,7 +95,7 @@ class Turn {
     return [{ tool, outcome: await this.run(tool, () => runTool(this.ctx, tool, input)) }];
   }
 
-  /** Rounds of the model and its tools until it answers without one. @throws Error where the model fails */
+  /** Rounds of the model and its tools until it answers without a tool call. @throws Error if the model fails */
   async dialogue(model: Model, memory: Memory, asked: Asked, results: Ran[] | null): Promise<string> {
     const messages: ModelMessage[] = [
       { role: "system", content: systemPrompt },
@@ -105,7 +105,7 @@ class Turn {
     if (results)
       messages.push({
         role: "system",
-        content: `The person confirmed. What came of it: ${untrusted(results.map(({ tool, outcome }) => ({ tool, answered: told(outcome) })))}`,
+        content: `The person confirmed. Results: ${untrusted(results.map(({ tool, outcome }) => ({ tool, answered: told(outcome) })))}`,
       });
     let text = "";
     for (let round = 0; round < maxRounds; round++) {
@@ -118,7 +118,7 @@ class Turn {
       for (const call of turn.toolCalls)
         messages.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
     }
-    return `${text}\n\nThat took more steps than one message may: say how to go on.`.trim();
+    return `${text}\n\nThat took more steps than one message allows. Say how to continue.`.trim();
   }
 
   end(message: string, isComplete: boolean): Interaction {
@@ -130,7 +130,7 @@ class Turn {
             steps: this.steps,
             expiresAtMs: this.ctx.now().getTime() + pendingForMs,
           };
-    // What would happen is said by code, whatever the model says.
+    // Code states what would happen, whatever the model claims.
     const asks = pending ? `\n\n${summaryOf(pending)}\nConfirm with “yes” within ten minutes.` : "";
     return {
       message: `${message}${asks}`.trim(),
@@ -146,11 +146,11 @@ class Turn {
     try {
       input = call.arguments.trim() === "" ? {} : JSON.parse(call.arguments);
     } catch {
-      return JSON.stringify({ error: "The arguments are no JSON." });
+      return JSON.stringify({ error: "The arguments are not valid JSON." });
     }
     if (call.name === openTools) return this.open(input);
     if (this.toolCalls.length >= maxToolCalls)
-      return JSON.stringify({ error: "Too many calls for one message: answer with what there is." });
+      return JSON.stringify({ error: "Too many calls for one message: answer with the results so far." });
     return untrusted(told(await this.run(call.name, () => runTool(this.ctx, call.name, input))));
   }
 
@@ -172,7 +172,7 @@ class Turn {
   }
 }
 
-/** An outcome as the model is told of it: without what is for the person's screen. */
+/** An outcome as shown to the model, without what is for the person's screen alone. */
 function told(outcome: ToolOutcome): unknown {
   if (outcome.status === "done") return outcome.result;
   if (outcome.status === "refused") return { error: outcome.error };
@@ -198,7 +198,7 @@ const commandAnswer = (ran: Ran[] | string): string =>
 
 function shownOutcome(outcome: ToolOutcome): string {
   if (outcome.status === "refused") return outcome.error;
-  if (outcome.status === "asks") return "this needs your word.";
+  if (outcome.status === "asks") return "this needs your confirmation.";
   const text = JSON.stringify(outcome.result, null, 2) ?? "done";
   return text.length > 8000 ? `${text.slice(0, 8000)}…` : text;
 }

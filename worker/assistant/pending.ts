@@ -1,20 +1,20 @@
 import type { ToolName } from "../../protocol/api/tools.ts";
 
-/** One destructive call as it was asked for, and what it would do. */
+/** One destructive call with its arguments and consequence. */
 export type PendingStep = { tool: ToolName; input: unknown; summary: string; version: string | null };
 
-/** What waits for the person's own word. Kept by the conversation, so that no model can answer it. */
+/** The action that awaits the person's confirmation. The conversation keeps it, so that no model can confirm it. */
 export type PendingAction = { id: string; steps: PendingStep[]; expiresAtMs: number };
 
 export const pendingForMs = 10 * 60_000;
 
-/** An unambiguous yes and nothing else: anything more is a new request. */
+/** An unambiguous yes and nothing else: any other text is a new request. */
 export const isYes = (message: string): boolean =>
   /^\s*(?:yes|y|yep|yeah|confirm|confirmed|i confirm|yes,? (?:please|do it|go ahead|confirm)|do it|go ahead|please do|ja|oui|si|sí)\s*[.!]*\s*$/i.test(
     message,
   );
 
-/** The action that this message agrees to: by its id, or by a plain yes. */
+/** The action that this message confirms, by its id or by a plain yes. */
 export const agreedTo = (
   pending: PendingAction | undefined,
   { message, confirm }: { message: string; confirm?: string | undefined },

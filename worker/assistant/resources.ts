@@ -5,26 +5,26 @@ import type { Ctx } from "../ctx.ts";
 import { findDatabase } from "../services/databases/find.ts";
 import { findSite } from "../services/sites/find.ts";
 
-/** Names and ids resolve inside the account that asks, and nowhere else. */
+/** Names and ids resolve only within the requesting account. */
 export const siteNamed = async (ctx: Ctx, name: string): Promise<Site> =>
   call(ctx, "getSite", await findSite(ctx, name));
 export const databaseNamed = async (ctx: Ctx, name: string): Promise<Database> =>
   call(ctx, "getDatabase", await findDatabase(ctx, name));
 
-/** Both are found by the id alone where all else is not needed. */
+/** For callers that need only the id. */
 export const siteId = async (ctx: Ctx, name: string): Promise<string> => (await findSite(ctx, name)).id;
 export const databaseId = async (ctx: Ctx, name: string): Promise<string> =>
   (await findDatabase(ctx, name)).id;
 
 const listed = (items: string[]): string => (items.length === 0 ? "none" : items.join(", "));
 
-/** What hangs on a site, in a sentence. */
+/** One sentence about everything attached to a site. */
 export const reachOfSite = ({ status, domains, volumes, envVariables }: Site): string =>
   `It is ${status}; its own domains: ${listed(domains.map(({ domain }) => domain))}; volumes: ${listed(
     volumes.map(({ name }) => name),
   )}; variables: ${envVariables.length}.`;
 
-/** What hangs on a database, the age of its last backup included. */
+/** One sentence about everything attached to a database, including the age of its last backup. */
 export async function reachOfDatabase(ctx: Ctx, { id, status, links }: Database): Promise<string> {
   const { data } = await call(ctx, "listBackups", { id, limit: 100 });
   const last = data.find((backup) => backup.status === "VERIFIED" || backup.status === "STORED");
@@ -33,7 +33,7 @@ export async function reachOfDatabase(ctx: Ctx, { id, status, links }: Database)
   return `It is ${status}; linked sites: ${links.length}; last backup: ${age}.`;
 }
 
-/** The last lines, or those of them that contain a text. */
+/** The last lines, optionally of those that contain a text. */
 export const lastLines = <Line extends { text: string }>(
   lines: Line[],
   { tail = 100, search }: { tail?: number | undefined; search?: string | undefined },

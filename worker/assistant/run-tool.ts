@@ -6,11 +6,11 @@ import { catalogue } from "./catalogue.ts";
 import type { PendingStep } from "./pending.ts";
 import { Revealed, type Consequence } from "./tool.ts";
 
-/** How a call of a tool ended. `result`: for whoever goes on with it; `shown`: for the person's screen alone. */
+/** The outcome of a tool call. `result` is for the caller to continue with, `shown` for the person's screen alone. */
 export type ToolOutcome =
   | { status: "done"; result: unknown; shown: string | null }
   | { status: "refused"; error: string }
-  /** It is destructive: nothing was done, and the person is asked. */
+  /** The tool is destructive: nothing was done, and the person is asked to confirm. */
   | { status: "asks"; step: PendingStep };
 
 type AnyTool = {
@@ -22,7 +22,10 @@ export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, n
 export const specOf = (name: ToolName): ToolSpec => tools[name];
 const toolOf = (name: ToolName): AnyTool => catalogue[name];
 
-/** One call, as a model or a person wrote it. Refuses rather than throws: what is wrong goes back to whoever called. */
+/**
+ * Runs one call as written by a model or a person. Returns refusals instead of throwing: errors go back to the
+ * caller.
+ */
 export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOutcome> {
   return refusing(async () => {
     if (!isTool(name)) return { status: "refused", error: `There is no tool ${name.slice(0, 100)}.` };
@@ -33,19 +36,19 @@ export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOut
     }
     if (!specOf(name).destructive) return done(await toolOf(name).run(ctx, input.data));
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
-    if (!consequence) throw new Error(`Nothing says what ${name} would do`);
+    if (!consequence) throw new Error(`The tool ${name} has no consequence`);
     return { status: "asks", step: { tool: name, input: input.data, ...consequence } };
   });
 }
 
-/** What the person has confirmed, with the arguments that were kept; not where the resource has changed since. */
+/** Runs a confirmed step with its stored arguments, unless the resource has changed since. */
 export function runConfirmed(ctx: Ctx, { tool, input, version }: PendingStep): Promise<ToolOutcome> {
   return refusing(async () => {
     const now = await toolOf(tool).consequence?.(ctx, input);
     if (now?.version !== version)
       return {
         status: "refused",
-        error: "What this is about has changed since you were asked: ask for it again.",
+        error: "The resource has changed since you were asked to confirm: request the action again.",
       };
     return done(await toolOf(tool).run(ctx, input));
   });
@@ -62,7 +65,7 @@ async function refusing(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> 
   } catch (error) {
     if (!(error instanceof AppError)) {
       logError({ assistant: true }, error);
-      return { status: "refused", error: "That failed for a reason of the service's own. It was recorded." };
+      return { status: "refused", error: "An internal error occurred. It was logged." };
     }
     return { status: "refused", error: textOf(error) };
   }

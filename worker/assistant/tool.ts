@@ -1,7 +1,7 @@
 import type { ToolInput, ToolName } from "../../protocol/api/tools.ts";
 import type { Ctx } from "../ctx.ts";
 
-/** What a tool answers when part of it is a secret: `text` goes to the person's screen, `result` to the model. */
+/** The answer of a tool that contains a secret: `text` goes to the person's screen, `result` to the model. */
 export class Revealed {
   readonly result: unknown;
   readonly text: string;
@@ -11,13 +11,13 @@ export class Revealed {
   }
 }
 
-/** What the person is asked to agree to. `version`: of the resource; where it has changed since, nothing is done. */
+/** What the person is asked to confirm. `version` is the resource's: if it has changed since, nothing is done. */
 export type Consequence = { summary: string; version: string | null };
 
 export type Tool<Name extends ToolName> = {
-  /** Resolves names inside the account and acts through the dispatcher, which checks and records. */
+  /** Resolves names within the account and acts through the dispatcher, which authorizes and records. */
   run(ctx: Ctx, input: ToolInput<Name>): Promise<unknown>;
-  /** Of a destructive tool: what would happen, gathered by code. */
+  /** For destructive tools: what would happen, determined by code. */
   consequence?(ctx: Ctx, input: ToolInput<Name>): Promise<Consequence>;
 };
 export type Tools<Name extends ToolName> = { [Key in Name]: Tool<Key> };

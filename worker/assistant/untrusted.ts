@@ -1,15 +1,15 @@
-/** Of one tool's result in a prompt. */
+/** Limit per tool result in a prompt, in characters. */
 const maxResultLength = 6000;
 
-/** Passwords in addresses, and keys of ours, wherever they come from: a log, a row, a commit message. */
+/** Masks passwords in addresses, and Berth's own tokens, wherever they come from: a log, a row, a commit message. */
 const masked = (text: string): string =>
   text
     .replaceAll(/(:\/\/[^\s:@/"]{1,200}):[^\s@/"]{1,400}@/g, "$1:…@")
     .replaceAll(/\bsk_[0-9A-Za-z]{8,}/g, "sk_…");
 
 /**
- * A tool's result for the model: data of others' making, marked as such, cut to a budget, without secrets. Whatever it says, it is
- * not an instruction: the person's messages are.
+ * A tool's result for the model: third-party data, marked as such, cut to a budget and without secrets. Only the
+ * person's messages are instructions, whatever the data says.
  */
 export function untrusted(result: unknown): string {
   const text = masked(JSON.stringify(result) ?? "null");

@@ -11,12 +11,12 @@ import { kinds } from "./kinds/index.ts";
 import { ending, type Ended, type Ending, type Failure, type Kind } from "./kinds/kind.ts";
 import { setStatusAfterDeployment } from "./kinds/site-status.ts";
 
-/** Whether the lease was current. A stale report changes nothing and is acknowledged all the same. */
+/** Whether the lease was current. A stale report is acknowledged but changes nothing. */
 export type Recorded = { recorded: boolean; deploymentId: Id<"deployment"> | null };
 
 const stale: Recorded = { recorded: false, deploymentId: null };
 
-/** The host reports success. @throws ZodError when the result is not of the job's kind */
+/** Records the success reported by a host. @throws ZodError if the result does not match the job's kind */
 export async function finishJob(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -29,7 +29,7 @@ export async function finishJob(
   return endJob(ctx, job, { status: "DONE", error: null }, (kind, end) => kind.succeeded(ctx, end, parsed));
 }
 
-/** The host reports failure: an older version goes on serving, and the site says so. */
+/** Records the failure reported by a host: an older version keeps serving, and the site shows the error. */
 export async function failJob(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -40,7 +40,7 @@ export async function failJob(
   return job ? endAsFailed(ctx, job, failure) : stale;
 }
 
-/** Ends a leased or waiting job with an honest reason; also for jobs that no host reports. */
+/** Ends a leased or queued job as failed; also for jobs that no host reports on. */
 export function endAsFailed(ctx: Ctx, job: JobRow, failure: Failure): Promise<Recorded> {
   const { error, cancelled } = failure;
   return endJob(ctx, job, { status: cancelled ? "CANCELLED" : "FAILED", error }, (kind, end) =>
@@ -58,7 +58,7 @@ async function heldBy(ctx: Ctx, hostId: Id<"host">, { jobId, attempt }: Lease): 
   return job;
 }
 
-/** The one way in which a job ends on a report: the job and what follows from its end, in one batch. */
+/** Ends a job and applies what follows from its end, in one batch. Every report takes this path. */
 async function endJob(
   ctx: Ctx,
   job: JobRow,
@@ -81,7 +81,7 @@ async function endJob(
   return { recorded: true, deploymentId: job.kind === "site.deploy" ? job.deploymentId : null };
 }
 
-/** Of a row that an older or newer version of this Worker wrote, this may be missing. */
+/** Rows written by an older or newer version of this Worker may lack the id. */
 function namesItsSubject(job: JobRow): boolean {
   const about = (jobTraits[job.kind] as JobTraits | undefined)?.about;
   const ids = {
@@ -94,7 +94,7 @@ function namesItsSubject(job: JobRow): boolean {
   return about !== undefined && ids[about] !== null;
 }
 
-/** Nobody knows what the job was for: the deployment that no job is about any more ends with it. */
+/** Ends a job of unknown kind or subject, together with deployments that no open job is about. */
 function failedAlone(ctx: Ctx, { job, ended }: Ended, error: string): Ending {
   return ending(
     {

@@ -5,8 +5,8 @@ import { timerRuns } from "../db/schema.ts";
 import { absentAfterMs } from "../domain/job-rules.ts";
 
 /**
- * Once a minute. For how long the control plane itself was away, no host could take a job or say how one ended: every open
- * job has that much longer, so that hosts come back first.
+ * Runs once a minute. While the control plane is down, no host can take a job or report one: every open job's
+ * deadline is extended by the length of the outage, so that hosts can report first.
  */
 export async function giveBackTime(ctx: Ctx): Promise<void> {
   const now = ctx.now();

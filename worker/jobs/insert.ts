@@ -4,7 +4,7 @@ import type { Ctx } from "../ctx.ts";
 import type { Termed } from "../db/resource.ts";
 import { queueTimeoutMs } from "../domain/job-rules.ts";
 
-/** What a new job consists of, as expressions over the rows of `from`. */
+/** The columns of a new job, as expressions over the rows of `from`. */
 type NewJob = {
   /** null: any host may take it. */
   hostId: SQL;
@@ -16,7 +16,7 @@ type NewJob = {
   backupId?: SQL;
   deploymentId?: SQL;
   commandId?: SQL;
-  /** Tables, and `WHERE` with what must hold: one job per row. */
+  /** Tables and an optional `WHERE`: one job is queued per row. */
   from: SQL;
 };
 
@@ -37,7 +37,7 @@ function about(row: string, column: "siteId" | "databaseId"): Omit<NewJob, "from
   };
 }
 
-/** @param deadline until when a host must have taken it, in milliseconds since the epoch */
+/** @param deadline the time by which a host must have taken the job, in milliseconds since the epoch */
 export const insertJob = (
   kind: JobKind,
   { id, now, deadline }: Record<"id" | "now" | "deadline", SQL | string | number>,

@@ -33,12 +33,12 @@ import { hadNoTurn, othersWait, servedOn, slotOf } from "./turns.ts";
 export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
   job.kind === "site.deploy" ? job.deploymentId : job.commandId;
 
-/** What a frame holds beside its job. */
+/** Room in a message for the fields around the job. */
 const aroundJobBytes = 256;
 
 export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
 
-/** What a host has room for: commands and short jobs have slots of their own, so that none waits for the others. */
+/** Free slots of a host. Commands and short jobs have their own slots, so that they do not wait for long jobs. */
 export type Room = { jobs: boolean; commands: boolean; short: boolean };
 
 const [longKinds, shortKinds, backgroundKinds, roomlessKinds, kindsOfCurrent, kindsPassingBackups] = [
@@ -50,7 +50,7 @@ const [longKinds, shortKinds, backgroundKinds, roomlessKinds, kindsOfCurrent, ki
   kindsThat(({ passesBackups }) => passesBackups),
 ].map((list) => sql.raw(list)) as [SQL, SQL, SQL, SQL, SQL, SQL];
 
-/** How long a leased job has on its host. */
+/** The time a leased job has on its host. */
 export const leaseMs = ({ leasedAt, deadlineAt }: { leasedAt: Date | null; deadlineAt: Date }): number =>
   deadlineAt.getTime() - (leasedAt ?? deadlineAt).getTime();
 
@@ -63,7 +63,7 @@ const limitsOf = ({ config }: Ctx): JobLimits => ({
 const timeoutsOf = (ctx: Ctx) =>
   JSON.stringify(Object.fromEntries(jobKinds.map((kind) => [kind, timeoutMsOf(kind, limitsOf(ctx))])));
 
-// What a lease's statements are given; they are written once, as every job waits for them.
+// Parameters of the lease's statements, which are prepared once because every job waits for them.
 const [mark, hostId, now, jobId] = [param("mark"), param("hostId"), param("now"), param("jobId")];
 
 const take =
@@ -82,7 +82,7 @@ const take =
             coalesce((SELECT start_timeout_seconds FROM sites WHERE id = jobs.site_id), 0), 0)`,
         deploymentId: sql`CASE WHEN kind IN ${kindsOfCurrent}
           THEN (SELECT current_deployment_id FROM sites WHERE id = jobs.site_id) ELSE deployment_id END`,
-        // A deployment runs with the environment it was asked for with, a start or restart with the newest.
+        // A deployment runs with the environment of its request, a start or restart with the newest one.
         envVersion: sql`CASE WHEN kind = 'site.deploy' THEN (SELECT env_version FROM deployments WHERE id = jobs.deployment_id)
           ELSE coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = jobs.site_id), 0) END`,
         mark,
@@ -90,7 +90,10 @@ const take =
       .where(which)
       .returning();
 
-/** The oldest waiting job `j` of those `whose`, by the index that has them in their order: others' queues are not read through. */
+/**
+ * Selects the oldest queued job `j` that satisfies `whose`, by the index that orders them, without scanning other
+ * queues.
+ */
 const oldest = (whose: SQL) => sql`
   SELECT j.id, j.seq FROM jobs j
   WHERE j.status = 'QUEUED' AND ${whose}
@@ -106,7 +109,7 @@ const oldest = (whose: SQL) => sql`
         AND j.kind IN ${kindsPassingBackups})))
   ORDER BY j.seq LIMIT 1`;
 
-/** What this host may take of those `whose`: its own, and what has no host yet. */
+/** Jobs satisfying `whose` that this host may take: its own, and unplaced ones. */
 const ofHost = (whose: SQL) => [
   oldest(sql`j.host_id = ${hostId} AND ${whose} AND NOT ${waitsForRoom}`),
   oldest(sql`j.host_id IS NULL AND ${whose} AND (${mayPlace(hostId, now)} OR j.kind IN ${roomlessKinds}
@@ -117,14 +120,14 @@ const [ownOfServed, newOfServed] = ofHost(sql`j.account_id = v.account_id AND ${
   SQL,
   SQL,
 ];
-/** Of each account that had a turn. */
+/** Evaluates `found` once per account that had a turn recently. */
 const eachServed = (found: SQL) => sql`
   SELECT w.id, w.seq, v.leased, v.turn_at FROM served v CROSS JOIN jobs w
   WHERE w.id = (SELECT id FROM (${found}))`;
 
 /**
- * Accounts take turns: the oldest job of one that had none of late; otherwise of the one with the least work under way, and of
- * those the one whose turn was longest ago.
+ * Accounts take turns: the oldest job of an account without a recent turn comes first; otherwise that of the account
+ * with the least work under way and, among equals, the least recent turn.
  */
 const takeOldest = take(sql`id = (
   WITH ${servedOn(hostId)}
@@ -132,7 +135,10 @@ const takeOldest = take(sql`id = (
     (SELECT id FROM (SELECT * FROM (${ownOfOthers}) UNION ALL SELECT * FROM (${newOfOthers})) ORDER BY seq LIMIT 1),
     (SELECT id FROM (${eachServed(ownOfServed)} UNION ALL ${eachServed(newOfServed)}) ORDER BY leased, turn_at, seq LIMIT 1)))`);
 
-/** For its own host, if that has a slot for it and nothing comes before it, of its site's or of other accounts'. */
+/**
+ * Leases a job for its own host, if that has a free slot and neither the site's nor another account's job comes
+ * first.
+ */
 const takeAtOnce = take(
   sql`id = (
   SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
@@ -153,7 +159,7 @@ const deploymentId = ofTaken("deployment_id");
 const rollbackOf = sql`(SELECT rollback_of FROM deployments WHERE id = ${deploymentId})`;
 const links = offerLinks(siteId, ofTaken("kind"));
 
-/** A deployment runs and is built as the site is now; a rollback and a move as the one they bring back. */
+/** A deployment runs and is built with the site's present settings; a rollback or a move with those of its target. */
 const begin = (db: Db) =>
   db
     .update(deployments)
@@ -175,21 +181,22 @@ const volumes = sql`
   FROM deployments d, json_each(iif(json_valid(d.run), d.run, NULL), '$.volumes') v
   WHERE d.id = ${deploymentId}`;
 
-/** Of one that a host asked for: it may be anything, and for whoever takes it. */
+/** For a job that a host polled for: any kind, with or without a host. */
 const changes = {
   begun: begin,
   volumes,
   command: sql`
     UPDATE commands SET status = 'RUNNING', started_at = ${now}, deployment_id = ${deploymentId}
     WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`,
-  // Who cleans up behind a site does not get it back. A host that the site had left keeps what it still has of it.
+  // An eviction must not place the site on the host it left. A host that the site returns to keeps what it still has.
   site: sql`
     UPDATE sites SET host_id = ${hostId}, reserved = 1,
       leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
       leaving_host_id = nullif(leaving_host_id, ${hostId})
     WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`,
   database: sql`UPDATE databases SET host_id = ${hostId} WHERE host_id IS NULL AND id = ${databaseId}`,
-  // What was asked for while it had no host is this host's as well. `+`: found by what it is for, not among all that waits.
+  // The site's or database's other unplaced jobs follow it to this host. `+` keeps SQLite from using the index of
+  // queued jobs.
   others: sql`
     UPDATE jobs SET host_id = ${hostId} WHERE +host_id IS NULL AND +status = 'QUEUED' AND ${ofTaken("kind")} <> 'site.evict'
       AND (site_id = ${siteId} OR database_id = ${databaseId})`,
@@ -197,9 +204,9 @@ const changes = {
   offered: links.change,
 };
 
-// Plain reads, not a join: D1 answers a batch by column name, and joined tables share names.
+// Plain reads, not a join: D1 returns rows keyed by column name, and joined tables share names.
 const readsOfDeployment = {
-  // With the environment of the job's version; null where that is gone.
+  // Includes the environment of the job's version; null if that is gone.
   sites: (db: Db) =>
     db
       .select({
@@ -211,7 +218,7 @@ const readsOfDeployment = {
             SELECT name FROM domains WHERE site_id = sites.id AND verified_at IS NOT NULL ORDER BY id))`
           .mapWith((names: string) => JSON.parse(names) as string[])
           .as("domains"),
-        // Kept since before the version in service, which mounts them.
+        // Volumes that existed before the version in service, which mounts them.
         heldVolumes:
           sql`(SELECT json_group_array(v.name) FROM site_volumes v JOIN deployments d ON d.id = sites.current_deployment_id
             WHERE v.site_id = sites.id AND v.created_at <= d.finished_at AND EXISTS (
@@ -276,9 +283,9 @@ const reads = {
 };
 
 /**
- * The oldest job this host may take, its own or that of a site or database without a host which fits here best: leased
- * in the batch that places it, marks its deployment BUILDING and reads all it needs, so that no host is given more than it has.
- * Jobs of one lane run one at a time and in the order of acceptance, accounts take turns. null: nothing to do.
+ * Leases the oldest job this host may take: its own, or one of an unplaced site or database that fits here best. One
+ * batch places it, marks its deployment BUILDING and reads all it needs, so that no host is overcommitted. Jobs of
+ * one lane run one at a time and in order of acceptance, and accounts take turns. null: nothing to do.
  */
 export async function leaseJob(
   ctx: Ctx,
@@ -297,13 +304,13 @@ export async function leaseJob(
   }
 }
 
-/** Offers a leased job once more, because its agent no longer works on it. */
+/** Leases a job again because its agent no longer works on it. */
 export async function leaseAgain(ctx: Ctx, hostId: Id<"host">, jobId: Id<"job">): Promise<Offer | null> {
   const taken = await takeLease(ctx, takeAgain, { hostId, jobId });
   return taken === "ended" ? null : taken;
 }
 
-/** "ended": it could not be sent to any host, has failed for that reason, and others may be taken. */
+/** "ended": the job could not be sent to any host and has failed; others may be taken. */
 async function takeLease(
   ctx: Ctx,
   taking: ReturnType<typeof take>,
@@ -315,7 +322,7 @@ async function takeLease(
   try {
     read = await batch(ctx, statements);
   } catch (error) {
-    // What D1 answers for another reason than the row is asked again later.
+    // Other errors of D1 are transient: the lease is retried later.
     if (!(error instanceof SyntaxError)) throw error;
     const [unreadable] = await ctx.db.select().from(jobs).where(eq(jobs.mark, values.mark));
     if (!unreadable) throw error;
@@ -323,7 +330,7 @@ async function takeLease(
     await endAsFailed(ctx, unreadable, { error: unfitReason.unreadable, cancelled: false, durations: null });
     return "ended";
   }
-  // This host has less room now: another may be the best for what waits.
+  // This host has less free memory now, so another may be the best for the remaining unplaced jobs.
   if (read.jobs.length > 0 && read.unplaced.length > 0) ctx.hosts.wake(null);
   return offerOf(ctx, read);
 }
@@ -337,15 +344,15 @@ const deploymentAtOnce = {
 const rollbackAtOnce = { ...deploymentAtOnce, volumes };
 
 /**
- * For the batch that queues a deployment of a site with room on its own host: leases it there and then, so that it is one
- * round trip to D1 from a request to the host. `deliver` sends it; what is leased and never sent, the next hello or `remind`
- * makes up for.
+ * For the batch that queues a deployment of a site with memory reserved on its own host: leases the job in the same
+ * batch, which saves a round trip to D1. `deliver` sends it; a lease that is never sent is recovered by the next
+ * hello or by `remind`.
  */
 export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">, isRollback: boolean) {
   const statements = hot(ctx, isRollback ? rollbackAtOnce : deploymentAtOnce, leaseValues(ctx, { jobId }));
   return {
     statements,
-    /** @param found what the statements answered. false: the job waits */
+    /** @param found the answers of the statements. @returns false if the job waits */
     deliver: (found: Answers<typeof statements>): boolean => {
       const host = found.jobs[0]?.hostId;
       if (!host) return false;
@@ -358,7 +365,7 @@ export function leaseAtOnce(ctx: Ctx, jobId: Id<"job">, isRollback: boolean) {
   };
 }
 
-/** "ended": it could not be sent to any host, and has failed for that reason. */
+/** "ended": the job could not be sent to any host and has failed for that reason. */
 async function offerOf(
   ctx: Ctx,
   read: Answers<Hot<Omit<typeof reads, "unplaced"> & { jobs: ReturnType<typeof take> }>>,
@@ -379,7 +386,7 @@ async function offerOf(
     logId: logIdOf(job),
   };
 
-  /** Or why there is none. */
+  /** The job, or the reason why it cannot be sent. */
   function fittingFrame(): Job | string {
     let framed: Job | null = null;
     try {

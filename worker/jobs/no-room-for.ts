@@ -5,7 +5,7 @@ import { queueTimeoutMs } from "../domain/job-rules.ts";
 import { noRoomAtHomeReason, noRoomReason } from "../domain/placement.ts";
 import { hostRooms, takesSites } from "./hosts/placement.ts";
 
-/** Why no host took this job of a site or database that has no room: a sentence that names what was missing. */
+/** Why no host took this job of a site or database without a reservation: a sentence that names what was missing. */
 export async function noRoomFor(ctx: Ctx, job: typeof jobs.$inferSelect): Promise<string> {
   const [[wanted], hosts] = await Promise.all([
     ctx.db.all<{ memoryMb: number; region: string | null }>(

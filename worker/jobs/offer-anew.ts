@@ -8,7 +8,7 @@ import type { Offer } from "../domain/lease.ts";
 import { endAsFailed } from "./finish.ts";
 import { leaseAgain } from "./lease.ts";
 
-/** A leased job that its agent does not know, as another attempt; null: it has ended. */
+/** Leases a job that its agent does not know as a new attempt; null: it has ended. */
 export async function offerAnew(ctx: Ctx, hostId: Id<"host">, job: JobRow): Promise<Offer | null> {
   const failed = (error: string, cancelled = false) =>
     endAsFailed(ctx, job, { error, cancelled, durations: null });
@@ -19,7 +19,7 @@ export async function offerAnew(ctx: Ctx, hostId: Id<"host">, job: JobRow): Prom
   return null;
 }
 
-/** Whoever leases a job at once tells the host in the next moment, or never. */
+/** A job leased in its own request is sent within moments, or never. */
 const toldWithinMs = 30_000;
 
 export const leasedAtOnce = (now: Date) =>
@@ -29,7 +29,7 @@ export const leasedAtOnce = (now: Date) =>
     lt(jobs.leasedAt, new Date(now.getTime() - toldWithinMs)),
   );
 
-/** Deployments whose lease this host was perhaps never told of. */
+/** Deployments whose lease may never have been sent to this host. */
 export const untoldJobs = (ctx: Ctx, hostId: Id<"host">): Promise<JobRow[]> =>
   ctx.db
     .select()

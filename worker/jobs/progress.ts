@@ -4,7 +4,7 @@ import type { Phase } from "../../protocol/agent/messages.ts";
 import type { Ctx } from "../ctx.ts";
 import { deployments } from "../db/schema.ts";
 
-/** The deployment of a current lease has reached a phase; from `start` on it shows as STARTING. */
+/** Records a phase of a currently leased deployment; from `start` on it shows as STARTING. */
 export async function recordPhase(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -16,7 +16,7 @@ export async function recordPhase(
     commitMessage: string | null;
   },
 ): Promise<void> {
-  // The lease has said BUILDING, and STARTING is already said: these would change nothing.
+  // The lease set BUILDING and `start` set STARTING, so these phases change nothing.
   if (report.phase === "clone" || report.phase === "swap") return;
   await ctx.db
     .update(deployments)

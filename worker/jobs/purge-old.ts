@@ -5,8 +5,8 @@ import { keptDays } from "../domain/job-rules.ts";
 import { addDays } from "../domain/pricing.ts";
 
 /**
- * What ended long ago. Deployments' jobs and evictions stay with their site: they say on which host an image is. Restores stay with
- * their database: they say which volumes were replaced.
+ * Deletes old jobs. Deployments' jobs and evictions stay with their site, because they tell which host has an image.
+ * Restores stay with their database, because they name the replaced volumes.
  */
 export async function purgeOldJobs(ctx: Ctx): Promise<void> {
   await ctx.db

@@ -7,21 +7,27 @@ import { idleLane } from "../db/job-conditions.ts";
 const retryMs = 10 * 60_000;
 const restart = { sites: "site.restart", databases: "database.restart" } as const;
 
-/** Of `r`: it runs with another pack's limits, nothing that would change that waits, and no try has just failed. */
+/**
+ * Whether `r` runs with another pack's limits, with no job queued that would change that and no recent failed
+ * attempt.
+ */
 export const behind = (kind: Termed, now: number): SQL => sql`r.pack_changed_at IS NOT NULL
   AND r.status = 'RUNNING' AND r.wanted = 'RUNNING' AND r.host_id IS NOT NULL
   AND ${idleLane(sql`r.id`)}
   AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${restart[kind]} AND status = 'FAILED'
     AND created_at >= r.pack_changed_at AND finished_at > ${now - retryMs})`;
 
-/** Same image, new containers: a swap, where it is a site. `guard` speaks of it as `r`. */
+/** Same image, new containers: a swap for a site. `guard` refers to the resource as `r`. */
 export const queueRestart = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
   queueJob(ctx, restart[kind], {
     ...ofTermed(kind),
     from: sql`${tableOf(kind)} r WHERE r.id = ${id} AND ${guard}`,
   });
 
-/** Behind the end of a job that made new containers: they have the limits of the pack that was read when a host took it. */
+/**
+ * For the batch that ends a job which created containers: they have the limits of the pack that was read at the
+ * lease.
+ */
 export const limitsFollowed = (ctx: Ctx, kind: Termed, id: string, leasedAt: Date | null, ended: SQL) =>
   ctx.statement(sql`
     UPDATE ${tableOf(kind)} SET pack_changed_at = NULL

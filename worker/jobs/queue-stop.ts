@@ -3,7 +3,7 @@ import type { Ctx } from "../ctx.ts";
 import { ofTermed, queueJob } from "./insert.ts";
 import { tableOf, type Termed } from "../db/resource.ts";
 
-/** A job that stops it and keeps its data, where it is on a host; `guard` speaks of it as `r`. */
+/** A job that stops the resource and keeps its data, if it has a host; `guard` refers to it as `r`. */
 export const queueStop = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
   queueJob(ctx, kind === "sites" ? "site.stop" : "database.stop", {
     ...ofTermed(kind),

@@ -19,18 +19,21 @@ const hasNoRoom = sql<number>`EXISTS (
   "has_no_room",
 );
 
-/** A restore that may have changed over must not be said to have failed: the next start would let the data in use go. */
+/**
+ * A restore that may have switched volumes must not be reported as failed: the next start would remove the data in
+ * use.
+ */
 const mayYetBeTold = (now: number) => sql`(kind = 'database.restore' AND status = 'LEASED' AND NOT EXISTS (
   SELECT 1 FROM hosts h WHERE h.id = jobs.host_id AND h.offline_since IS NULL
     AND max(h.connected_at, jobs.deadline_at) < ${now - restoreToldWithinMs}))`;
 
-/** Taken in one reading, and worked on at once. */
+/** Rows per query, and how many are processed concurrently. */
 const pageSize = 100;
 const atOnce = 10;
-/** One minute's work ends, whatever is due. */
+/** Bounds the work of one minute. */
 const maxPages = 50;
 
-/** Ends what outlived its deadline, and gives every site and database that waits for work the work it waits for. */
+/** Ends expired jobs and queues the missing job of each site and database in a transitional status without one. */
 export async function reapJobs(ctx: Ctx): Promise<void> {
   await endExpired(ctx);
   const { idle, idleDatabases, unplaced, waiting, leased } = await batch(ctx, {
@@ -44,9 +47,9 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
       .from(databases)
       .where(and(inArray(databases.status, ["PROVISIONING", "DELETING"]), idleLane(databases.id)))
       .limit(100),
-    // Whoever has room may take them by now.
+    // A host with free slots may take them by now.
     unplaced: ctx.db.select({ id: jobs.id }).from(jobs).where(isUnplaced).limit(1),
-    // Whose hint may have been lost.
+    // Hosts whose hint may have been lost.
     waiting: ctx.db
       .select({ hostId: hosts.id })
       .from(hosts)
@@ -70,11 +73,11 @@ export async function reapJobs(ctx: Ctx): Promise<void> {
   for (const { hostId } of leased) if (hostId) ctx.hosts.remind(hostId);
 }
 
-/** When hosts were away for long, all that waited for them is over in the same minute. */
+/** After a long outage of hosts, everything that waited for them expires in the same minute. */
 async function endExpired(ctx: Ctx): Promise<void> {
   let after = 0;
   for (let count = 0; count < maxPages; count++) {
-    // `+`: found by the deadline, not read through in order.
+    // `+` makes SQLite use the index of deadlines instead of scanning in id order.
     const expired = await ctx.db
       .select({ ...getTableColumns(jobs), hasNoRoom })
       .from(jobs)

@@ -21,8 +21,8 @@ const knows = (list: Lease[], job: { id: string; attempt: number }) =>
   list.some((lease) => lease.jobId === job.id && lease.attempt === job.attempt);
 
 /**
- * An agent has connected. What it works on stays its own, what it lost is offered anew, what is no longer its own is
- * to be dropped, and what was cancelled meanwhile is cancelled.
+ * Compares the jobs of a connecting agent with the record: running ones stay its own, lost ones are offered again,
+ * foreign ones are dropped, and those cancelled in the meantime are cancelled.
  */
 export async function resyncHost(
   ctx: Ctx,

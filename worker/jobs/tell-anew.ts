@@ -5,8 +5,8 @@ import { queueSiteJob } from "./deployments/queue.ts";
 import { idleLane } from "../db/job-conditions.ts";
 
 /**
- * A host lost which containers serve these sites. What is to run is swapped for new containers, what is not is stopped once
- * more; work that is under way or waits says it as well.
+ * A host lost the record of which containers serve these sites. Sites that should run are swapped to new containers,
+ * others are stopped again; open jobs have the same effect.
  */
 export async function tellAnew(ctx: Ctx, hostId: Id<"host">, siteIds: readonly Id<"site">[]): Promise<void> {
   const idle = sql`s.host_id = ${hostId} AND ${idleLane(sql`s.id`)}`;

@@ -3,7 +3,10 @@ import { kindsThat, takenCommands, takenJobs } from "../db/job-conditions.ts";
 import { mayPlace, waitsForRoom } from "./hosts/placement.ts";
 import { waitsForOthersMs } from "../domain/job-rules.ts";
 
-/** Accounts whose jobs a host began last, so many of each kind of slot: they come after all others that wait there. */
+/**
+ * The number of latest leases per host and kind of slot whose accounts count as recently served; other accounts come
+ * first.
+ */
 const remembered = 16;
 
 const shortKinds = kindsThat(({ slot }) => slot === "short");
@@ -14,7 +17,10 @@ export const slotOf = (job: string): SQL =>
     `CASE WHEN ${job}.kind = 'site.command' THEN 'command' WHEN ${job}.kind IN ${shortKinds} THEN 'short' ELSE 'job' END`,
   );
 
-/** Who has work under way on this host, or had the last turns there: account, slot, how many jobs, and since when. */
+/**
+ * Accounts with work under way or a recent turn on this host: account, slot, number of jobs, and time of the last
+ * turn.
+ */
 export function servedOn(hostId: SQLWrapper): SQL {
   const columns = sql`t.id, t.account_id, ${slotOf("t")} AS slot, t.status = 'LEASED' AS leased, t.leased_at AS turn_at`;
   const last = (which: string) => sql`
@@ -27,10 +33,13 @@ export function servedOn(hostId: SQLWrapper): SQL {
     GROUP BY account_id, slot)`;
 }
 
-/** Whether job `j` is an account's that had no turn of late. */
+/** Whether job `j`'s account had no recent turn. */
 export const hadNoTurn = sql`NOT EXISTS (SELECT 1 FROM served v WHERE v.account_id = j.account_id AND v.slot = ${slotOf("j")})`;
 
-/** Whether another account's job waits for host `h` as job `j` does. Two ranges of one index, however long the account's own queue is. */
+/**
+ * Whether another account's job waits for host `h` as job `j` does. Two ranges of one index, so that the account's
+ * own queue length does not matter.
+ */
 export const othersWait = sql.raw(
   ["<", ">"]
     .map(
@@ -42,7 +51,7 @@ export const othersWait = sql.raw(
     .join(" OR "),
 );
 
-/** Whether it is others' work that this row of `jobs` waits for: its turn comes, as each lease has an end. */
+/** Whether this row of `jobs` waits only for others' work: its turn comes, because every lease ends. */
 export const waitsForOthers = (nowMs: number): SQL => sql`(
   status = 'QUEUED' AND created_at > ${nowMs - waitsForOthersMs} AND EXISTS (
     SELECT 1 FROM jobs j JOIN jobs l ON l.status = 'LEASED' AND l.account_id <> j.account_id AND ${slotOf("l")} = ${slotOf("j")}

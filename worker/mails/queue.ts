@@ -3,7 +3,7 @@ import type { Ctx } from "../ctx.ts";
 
 export type QueuedMail = { id: string; accountId: string; subject: string; text: string };
 
-/** A statement for the batch that does what the mail tells: once for each id, however often that is repeated. */
+/** A statement for the batch that causes the mail; sends it once per id, however often it is repeated. */
 export const queueMail = (ctx: Ctx, { id, accountId, subject, text }: QueuedMail, guard: SQL = sql`true`) => {
   const now = ctx.now().getTime();
   return ctx.statement(sql`

@@ -7,12 +7,12 @@ import { logError } from "../log-error.ts";
 
 const atOnce = 50;
 const retryMs = 10 * 60_000;
-/** News older than this is none; but the warning of a deletion, which waits for it. */
+/** Mails older than this are dropped, except deletion warnings, which the deletion waits for. */
 const giveUpDays = 3;
-/** The id keeps an occasion from being told twice, so it stays longer than any repeats. */
+/** The id prevents duplicate mails, so it is kept longer than any event can repeat. */
 const keepDays = 120;
 
-/** By cron. Whoever moves a mail's next try on sends it; its id goes along, so that a service that knows it sends it once. */
+/** Run by cron. Only the caller that moves the mail's next attempt sends it; its id is passed as idempotency key. */
 export async function sendDueMails(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   await ctx.db.delete(mails).where(lt(mails.createdAt, addDays(now, -keepDays)));

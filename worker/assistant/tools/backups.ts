@@ -38,7 +38,7 @@ export const backupTools: Tools<Names> = {
     async consequence(ctx, { db, backup }) {
       const found = await databaseNamed(ctx, db);
       return {
-        summary: `Replace all data of the database ${found.name} by ${await about(ctx, backup)}; a backup of what is there now is made first. ${await reachOfDatabase(ctx, found)}`,
+        summary: `Replace all data of the database ${found.name} with ${await about(ctx, backup)}; a backup of the present data is taken first. ${await reachOfDatabase(ctx, found)}`,
         version: found.updatedAt,
       };
     },
@@ -46,7 +46,7 @@ export const backupTools: Tools<Names> = {
   delete_backup: {
     run: (ctx, { backup }) => call(ctx, "deleteBackup", { id: backup }),
     consequence: async (ctx, { backup }) => ({
-      summary: `Delete ${await about(ctx, backup)} for good.`,
+      summary: `Delete ${await about(ctx, backup)} permanently.`,
       version: null,
     }),
   },
@@ -63,7 +63,7 @@ export const backupTools: Tools<Names> = {
       );
     },
     consequence: async (ctx, { backup }) => ({
-      summary: `Show an address here from which anybody who has it can download ${await about(ctx, backup)} for a short time.`,
+      summary: `Show a short-lived address here with which anyone can download ${await about(ctx, backup)}.`,
       version: null,
     }),
   },

@@ -64,7 +64,7 @@ export const billingTools: Tools<Names> = {
       const found = data.find(({ id }) => id === key);
       if (!found) throw new AppError("not_found", { reason: `The account has no key ${key}.` });
       return {
-        summary: `Revoke the API key “${found.name}” (${found.start}…): whatever uses it is refused at once.`,
+        summary: `Revoke the API key “${found.name}” (${found.start}…): requests that use it are refused at once.`,
         version: null,
       };
     },

@@ -30,13 +30,13 @@ type Names =
 const act = async (ctx: Ctx, db: string, action: "start" | "stop" | "restart") =>
   call(ctx, "patchDatabase", { id: await databaseId(ctx, db), action });
 
-/** @param says what would happen to the database of this name */
+/** @param says returns what would happen to the database of this name */
 async function consequenceFor(ctx: Ctx, db: string, says: (name: string) => string): Promise<Consequence> {
   const found = await databaseNamed(ctx, db);
   return { summary: `${says(found.name)} ${await reachOfDatabase(ctx, found)}`, version: found.updatedAt };
 }
 
-/** The statement that the person confirmed: the service's own confirmation is asked for and given in one. */
+/** Runs the statement that the person confirmed: requests the service's own confirmation and gives it at once. */
 async function write(ctx: Ctx, id: string, statement: string) {
   const asked = { id, statement, write: true, limit: 100, timeoutSeconds: 10 };
   try {
@@ -81,13 +81,13 @@ export const databaseTools: Tools<Names> = {
         ctx,
         db,
         (name) =>
-          `Delete the database ${name} with all its data; a last backup is made and kept for 30 days.`,
+          `Delete the database ${name} with all its data; a last backup is taken and kept for 30 days.`,
       ),
   },
   get_connection_string: {
     async run(ctx, { db }) {
       const shown = await call(ctx, "getDatabaseCredentials", { id: await databaseId(ctx, db) });
-      const outside = shown.publicAccess ? `\nFrom outside: ${shown.publicAccess.connectionString}` : "";
+      const outside = shown.publicAccess ? `\nPublic address: ${shown.publicAccess.connectionString}` : "";
       return new Revealed(
         { shown: "The address is on the person's screen." },
         `Address of ${db}, with its password: ${shown.connectionString}${outside}`,
@@ -107,7 +107,7 @@ export const databaseTools: Tools<Names> = {
       consequenceFor(
         ctx,
         db,
-        (name) => `Take the address of the database ${name} away from the site ${site}.`,
+        (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
       ),
   },
   rotate_database_password: {
@@ -117,7 +117,7 @@ export const databaseTools: Tools<Names> = {
         ctx,
         db,
         (name) =>
-          `Give the database ${name} a new password: linked sites are restarted with it, other clients are cut off.`,
+          `Give the database ${name} a new password: linked sites are restarted with it, other clients are disconnected.`,
       ),
   },
   describe_schema: {

@@ -142,7 +142,7 @@ export const deploymentTools: Tools<Names> = {
     async consequence(ctx, { site }) {
       const { name } = await siteNamed(ctx, site);
       return {
-        summary: `Give the site ${name} a new deploy webhook: whatever posts to the old address deploys nothing any more.`,
+        summary: `Give the site ${name} a new deploy webhook address: the old address stops working.`,
         version: null,
       };
     },

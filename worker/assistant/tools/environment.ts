@@ -29,7 +29,7 @@ export const environmentTools: Tools<Names> = {
     async consequence(ctx, { site, keys }) {
       const found = await siteNamed(ctx, site);
       return {
-        summary: `Remove ${keys.join(", ")} from the environment of the site ${found.name}, from its next restart or deployment on.`,
+        summary: `Remove ${keys.join(", ")} from the environment of the site ${found.name}, effective at its next restart or deployment.`,
         version: found.updatedAt,
       };
     },
@@ -44,7 +44,7 @@ export const environmentTools: Tools<Names> = {
       return {
         key,
         set: true,
-        note: "Nobody sees the value; it counts from the next restart or deployment.",
+        note: "The value is never shown; it takes effect at the next restart or deployment.",
       };
     },
   },
@@ -62,7 +62,7 @@ export const environmentTools: Tools<Names> = {
     async consequence(ctx, { site, domain }) {
       const found = await siteNamed(ctx, site);
       return {
-        summary: `Take the domain ${domain} away from the site ${found.name}: visitors who come by that name no longer reach it.`,
+        summary: `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
         version: found.updatedAt,
       };
     },

@@ -6,7 +6,7 @@ import type { Tools } from "../tool.ts";
 
 type Names = "get_site_logs" | "get_site_metrics" | "list_container_events" | "list_unhealthy_resources";
 
-/** The last minutes, thinned out to what a reader takes in. */
+/** The samples of the last minutes, thinned out to a readable number. */
 export function window(samples: SiteSample[], minutes = 60): SiteSample[] {
   const shown = samples.slice(-minutes);
   const step = Math.ceil(shown.length / 60);
@@ -45,7 +45,7 @@ export const runningTools: Tools<Names> = {
       const ofSites = sites.data.flatMap(
         ({ id, name, status, hostOffline, latestDeployment, currentDeployment }) => {
           const reason =
-            (hostOffline ? "its host is silent" : null) ??
+            (hostOffline ? "its host is offline" : null) ??
             (status === "FAILED" || status === "SUSPENDED" || status === "PENDING"
               ? `it is ${status}`
               : null) ??
@@ -59,7 +59,7 @@ export const runningTools: Tools<Names> = {
       const ofDatabases = databases.data.flatMap(
         ({ id, name, status, hostOffline, error, notice, backups }) => {
           const reason =
-            (hostOffline ? "its host is silent" : null) ??
+            (hostOffline ? "its host is offline" : null) ??
             (status === "FAILED" || status === "SUSPENDED" || status === "PENDING"
               ? `it is ${status}`
               : null) ??

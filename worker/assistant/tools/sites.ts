@@ -20,7 +20,10 @@ type Names =
   | "set_health_check"
   | "scale_site";
 
-/** Creates the site of a model's or a person's words, as strictly as the API does. @throws AppError invalid_request */
+/**
+ * Creates a site from a model's or a person's arguments, as strictly as the API does. @throws AppError
+ * invalid_request
+ */
 async function create(ctx: Ctx, asked: Record<string, unknown>) {
   const created = await call(ctx, "createSite", parsed(SiteCreate, asked));
   return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
@@ -56,7 +59,7 @@ export const siteTools: Tools<Names> = {
     async consequence(ctx, { site }) {
       const found = await siteNamed(ctx, site);
       return {
-        summary: `Stop the site ${found.name}: visitors are answered 503 until it is started. ${reachOfSite(found)}`,
+        summary: `Stop the site ${found.name}: visitors receive 503 until it is started. ${reachOfSite(found)}`,
         version: found.updatedAt,
       };
     },
@@ -67,7 +70,7 @@ export const siteTools: Tools<Names> = {
     async consequence(ctx, { site }) {
       const found = await siteNamed(ctx, site);
       return {
-        summary: `Delete the site ${found.name} for good, with its containers, images, volumes, variables and domains. ${reachOfSite(found)}`,
+        summary: `Delete the site ${found.name} permanently, with its containers, images, volumes, variables and domains. ${reachOfSite(found)}`,
         version: found.updatedAt,
       };
     },

@@ -7,15 +7,15 @@ import { AppError } from "../../domain/app-error.ts";
 import { availableCredits } from "./balance.ts";
 
 type Wanted = {
-  /** Of the interaction: one hold each. */
+  /** Id of the interaction; one hold each. */
   id: string;
   accountId: Id<"account">;
   amount: number;
-  /** Voided by itself after this. */
+  /** The hold is voided automatically after this. */
   expiresAt: Date;
 };
 
-/** Keeps credits for something under way; asked for again, it is the same hold. @throws AppError payment_required */
+/** Holds credits for an interaction in progress; idempotent by id. @throws AppError payment_required */
 export async function holdCredits(ctx: Ctx, { id, accountId, amount, expiresAt }: Wanted): Promise<void> {
   const {
     hold: [hold],
@@ -32,5 +32,5 @@ export async function holdCredits(ctx: Ctx, { id, accountId, amount, expiresAt }
       needed: amount,
     });
   if (hold.accountId !== accountId || hold.amount !== amount)
-    throw new Error(`Hold ${id} is another one's already`);
+    throw new Error(`Hold ${id} exists with another account or amount`);
 }

@@ -5,7 +5,7 @@ import { ledgerHolds } from "../../db/schema.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 
 /**
- * Spends what was held, or less of it: once, however often it is asked for. Nothing of it costs nothing: void it instead.
+ * Spends a hold, fully or in part, exactly once however often it is called. To spend nothing, void the hold instead.
  * @returns whether this call spent it
  */
 export async function postHold(ctx: Ctx, holdId: string, amount: number): Promise<boolean> {

@@ -2,7 +2,7 @@ import { and, eq, lt } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { ledgerHolds } from "../../db/schema.ts";
 
-/** Gives back what was held and not spent. @returns whether this call gave it back */
+/** Releases an unspent hold. @returns whether this call released it */
 export async function voidHold(ctx: Ctx, holdId: string): Promise<boolean> {
   const ended = await ctx.db
     .update(ledgerHolds)
@@ -12,7 +12,7 @@ export async function voidHold(ctx: Ctx, holdId: string): Promise<boolean> {
   return ended.length > 0;
 }
 
-/** What an interaction that was cut short left. */
+/** Voids holds that interrupted interactions left behind. */
 export async function voidExpiredHolds(ctx: Ctx): Promise<void> {
   await ctx.db
     .update(ledgerHolds)

@@ -4,10 +4,10 @@ import { applyChange, dropChange } from "../terms/apply-change.ts";
 import { termedOf } from "../../db/resource.ts";
 import { effect, type EffectOf, type Undone } from "./effect.ts";
 
-/** The dearer pack is the pack at once; containers are restarted with its limits. */
+/** The larger pack takes effect at once; containers are restarted with its limits. */
 export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
   const kind = termedOf(resourceId);
-  if (!kind) throw new Error(`Invoice ${id} changes nothing that has a pack`);
+  if (!kind) throw new Error(`The resource of invoice ${id} has no pack`);
   const isPaid = sql`r.next_pack_id = ${packId} AND EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
   return effect(
     { change: applyChange(ctx, kind, resourceId as Id<"site"> | Id<"database">, mark, isPaid) },
@@ -15,7 +15,7 @@ export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
   );
 };
 
-/** Nobody paid for the dearer pack: what was kept for it is free again. */
+/** The larger pack was not paid for: its reservation is released. */
 export const voidedChange: Undone = (ctx, { resourceId, packId }, mark) => {
   const kind = termedOf(resourceId);
   const isVoid = sql`r.next_pack_id = ${packId} AND EXISTS (

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { systemAccounts } from "../../domain/ledger.ts";
 import { effect, type EffectOf } from "./effect.ts";
 
-/** The credits that were bought, as many as were promised. */
+/** Transfers the purchased credits, as many as the invoice promised. */
 export const paidCredits: EffectOf = (ctx, _invoice, mark, now) =>
   effect({
     transfer: ctx.statement(sql`

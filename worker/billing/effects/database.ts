@@ -7,7 +7,7 @@ import { forgetDatabase } from "../../jobs/databases/forget.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { effect, type EffectOf, type Undone } from "./effect.ts";
 
-/** The database is PROVISIONING, with a job for the host that fits best. */
+/** Moves the database to PROVISIONING and queues a job for the host that fits best. */
 export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
   const { from, to, wanted } = databaseEvents.invoicePaid;
   const databaseId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
@@ -26,7 +26,7 @@ export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
   );
 };
 
-/** A database that nobody ever paid goes with its invoice; nothing of it is on any host. */
+/** Deletes a never-paid database with its invoice; no host has any of it. */
 export const voidedDatabase: Undone = (ctx, { resourceId }, mark) =>
   resourceId === null
     ? []

@@ -3,22 +3,22 @@ import type { Ctx } from "../../ctx.ts";
 import type { Answers, Statements } from "../../db/batch.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 
-/** What a paid invoice causes. */
+/** The effect of a paid invoice. */
 export type Effect = {
-  /** Of the batch that settles; each selects by the mark, so that all of it happens or nothing. */
+  /** Statements for the settling batch; each selects by the mark, so that either all of them take effect or none. */
   statements: Statements;
-  /** After the commit, with what the statements answered; it may be lost. */
+  /** Runs after the commit with the answers of the statements; it may be lost. */
   hint?(answers: never): void;
 };
 
-/** An effect whose hint is given the answers of its statements by name. */
+/** Creates an effect whose hint receives the answers of its statements by name. */
 export const effect = <const Of extends Statements>(
   statements: Of,
   hint?: (answers: Answers<Of>) => void,
 ): Effect => ({ statements, ...(hint && { hint }) });
 
-/** `mark` is the paid invoice's `settlement_mark`, once the batch before it has paid it. */
+/** @param mark the paid invoice's `settlement_mark`, once the preceding statement has paid it */
 export type EffectOf = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => Effect;
 
-/** Of a batch that voids or refunds an invoice; each selects by the mark, which is unique to the batch. */
+/** Statements for a batch that voids or refunds an invoice; each selects by the mark, which is unique to the batch. */
 export type Undone = (ctx: Ctx, invoice: InvoiceRow, mark: string, now: Date) => BatchItem<"sqlite">[];

@@ -6,7 +6,7 @@ import type { EffectOf, Undone } from "./effect.ts";
 import { paidRenewal, refundedTerm } from "./renewal.ts";
 import { paidSite, voidedSite } from "./site.ts";
 
-/** Kind of invoice → what its payment causes. An invoice of a kind that is not here cannot be settled. */
+/** Effects of a payment by kind of invoice. A kind without an entry cannot be settled. */
 export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
   site: paidSite,
   database: paidDatabase,
@@ -15,14 +15,14 @@ export const effects: Partial<Record<InvoiceKind, EffectOf>> = {
   change: paidChange,
 };
 
-/** Kind of invoice → what goes with it when it is void, or its money went back before it was heard of: what was never paid. */
+/** Effects of voiding a never-paid invoice, or of a refund that was reported before its payment, by kind of invoice. */
 export const voided: Partial<Record<InvoiceKind, Undone>> = {
   site: voidedSite,
   database: voidedDatabase,
   change: voidedChange,
 };
 
-/** Kind of invoice → what ends when it is refunded; `mark` is the refund's. Credits go back by the refund's own hold. */
+/** Effects of a refund by kind of invoice; `mark` is the refund's. Credits are returned by the refund's own hold. */
 export const refunded: Partial<Record<InvoiceKind, Undone>> = {
   site: refundedTerm,
   database: refundedTerm,

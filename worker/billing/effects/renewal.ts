@@ -14,12 +14,12 @@ import type { Ctx } from "../../ctx.ts";
 import { effect, type EffectOf, type Undone } from "./effect.ts";
 
 /**
- * The term goes on from its own end, and nothing restarts; what was suspended has a term from now on and starts again by
- * itself. Another pack begins with the new term.
+ * Extends the term from its own end without a restart. A suspended resource gets a term from now on and starts again.
+ * A pack change takes effect with the new term.
  */
 export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
   const kind = termedOf(invoice.resourceId);
-  if (!kind) throw new Error(`Renewal ${invoice.id} is of nothing that has a term`);
+  if (!kind) throw new Error(`The resource of renewal ${invoice.id} has no term`);
   const id = invoice.resourceId as Id<"site"> | Id<"database">;
   const { packId } = invoice;
   const months = sql`${invoice.termMonths ?? 1}`;
@@ -47,13 +47,15 @@ export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
   );
 };
 
-/** What its owner had stopped stays stopped. */
+/** A resource that its owner had stopped stays stopped. */
 const resumed = {
   sites: sql`CASE WHEN wanted = 'STOPPED' AND current_deployment_id IS NOT NULL THEN 'STOPPED' ELSE ${siteEvents.resumed.to} END`,
   databases: sql`CASE WHEN version IS NULL AND wanted = 'RUNNING' THEN ${databaseEvents.provisionRequested.to} ELSE ${databaseEvents.resumed.to} END`,
 };
 
-/** Its host still has the version that was in service; where it has no host, that is made once more; where it never ran, anew. */
+/**
+ * Starts the version in service on its host; deploys it again if the site has no host; deploys anew if none ever ran.
+ */
 function startSite(ctx: Ctx, id: Id<"site">, mark: string) {
   const mine = sql`SELECT id FROM sites WHERE id = ${id} AND mark = ${mark} AND status = 'DEPLOYING'`;
   return {
@@ -69,7 +71,7 @@ function startSite(ctx: Ctx, id: Id<"site">, mark: string) {
       id,
       sql`s.mark = ${mark} AND s.status = 'DEPLOYING' AND s.host_id IS NOT NULL AND s.current_deployment_id IS NOT NULL`,
     ),
-    // Its page is that of a stopped site again.
+    // Shows the page of a stopped site again.
     stop: queueStop(ctx, "sites", id, sql`r.mark = ${mark} AND r.status = 'STOPPED'`),
   };
 }
@@ -90,9 +92,8 @@ const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => ({
 });
 
 /**
- * What was given back is not paid for: the term that it bought is taken back, what has begun of it ends now. One that a paid
- * renewal follows is as good as over, and stays, as taking it back would take what follows. What runs goes on until its term is
- * looked at.
+ * Takes back the refunded term; a part that has begun ends now. A term that a later paid renewal extends is kept,
+ * since taking it back would take the later one. The resource keeps running until its term is next checked.
  */
 export const refundedTerm: Undone = (ctx, { resourceId, periodEnd }, mark, now) => {
   const kind = termedOf(resourceId);

@@ -7,7 +7,7 @@ import { deploymentQueue } from "../../jobs/deployments/queue.ts";
 import { forgetSite } from "../../jobs/sites/forget.ts";
 import { effect, type EffectOf, type Undone } from "./effect.ts";
 
-/** The site is DEPLOYING, its deployment and job queued for the host that fits best. */
+/** Moves the site to DEPLOYING and queues its deployment and job for the host that fits best. */
 export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
   const siteId = sql`(SELECT resource_id FROM invoices WHERE settlement_mark = ${mark})`;
   const { from, to, wanted } = siteEvents.invoicePaid;
@@ -26,7 +26,7 @@ export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
   );
 };
 
-/** A site that nobody ever paid goes with its invoice; nothing of it is on any host. */
+/** Deletes a never-paid site with its invoice; no host has any of it. */
 export const voidedSite: Undone = (ctx, { resourceId }, mark) =>
   resourceId === null
     ? []

@@ -11,14 +11,17 @@ const tables = { site: sites, database: databases };
 
 type Ordered = {
   id: Id<"site"> | Id<"database">;
-  /** As its line begins. */
+  /** The beginning of the invoice line. */
   what: string;
   pack: PackRow;
   billingTerm: BillingTermMonths;
   createdAt: Date;
 };
 
-/** The unpaid invoice of a new site or database, made beside its row only: a name taken in the meantime leaves nothing. */
+/**
+ * The first, unpaid invoice of a new site or database. It is inserted only beside its row: nothing remains if the
+ * name was taken in the meantime.
+ */
 export function firstInvoice(ctx: Ctx, { id, what, pack, billingTerm, createdAt }: Ordered) {
   const [invoiceId, invoiceToken] = [ctx.newId("invoice"), mintToken("inv", ctx.random(32))];
   const amountCents = termPriceCents(pack.priceCents, billingTerm, pack.discounts);

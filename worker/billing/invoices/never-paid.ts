@@ -4,10 +4,10 @@ import type { Ctx } from "../../ctx.ts";
 import { accounts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 
-/** Sites and databases of one account that wait for their first payment; and, apart from them, invoices for credits. */
+/** Limit per account on sites and databases awaiting their first payment, and separately on invoices for credits. */
 export const maxNeverPaid = 1000;
 
-/** A query of how many there are. */
+/** A query that counts them. */
 export const neverPaid = (ctx: Ctx, accountId: Id<"account">) =>
   ctx.db
     .select({
@@ -19,10 +19,10 @@ export const neverPaid = (ctx: Ctx, accountId: Id<"account">) =>
     .from(accounts)
     .where(eq(accounts.id, accountId));
 
-/** @throws AppError conflict */
+/** @throws AppError conflict if the limit is reached */
 export function refuseMoreUnpaid([found]: { count: number }[]): void {
   if ((found?.count ?? 0) < maxNeverPaid) return;
   throw conflict(
-    `${maxNeverPaid} of your sites and databases wait for their first payment: pay for some of them or delete them, then create this one.`,
+    `${maxNeverPaid} of your sites and databases are awaiting their first payment: pay for some of them or delete them, then create this one.`,
   );
 }

@@ -11,7 +11,7 @@ import { effects, voided } from "../effects/index.ts";
 export type Settlement = PaymentReport & {
   processor: "test" | "stripe";
   sessionId: string;
-  /** The event that told it; none where the processor was asked. */
+  /** The event that reported it; undefined if the processor was polled. */
   event?: ReceivedEvent | undefined;
 };
 export type Settled = "settled" | "known" | "flagged";
@@ -23,8 +23,9 @@ const reasonOf = ({ amountCents, currency }: PaymentReport): SQL => sql`
     ELSE 'paid_twice' END`;
 
 /**
- * The processor has this money. One batch: invoice paid, payment recorded and what its kind causes; or, where it does not
- * fit, a flag for an operator. However often it is reported, by whomever and in whatever order: once.
+ * Settles money that the processor has received. One batch marks the invoice paid, records the payment and applies
+ * its effects, or raises a flag for an operator if it does not match. Idempotent under duplicate and out-of-order
+ * reports.
  */
 export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Settlement): Promise<Settled> {
   const { processor, reference, amountCents, currency, sessionId, event } = paid;
@@ -46,7 +47,7 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
         })
       : { invoice: [], refund: [] };
   const effectOf = invoice && effects[invoice.kind];
-  if (invoice && !effectOf) throw new Error(`Nothing says what a paid ${invoice.kind} invoice causes`);
+  if (invoice && !effectOf) throw new Error(`A paid ${invoice.kind} invoice has no effect defined`);
   const effect = invoice && effectOf?.(ctx, invoice, mark, now);
   const isPayment = sql`EXISTS (SELECT 1 FROM payments WHERE processor = ${processor} AND reference = ${reference})`;
   const refundedMark = ctx.newMark();
@@ -80,7 +81,8 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
       WHERE NOT ${isPayment} ON CONFLICT DO NOTHING`),
     checkout: ctx.statement(sql`
       UPDATE checkouts SET status = 'paid' WHERE processor = ${processor} AND session_id = ${sessionId}`),
-    // News of its refund may have come first: under another mark it has no effect, and what nobody paid goes.
+    // A refund may be reported before its payment: another mark prevents the effects, and the never-paid resource is
+    // deleted.
     refunded: ctx.statement(sql`
       UPDATE invoices SET status = 'refunded', settlement_mark = ${refundedMark} WHERE settlement_mark = ${mark}
         AND EXISTS (SELECT 1 FROM payment_flags WHERE ${wasRefunded})`),

@@ -6,7 +6,9 @@ import { beingPaid } from "../terms/resource.ts";
 import { voided } from "../effects/index.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 
-/** Unpaid invoices whose day has passed and that nobody is paying right now. Renewals last as long as what they renew. */
+/**
+ * Voids overdue unpaid invoices that nobody is paying right now. Renewals stay open as long as their resource exists.
+ */
 export async function voidOverdue(ctx: Ctx): Promise<void> {
   const overdue = await ctx.db
     .select()
@@ -16,7 +18,7 @@ export async function voidOverdue(ctx: Ctx): Promise<void> {
         eq(invoices.status, "unpaid"),
         lt(invoices.dueAt, ctx.now()),
         ne(invoices.kind, "renewal"),
-        // They would be the oldest, and hold up all others.
+        // They would be the oldest and hold up all others.
         sql`NOT ${beingPaid(sql`${invoices.id}`)}`,
       ),
     )
@@ -25,7 +27,7 @@ export async function voidOverdue(ctx: Ctx): Promise<void> {
     await makeVoid(ctx, invoice, sql`status IN ('opening', 'open', 'processing')`);
 }
 
-/** What it is then. */
+/** @returns the invoice as it is afterwards */
 export async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds: SQL): Promise<InvoiceRow> {
   const mark = ctx.newMark();
   const {

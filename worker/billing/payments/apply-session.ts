@@ -5,7 +5,7 @@ import { settleInvoice } from "../invoices/settle.ts";
 import { flagStatement } from "./flag.ts";
 import { recordEvent, type ReceivedEvent } from "./record-event.ts";
 
-/** From where a checkout may come to each state. Nothing leads away from paid, so late news of less changes nothing. */
+/** The states from which a checkout may reach each state. None leads away from paid, so late reports change nothing. */
 const from = {
   open: ["opening"],
   processing: ["opening", "open"],
@@ -13,7 +13,7 @@ const from = {
   failed: ["opening", "open", "processing"],
 } as const;
 
-/** What the processor says of a checkout becomes true here: as often, as late and in whatever order it is told. */
+/** Applies the processor's report of a checkout. Idempotent under duplicate, late and out-of-order reports. */
 export async function applySession(ctx: Ctx, session: Session, event?: ReceivedEvent): Promise<void> {
   const { status, id, invoiceId, paymentReference, amountCents, currency } = session;
   if (session.isLive !== ctx.payments.isLive) {
@@ -29,7 +29,7 @@ export async function applySession(ctx: Ctx, session: Session, event?: ReceivedE
       processor: ctx.payments.name,
       reference: paymentReference ?? id,
       sessionId: id,
-      // A processor that says paid and names no amount is one that no invoice fits.
+      // A payment without an amount or currency matches no invoice, so that it is flagged.
       amountCents: amountCents ?? 0,
       currency: currency ?? "",
       event,

@@ -12,16 +12,16 @@ import { applySession } from "./apply-session.ts";
 export type CheckoutRow = typeof checkouts.$inferSelect;
 export const active = ["opening", "open", "processing"] as const;
 
-/** A checkout lives for an hour: Stripe takes 30 minutes at least. */
+/** A checkout lives for an hour; Stripe's minimum is 30 minutes. */
 const checkoutMs = 60 * 60_000;
 const firstCheckMs = 2 * 60_000;
 
 export const onItsWay = () =>
-  conflict("A payment of this invoice is on its way: wait until the bank has confirmed or refused it.");
+  conflict("A payment of this invoice is pending: wait until the bank has confirmed or refused it.");
 
 /**
- * Where this invoice is paid: the checkout that is open, or a new one; null once it is paid. However many ask at once,
- * there is one, because only one may be active and its key at the processor is its number.
+ * The invoice's open checkout, or a new one; null once it is paid. Concurrent requests share one checkout, because
+ * only one may be active and its number is its idempotency key at the processor.
  */
 export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promise<Session | null> {
   for (let round = 0; round < 5; round++) {
@@ -51,7 +51,9 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
     if (invoice.status !== "unpaid")
       throw conflict(`This invoice is ${invoice.status} and can no longer be paid.`);
     if (flag)
-      throw conflict("Money came in for this invoice that does not fit it. The operator will look at it.");
+      throw conflict(
+        "A payment was received that does not match this invoice. The operator will look into it.",
+      );
     if (!checkout) {
       await begin(ctx, invoice);
       continue;
@@ -60,7 +62,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
     if (session?.status === "processing") throw onItsWay();
     if (session?.status === "open") return session;
   }
-  throw conflict("This invoice is being paid by others at the same moment: look at it again.");
+  throw conflict("Someone else is paying this invoice at the same moment: open it again.");
 }
 
 async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {
@@ -76,11 +78,11 @@ async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {
   if (added.meta.changes === 0) await room?.refuse();
 }
 
-/** Asks the processor for this checkout and applies what it says; null: it is over without an answer. */
+/** Fetches this checkout from the processor and applies its state; null: it ended without an answer. */
 export async function proceed(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutRow): Promise<Session | null> {
   const isOver = checkout.sessionId === null && checkout.expiresAt <= ctx.now();
   if (checkout.processor !== ctx.payments.name || isOver) {
-    // Nobody was shown where to pay, or it was another processor's.
+    // No payment page was ever shown, or the checkout belongs to another processor.
     await endCheckout(ctx, checkout, "expired");
     return null;
   }
@@ -94,14 +96,16 @@ export async function proceed(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutR
   } catch (error) {
     if (error instanceof ProcessorRefused && checkout.sessionId === null)
       await endCheckout(ctx, checkout, "failed");
-    // Nobody can pay it any more. If somebody did, the news of it settles the invoice, or is flagged.
+    // It can no longer be paid. If it was, the processor's event settles the invoice or is flagged.
     if (error instanceof UnknownCheckout && checkout.expiresAt <= ctx.now()) {
       await endCheckout(ctx, checkout, "expired");
       return null;
     }
     if (error instanceof AppError) throw error;
     logError({ checkout: checkout.id }, error);
-    throw conflict("The payment processor cannot be asked now. Nothing is lost: try again in a minute.");
+    throw conflict(
+      "The payment processor is not reachable right now. Nothing is lost: try again in a minute.",
+    );
   }
 }
 

@@ -10,7 +10,7 @@ type Flagged = {
   currency: string | null;
 };
 
-/** For a batch: something for an operator to look at, once per reason and reference. */
+/** For a batch: raises a flag for an operator, once per reason and reference. */
 export const flagStatement = (ctx: Ctx, flag: Flagged, guard: SQL = sql`true`) =>
   ctx.statement(sql`
     INSERT INTO payment_flags (id, reason, reference, invoice_id, amount_cents, currency, created_at)

@@ -5,14 +5,14 @@ import { receiveEvent } from "./receive-event.ts";
 
 const minute = 60_000;
 const everyMs = 5 * minute;
-/** An event may be listed a little after its time. */
+/** An event may be listed slightly after its timestamp. */
 const overlapMs = 10 * minute;
-/** In one turn of the cron; what is left is the next one's. */
+/** Bounds per run of the cron; the next run continues. */
 const windowMs = 24 * 60 * minute;
 const mostAtOnce = 200;
-/** Stripe keeps its list for 30 days. */
+/** Stripe lists events for 30 days. */
 const listedMs = 29 * 24 * 60 * minute;
-/** What was read so lately counts as all: a record that was put back to an older moment has not read what came since. */
+/** A position this recent counts as complete. A record restored from an earlier moment has not read later events. */
 const lateMs = 15 * minute;
 
 const readingOf = async (ctx: Ctx) =>
@@ -21,8 +21,8 @@ const readingOf = async (ctx: Ctx) =>
   )[0];
 
 /**
- * The processor's own list of what happened, read from where the record says that it was read to: so an event that was never
- * delivered counts, and all of those that a record has forgotten that was put back to an earlier moment. Each counts once.
+ * Reads the processor's list of events from the recorded position. It recovers events that were never delivered, and
+ * those a restored record has forgotten. Each event is applied once.
  */
 export async function readEvents(ctx: Ctx): Promise<void> {
   const { eventsBetween, name } = ctx.payments;
@@ -39,7 +39,7 @@ export async function readEvents(ctx: Ctx): Promise<void> {
   const ids = new Set(known.map(({ id }) => id));
   const fresh = listed
     .filter(({ id }) => !ids.has(id))
-    // It lists the newest first, to the second.
+    // The list is newest first, with a resolution of one second.
     .toReversed()
     .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
   const some = fresh.slice(0, mostAtOnce);
@@ -52,7 +52,10 @@ export async function readEvents(ctx: Ctx): Promise<void> {
     ON CONFLICT (processor) DO UPDATE SET events_until = excluded.events_until, read_at = excluded.read_at`);
 }
 
-/** Whether all that was paid until about then is in the record. The test processor keeps its own record there. */
+/**
+ * Whether the record includes all payments up to about that time. The test processor keeps its state in the record
+ * itself.
+ */
 export async function arePaymentsRead(ctx: Ctx, atMs: number): Promise<boolean> {
   if (!ctx.payments.eventsBetween) return true;
   const reading = await readingOf(ctx);

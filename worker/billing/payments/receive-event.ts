@@ -7,7 +7,7 @@ import { applySession } from "./apply-session.ts";
 import { flagStatement } from "./flag.ts";
 import { recordEvent } from "./record-event.ts";
 
-/** @throws AppError invalid_request unless the processor itself signed this body, lately */
+/** @throws AppError invalid_request unless the processor signed this body recently */
 export async function readEvent(
   ctx: Ctx,
   body: string,
@@ -22,8 +22,8 @@ export async function readEvent(
 }
 
 /**
- * Does what an event tells and records its id, in one batch. It is answered only after that, so what fails here is sent
- * again; and what is sent again changes nothing.
+ * Applies an event and records its id, in one batch. The response follows the commit, so that the processor resends
+ * failed events; a resent event changes nothing.
  */
 export async function receiveEvent(ctx: Ctx, event: ProcessorEvent): Promise<void> {
   const [known] = await ctx.db
@@ -63,7 +63,7 @@ function statementsOf(ctx: Ctx, news: MoneyNews, createdAt: Date) {
           { reason: "refunded_elsewhere", reference: `${paymentReference}:${amountCents}`, ...money },
           sql`${amountCents} > ${ours}`,
         ),
-        // What an operator began here ends by its own batch.
+        // A refund started by an operator here is completed by its own batch.
         ctx.statement(sql`
           UPDATE invoices SET status = 'refunded' WHERE id = ${invoiceId} AND status = 'paid' AND amount_cents <= ${amountCents}
             AND NOT EXISTS (SELECT 1 FROM refunds WHERE invoice_id = invoices.id AND status = 'pending')`),

@@ -9,7 +9,7 @@ import { finishRefund } from "./refund.ts";
 const atOnce = 20;
 const [soonestMs, latestMs] = [2 * 60_000, 60 * 60_000];
 
-/** Asks the processor about what is open here, so that a lost event heals; and goes on with what was cut short. */
+/** Polls the processor about everything open here, which recovers lost events, and resumes interrupted refunds. */
 export async function reconcilePayments(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const due = await ctx.db
@@ -19,13 +19,13 @@ export async function reconcilePayments(ctx: Ctx): Promise<void> {
     .orderBy(asc(checkouts.checkAt))
     .limit(atOnce);
   await eachAlone("reconcile checkouts", due, async (checkout) => {
-    // Each is asked again after half its age, so that one that cannot be asked holds up none.
+    // The next check comes after half its age, so that one failing checkout does not hold up the others.
     const age = now.getTime() - checkout.createdAt.getTime();
     const checkAt = new Date(now.getTime() + Math.min(Math.max(age / 2, soonestMs), latestMs));
     await ctx.db.update(checkouts).set({ checkAt }).where(eq(checkouts.id, checkout.id));
     await reconcileCheckout(ctx, checkout);
   });
-  // A bank may take days for some: whatever their number, each has its turn.
+  // A bank may take days: rotate through the pending refunds, however many there are.
   const pending = await ctx.db
     .select()
     .from(refunds)
@@ -35,7 +35,7 @@ export async function reconcilePayments(ctx: Ctx): Promise<void> {
   await eachAlone("reconcile refunds", pending, (refund) => finishRefund(ctx, refund));
 }
 
-/** When a customer comes back from the processor. */
+/** Runs when a customer returns from the processor. */
 export async function reconcileInvoice(ctx: Ctx, { id }: { id: string }): Promise<void> {
   const open = await ctx.db
     .select()
@@ -50,9 +50,9 @@ async function reconcileCheckout(ctx: Ctx, checkout: CheckoutRow): Promise<void>
   const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, checkout.invoiceId));
   if (!invoice) return;
   const isOver = checkout.expiresAt <= ctx.now();
-  // What can no longer be paid is closed; a customer who was faster is flagged.
+  // Close what can no longer be paid; a payment that came first is flagged.
   if (invoice.status !== "unpaid" && checkout.status === "open" && checkout.sessionId !== null && !isOver)
     await applySession(ctx, await ctx.payments.expire(checkout.sessionId));
-  // Nobody has seen a checkout without a session: it is opened when somebody wants to pay.
+  // A checkout without a session has never been shown; it is opened when the customer wants to pay.
   else if (checkout.sessionId !== null || isOver) await proceed(ctx, invoice, checkout);
 }

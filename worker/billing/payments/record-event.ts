@@ -5,7 +5,7 @@ import type { Ctx } from "../../ctx.ts";
 export type ReceivedEvent = Pick<ProcessorEvent, "id" | "type" | "body">;
 export type EventOutcome = "applied" | "known" | "ignored" | "flagged";
 
-/** For the batch that does what the event tells: its id is kept for ever, and with it what came of it. */
+/** For the batch that applies the event: keeps its id for good, with the outcome. */
 export const recordEvent = (ctx: Ctx, { id, type, body }: ReceivedEvent, outcome: EventOutcome | SQL) =>
   ctx.statement(sql`
     INSERT INTO processor_events (id, type, body, outcome, received_at)

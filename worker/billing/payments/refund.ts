@@ -15,9 +15,9 @@ import { flagStatement } from "./flag.ts";
 type RefundRow = typeof refunds.$inferSelect;
 
 const spentReason = (missing: number, credits: number) =>
-  `${missing} of the ${credits} credits are spent or in use. Send {"force": true} to give all the money back all the same; then the rest of them is taken, and it is flagged.`;
+  `${missing} of the ${credits} credits are spent or held. Send {"force": true} to refund the full amount anyway; then the remaining credits are taken back and the refund is flagged.`;
 
-/** Writes the refund down before the processor is asked, and holds the credits that were bought. */
+/** Records the refund before the processor is called, and holds the purchased credits. */
 export async function beginRefund(ctx: Ctx, invoice: InvoiceRow, isForced: boolean): Promise<RefundRow> {
   const {
     payment: [payment],
@@ -32,10 +32,10 @@ export async function beginRefund(ctx: Ctx, invoice: InvoiceRow, isForced: boole
       .where(and(eq(refunds.invoiceId, invoice.id), ne(refunds.status, "failed"))),
   });
   if (open) return open;
-  if (!payment) throw new Error(`Invoice ${invoice.id} is paid and has no payment`);
+  if (!payment) throw new Error(`Invoice ${invoice.id} is paid but has no payment`);
   if (payment.processor !== ctx.payments.name)
     throw conflict(
-      `It was paid by the ${payment.processor} processor, which this installation no longer uses.`,
+      `It was paid through the ${payment.processor} processor, which this installation no longer uses.`,
     );
   const credits = purchase?.credits ?? 0;
   const taken = Math.min(credits, await availableCredits(ctx, invoice.accountId));
@@ -56,11 +56,11 @@ export async function beginRefund(ctx: Ctx, invoice: InvoiceRow, isForced: boole
       SELECT hold_id, ${invoice.accountId}, ${taken}, 'open', ${now} FROM refunds WHERE id = ${id} AND hold_id IS NOT NULL`),
     begun: ctx.db.select().from(refunds).where(eq(refunds.id, id)),
   });
-  if (!begun) throw conflict("The invoice or its credits changed at the same moment: try again.");
+  if (!begun) throw conflict("The invoice or its credits changed in the meantime: try again.");
   return begun;
 }
 
-/** Asks the processor, under the refund's own key, and applies the answer. Done twice it is done once. */
+/** Requests the refund at the processor under its own idempotency key and applies the answer. Safe to repeat. */
 export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
   const invoice = await invoiceById(ctx, refund.invoiceId);
   const answer = await ctx.payments.refund(refund).catch((error: unknown) => {

@@ -9,9 +9,9 @@ import { tableOf, type Termed } from "../../db/resource.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
 /**
- * Statements for one batch: the pack that was decided on is the pack from now on, and containers get its limits; a site that
- * has no room for it where it is moves to where that was kept for it.
- * @param guard of the row `r`
+ * Statements for one batch: the chosen pack takes effect and containers get its limits; a site without enough memory
+ * on its host moves to the host that reserved it.
+ * @param guard a condition on the row `r`
  */
 export function applyChange(
   ctx: Ctx,
@@ -38,7 +38,7 @@ export function applyChange(
           sql`(SELECT id FROM sites WHERE id = ${id} AND mark = ${mark} AND status = 'DEPLOYING' AND move_host_id IS NOT NULL)`,
         )
       : []),
-    // A stopped site is stopped again where it arrives.
+    // A stopped site is stopped again on its new host.
     ...(kind === "sites"
       ? [
           queueJob(
@@ -58,7 +58,7 @@ export function applyChange(
   ] as const;
 }
 
-/** What was kept for a change that does not come about is free again. @param guard of the row `r` */
+/** Releases the reservation of a change that does not happen. @param guard a condition on the row `r` */
 export const dropChange = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
   ctx.statement(sql`
     UPDATE ${tableOf(kind)} AS r SET next_pack_id = NULL, next_billing_term = NULL

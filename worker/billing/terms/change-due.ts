@@ -6,10 +6,10 @@ import { behind, queueRestart } from "../../jobs/queue-restart.ts";
 import { termed } from "../../db/resource.ts";
 import { beingPaid, selectDue, type TermRow } from "./resource.ts";
 
-/** Packs change with the term they were renewed for, and containers follow: asked for again until they have their limits. */
+/** Packs change at the renewal they were chosen for. Restarts are repeated until the containers have the new limits. */
 export async function changeDue(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
-  // Room that was kept elsewhere for a move that did not come about.
+  // Releases reservations on other hosts for moves that did not happen.
   await ctx.statement(sql`
     UPDATE sites SET move_host_id = NULL
     WHERE move_host_id IS NOT NULL AND ${idleLane(sql`sites.id`)} AND (next_pack_id IS NULL OR next_pack_at IS NULL AND NOT EXISTS (

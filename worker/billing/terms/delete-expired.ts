@@ -12,8 +12,8 @@ import { tableOf, termed, type Termed } from "../../db/resource.ts";
 import { selectDue, type TermRow } from "./resource.ts";
 
 /**
- * What was suspended long enough, and whose owner was sent the warning a week ago, goes as by DELETE. A warning that no mail
- * service has taken is none: an operator sees what waits for it.
+ * Deletes, as DELETE does, what was suspended long enough and whose owner was warned a week ago. Only a warning that
+ * a mail service accepted counts; operators see the resources that wait for one.
  */
 export async function deleteExpired(ctx: Ctx): Promise<void> {
   for (const kind of termed) {
@@ -49,7 +49,7 @@ const expired = (
     WHERE i.resource_id = r.id AND i.kind = 'renewal' AND c.status = 'processing')`;
 
 async function deleteOne(ctx: Ctx, kind: Termed, id: string): Promise<void> {
-  // Whoever pays at this moment keeps it.
+  // A payment at this moment prevents the deletion.
   const still = sql`EXISTS (SELECT 1 FROM ${tableOf(kind)} r WHERE r.id = ${id} AND ${expired(ctx)})`;
   if (kind === "sites") {
     const [site] = await ctx.db

@@ -8,7 +8,7 @@ import { idleLane } from "../../db/job-conditions.ts";
 
 const retryMs = 10 * 60_000;
 
-/** What is suspended does not run, whatever became of the job that stops it; what is paid again does. */
+/** Repeats failed stops of suspended resources, and failed starts of resources that were paid again. */
 export async function healSuspended(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
   const idle = sql`r.host_id IS NOT NULL AND ${idleLane(sql`r.id`)}`;

@@ -22,7 +22,7 @@ type Bought = {
   discounts: string;
 };
 
-/** Each term that ends soon, or has ended, has one invoice that renews it. */
+/** Issues one renewal invoice for each term that ends soon or has ended. */
 export async function issueRenewals(ctx: Ctx): Promise<void> {
   for (const kind of termed) {
     const due = await ctx.db.all<TermRow>(selectDue(kind, dueAt(ctx.now())));
@@ -30,7 +30,7 @@ export async function issueRenewals(ctx: Ctx): Promise<void> {
   }
 }
 
-/** Of `r`. A change that is being paid right now comes first: it says which pack is renewed. */
+/** A condition on `r`. A change that is being paid comes first, because it determines the pack to renew. */
 const dueAt = (now: Date): SQL => sql`r.paid_until <= ${addDays(now, renewalDays).getTime()}
   AND (+r.status IN ${inService} OR +r.status = 'SUSPENDED') AND r.next_pack_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM invoices WHERE resource_id = r.id AND kind = 'renewal' AND status = 'unpaid')
@@ -39,7 +39,7 @@ const dueAt = (now: Date): SQL => sql`r.paid_until <= ${addDays(now, renewalDays
 
 export async function issueRenewal(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
   const now = ctx.now();
-  // A change nobody has paid is void from here on, so it counts for nothing.
+  // From here on an unpaid change is void and does not count.
   const unpaidChange = sql`EXISTS (SELECT 1 FROM invoices WHERE resource_id = r.id AND kind = 'change' AND status = 'unpaid')`;
   const packOf = sql`CASE WHEN ${unpaidChange} THEN r.pack_id ELSE coalesce(r.next_pack_id, r.pack_id) END`;
   const monthsOf = sql`coalesce(r.next_billing_term, r.billing_term)`;
@@ -85,7 +85,7 @@ export async function issueRenewal(ctx: Ctx, kind: Termed, row: TermRow): Promis
       },
       issued,
     ),
-    // The page of a suspended site leads to the invoice that can be paid.
+    // The page of a suspended site links to the invoice that can be paid.
     queueStop(ctx, "sites", row.id, sql`r.status = 'SUSPENDED' AND ${issued}`),
   ]);
   if (row.status === "SUSPENDED" && row.hostId) ctx.hosts.wake(row.hostId);

@@ -8,12 +8,12 @@ import { renewalLink } from "./renewal-link.ts";
 import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
 import { inService, selectDue, type TermRow } from "./resource.ts";
 
-/** The warning of the deletion that may follow; of `r`. */
+/** The mail id of the deletion warning for `r`. */
 export const warningOf = sql`'deletion:' || r.id || ':' || r.suspended_at`;
 
 const told = (id: SQL): SQL => sql`EXISTS (SELECT 1 FROM mails WHERE id = ${id})`;
 
-/** Owners hear that a term is over, and a week before that what is suspended will be deleted. */
+/** Notifies owners when a term is over, and a week before a suspended resource may be deleted. */
 export async function remindOwners(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const warnFrom = addDays(now, warnDays - keepSuspendedDays).getTime();

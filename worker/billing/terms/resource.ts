@@ -2,10 +2,10 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { tableOf, type Termed } from "../../db/resource.ts";
 
-/** Statuses of what is being paid for term by term; what was never paid or is going has no term. */
+/** Statuses of resources that have a term; what was never paid or is being deleted has none. */
 export const inService = sql.raw("('DEPLOYING', 'PROVISIONING', 'RUNNING', 'STOPPED', 'FAILED')");
 
-/** A checkout through which the invoice may still be paid. */
+/** Whether the invoice may still be paid through a checkout. */
 export const beingPaid = (invoiceId: SQL): SQL =>
   sql`EXISTS (SELECT 1 FROM checkouts WHERE invoice_id = ${invoiceId} AND status IN ('opening', 'open', 'processing'))`;
 
@@ -16,7 +16,8 @@ export const renewalOf = (resourceId: SQL | string): SQL =>
 const day = (...of: SQL[]) => sql`CAST(strftime('%d', ${sql.join(of, sql`, `)}) AS INTEGER)`;
 
 /**
- * `addMonths` of domain/pricing.ts, as SQL over a column of milliseconds: the same day of a later month, or that month's last.
+ * `addMonths` of domain/pricing.ts as SQL over a column of milliseconds: the same day of a later month, or that
+ * month's last day.
  */
 export function addMonthsTo(time: SQL, months: SQL): SQL {
   const first = sql`'unixepoch', 'start of month', '+' || (${months}) || ' months'`;
@@ -35,7 +36,7 @@ export type TermRow = {
   suspendedAt: number | null;
 };
 
-/** Rows whose turn it is, oldest term first; `+`: found by what they are due for, not read through in that order. @param due a condition on the row `r` */
+/** Due rows, oldest term first; `+` makes SQLite use the index of `due`. @param due a condition on the row `r` */
 export const selectDue = (kind: Termed, due: SQL): SQL => sql`
   SELECT r.id, r.account_id AS accountId, r.name, r.status, r.host_id AS hostId, r.paid_until AS paidUntil,
     r.suspended_at AS suspendedAt

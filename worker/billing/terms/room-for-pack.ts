@@ -8,10 +8,10 @@ import { idleLane } from "../../db/job-conditions.ts";
 import { tableOf, termedOf, type Termed } from "../../db/resource.ts";
 import { beingPaid, inService } from "./resource.ts";
 
-/** Whether row `r` has room for the pack where it is; a site without data on its host may have it on another. */
+/** Whether row `r`'s host has memory for the pack; a site without data on its host may use another host. */
 export function roomForPack(kind: Termed, memoryMb: SQL): { fits: SQL; set: SQL } {
   const more = sql`(${memoryMb} - ${sql.raw(packMbOf("r"))})`;
-  // A site that gave its room away finds room for its pack when it is to run again.
+  // A site that gave up its reservation gets memory for the pack when it runs again.
   const counts = kind === "sites" ? sql`r.reserved` : sql`1`;
   const here = sql`(r.host_id IS NULL OR NOT ${counts} OR ${more} <= 0
     OR ${more} <= (SELECT h.free_mb FROM ${hostRooms} h WHERE h.id = r.host_id))`;
@@ -28,13 +28,13 @@ export function roomForPack(kind: Termed, memoryMb: SQL): { fits: SQL; set: SQL 
 export const noRoomForPack = (kind: Termed, memoryMb: number): AppError =>
   conflict(
     kind === "databases"
-      ? `Its host has no room for ${memoryMb} MB, and a database does not move, as its data is there: ask the operator for more room.`
-      : `No host has room for ${memoryMb} MB that this site could run on; one with volumes or databases does not move. Ask the operator for more room.`,
+      ? `Its host has no room for ${memoryMb} MB, and a database cannot move because its data is there: ask the operator for more capacity.`
+      : `No host has room for ${memoryMb} MB that this site could run on; a site with volumes or databases cannot move. Ask the operator for more capacity.`,
   );
 
 /**
- * For the batch that opens a checkout of this invoice: while that is open, the pack that it pays for has its room. What is
- * overdue is taken without, as its owner could not choose another pack any more.
+ * For the batch that opens a checkout of this invoice: reserves memory for its pack while the checkout is open. An
+ * overdue renewal is accepted without it, because its owner can no longer choose another pack.
  */
 export function keepRoomForPack(
   ctx: Ctx,
@@ -61,7 +61,7 @@ export function keepRoomForPack(
       sql`UPDATE ${table} AS r SET mark = ${mark} ${room.set} WHERE ${changes} AND ${isWithin} AND ${room.fits}`,
     ),
     guard: sql`NOT EXISTS (SELECT 1 FROM ${table} r WHERE ${changes} AND r.mark IS NOT ${mark})`,
-    /** @throws AppError conflict where there is none */
+    /** @throws AppError conflict if there is not enough memory */
     refuse: async () => {
       const [found] = await ctx.db.all<{ memoryMb: number; isWithin: number; fits: number }>(
         sql`SELECT ${memoryMb} AS memoryMb, ${isWithin} AS isWithin, ${room.fits} AS fits FROM ${table} r WHERE ${changes}`,
@@ -69,7 +69,7 @@ export function keepRoomForPack(
       if (found?.fits === 0) throw noRoomForPack(kind, found.memoryMb);
       if (found?.isWithin === 0)
         throw conflict(
-          "Room is kept for another pack of yours that is being paid: finish that first, or wait an hour.",
+          "Capacity is reserved for another pack of yours that is being paid: complete that payment first, or wait an hour.",
         );
     },
   };

@@ -19,8 +19,8 @@ import { selectDue, type TermRow } from "./resource.ts";
 const events = { sites: siteEvents.suspended, databases: databaseEvents.suspended };
 
 /**
- * What nobody renewed is SUSPENDED: stopped, its data kept. Not while a payment is at the bank, and not before its owner
- * has had the invoice for as long as the grace lasts.
+ * Suspends resources that were not renewed: stopped, with their data kept. Not while a payment is pending at the
+ * bank, and not before the owner has had the invoice for the whole grace period.
  */
 export async function suspendOverdue(ctx: Ctx): Promise<void> {
   for (const kind of termed)
@@ -71,7 +71,7 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
       tell,
       commands: cancelCommands(ctx, siteId, suspended),
       deployments: cancelDeployments(ctx, siteId, suspended),
-      // What waits would be done behind the stop.
+      // Queued jobs would run after the stop.
       waitingJobs: ctx.statement(sql`
         UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
         WHERE site_id = ${row.id} AND status = 'QUEUED' AND kind <> 'site.evict' AND ${suspended}`),

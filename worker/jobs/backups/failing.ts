@@ -6,7 +6,7 @@ import { failuresMailed, failureMail, repeatAfterMs, worksAgainMail } from "../.
 import { reasonWithoutData } from "../../domain/failure-reason.ts";
 import { queueMail } from "../../mails/queue.ts";
 
-/** The database of a backup that is still shown, as its mails need it. */
+/** The database of a visible backup, with the fields its e-mails need. */
 async function databaseOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
   const [found] = await ctx.db
     .select({
@@ -23,8 +23,8 @@ async function databaseOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
 }
 
 /**
- * Statements for the batch that ends a job of a planned backup which failed, was damaged or could not be verified: from the
- * second on its owner is mailed, once a week.
+ * Statements for the batch that ends a failed job of a scheduled backup (not taken, damaged or not verifiable). The
+ * owner is mailed from the second failure on, at most once a week.
  */
 export async function countFailure(ctx: Ctx, backupId: Id<"backup">, error: string, ended: SQL) {
   const database = await databaseOf(ctx, backupId, eq(backups.trigger, "schedule"));
@@ -49,9 +49,9 @@ export async function countFailure(ctx: Ctx, backupId: Id<"backup">, error: stri
   ];
 }
 
-/** Statements for the batch that proves a backup: who was told that they fail is told that they work. */
+/** Statements for the batch that proves a backup. An owner who was notified of failures is notified of the recovery. */
 export async function endFailures(ctx: Ctx, backupId: Id<"backup">, ended: SQL) {
-  // An old one says nothing of what came after it.
+  // An older backup proves nothing about the failures after it.
   const isLast = sql`NOT EXISTS (SELECT 1 FROM backups later
     WHERE later.database_id = ${databases.id} AND later.id > ${backupId} AND later.status = 'FAILED')`;
   const database = await databaseOf(ctx, backupId, isLast);

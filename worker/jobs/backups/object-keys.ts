@@ -4,6 +4,6 @@ type Row = Pick<typeof backups.$inferSelect, "accountId" | "databaseId" | "id" |
 
 export const folderOf = ({ accountId, databaseId, id }: Row): string =>
   `backups/${accountId}/${databaseId}/${id}/`;
-/** Of its own for every attempt: a late one cannot write into what another completed. */
+/** Each attempt has its own key, so that a late attempt cannot overwrite what another one completed. */
 export const dataKeyOf = (row: Row): string => `${folderOf(row)}${row.attempt}.data`;
 export const manifestKeyOf = (row: Row): string => `${folderOf(row)}${row.attempt}.json`;

@@ -5,7 +5,7 @@ import { backups } from "../../db/schema.ts";
 import { isShrunken, newestWhole } from "../../domain/backup-rules.ts";
 import { endFailures } from "./failing.ts";
 
-/** As far back as there can be one to compare with: more than an owner can keep. */
+/** The number of earlier backups to compare with; more than an owner can keep. */
 const comparedMax = 100;
 
 /** Statements for the batch that records that a backup was restored and compared. */
@@ -30,7 +30,7 @@ export async function proven(ctx: Ctx, id: Id<"backup">, ended: SQL) {
   const shrunkFrom = backup && whole && isShrunken(backup, whole) ? whole.id : null;
   const complete = and(eq(backups.id, id), inArray(backups.status, ["STORED", "VERIFIED"]), ended);
   return [
-    // What was said to be meant stays so when it is verified once more.
+    // A decrease that the owner confirmed as intended stays confirmed when the backup is verified again.
     ctx.db
       .update(backups)
       .set({ shrunkFrom })

@@ -7,8 +7,8 @@ import { queueJob } from "../insert.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
 /**
- * Statements of one batch: a backup of database `d` where `guard` holds, and its job, which waits in the database's lane.
- * Of those asked for and planned there is one at a time, whatever races.
+ * Statements for one batch: a backup of database `d` where `guard` holds, and its job in the database's lane. At most
+ * one requested or scheduled backup is open at a time, even under concurrent requests.
  */
 export function queueBackup(ctx: Ctx, id: Id<"backup">, trigger: BackupTrigger, guard: SQL) {
   const now = ctx.now().getTime();
@@ -35,7 +35,7 @@ export function queueBackup(ctx: Ctx, id: Id<"backup">, trigger: BackupTrigger, 
   ] as const;
 }
 
-/** A job that verifies backup `b` where `guard` holds: in a lane of its own, as it touches no database that is in use. */
+/** A job that verifies backup `b` where `guard` holds. It has its own lane because it touches no database in use. */
 export const queueVerification = (ctx: Ctx, guard: SQL) =>
   queueJob(
     ctx,

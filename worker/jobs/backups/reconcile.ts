@@ -11,7 +11,7 @@ import { idleLane, openJob } from "../../db/job-conditions.ts";
 const atOnce = 50;
 const crowdedAfterMs = 2 * 86_400_000;
 
-/** Backups that are due begin, those that are not proven are, and those that are too many go. */
+/** Starts due backups, verifies unproven ones and removes expired and surplus ones. */
 export async function reconcileBackups(ctx: Ctx): Promise<void> {
   await beginDue(ctx);
   await verifyStored(ctx);
@@ -19,7 +19,7 @@ export async function reconcileBackups(ctx: Ctx): Promise<void> {
   await clear(ctx);
 }
 
-/** Each planned moment is used once: the statement that moves it on is the one that queues. */
+/** Uses each scheduled time once: the statement that advances the schedule also queues the backup. */
 async function beginDue(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const due = await ctx.db
@@ -46,7 +46,7 @@ async function beginDue(ctx: Ctx): Promise<void> {
             planned === null ? isNull(databases.nextBackupAt) : eq(databases.nextBackupAt, planned),
           ),
         ),
-      // One that was never planned is planned only.
+      // A database without a next run yet only gets one.
       ...queueBackup(
         ctx,
         ctx.newId("backup"),
@@ -81,7 +81,7 @@ async function verifyStored(ctx: Ctx): Promise<void> {
 
 const unread = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${backups.id} AND ${openJob})`;
 
-/** None that a job reads goes, and of a database that is there never the only good one. */
+/** Removes no backup that a job reads, and never the only good one of an existing database. */
 async function retire(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const remove = (ids: string[]) =>
@@ -93,7 +93,7 @@ async function retire(ctx: Ctx): Promise<void> {
     .update(backups)
     .set({ removedAt: now })
     .where(and(lte(backups.expiresAt, now), isNull(backups.removedAt), unread));
-  // Only a new backup makes an old one too many; failed ones go by their age.
+  // Only a new backup makes an old one surplus; failed ones expire by age.
   const since = now.getTime() - crowdedAfterMs;
   const crowded = await ctx.db.all<{ id: Id<"database">; keep: number }>(sql`
     SELECT d.id, d.backup_keep AS keep FROM databases d WHERE d.id IN (
@@ -117,9 +117,11 @@ async function retire(ctx: Ctx): Promise<void> {
   }
 }
 
-/** The objects first: a row that is not shown any more finds them until they are gone. Not before a job that is being cancelled. */
+/**
+ * Removes the objects before their row, because only the row leads to them. Waits for a job that is being cancelled.
+ */
 async function clear(ctx: Ctx): Promise<void> {
-  // Not `IS NOT NULL`, for which SQLite takes no index.
+  // SQLite uses no index for `IS NOT NULL`.
   const gone = await ctx.db
     .select()
     .from(backups)

@@ -5,7 +5,7 @@ import type { Ctx } from "../../ctx.ts";
 import type { BackupRow } from "../../db/rows.ts";
 import { backups } from "../../db/schema.ts";
 
-/** A backup as a host is to read it. @throws Error if it is not in the store */
+/** A backup in the form in which a host reads it. @throws Error if it is not in the store */
 export function storedOf(row: BackupRow, attempt: number): StoredBackup {
   const { id: backupId, databaseName, sizeBytes, sha256, fingerprintSha256 } = row;
   if (sizeBytes === null || sha256 === null || fingerprintSha256 === null)
@@ -13,7 +13,7 @@ export function storedOf(row: BackupRow, attempt: number): StoredBackup {
   return { backupId, attempt, databaseName, sizeBytes, sha256, fingerprintSha256 };
 }
 
-/** A host has found that the stored data is damaged. */
+/** Records that a host found the stored data damaged. */
 export const damaged = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =>
   ctx.db
     .update(backups)

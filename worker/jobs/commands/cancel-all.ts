@@ -4,7 +4,10 @@ import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
-/** Statement for a batch: the site's running commands are to end. `cancelDeployments` behind it answers their leases. */
+/**
+ * Statement for a batch: requests cancellation of the site's running commands. `cancelDeployments`, which must follow
+ * it, returns their leases.
+ */
 export const cancelCommands = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
   ctx.statement(
     sql`UPDATE jobs SET cancel_requested = 1 WHERE site_id = ${siteId} AND kind = 'site.command' AND status = 'LEASED' AND ${guard}`,
@@ -12,7 +15,7 @@ export const cancelCommands = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
 
 const ofJob = (column: string) => sql`(SELECT ${sql.raw(column)} FROM jobs WHERE lane = ${commands.id})`;
 
-/** Statement for a batch: commands whose job ended without them, with their site or their host, end as it did. */
+/** Statement for a batch: ends commands whose job ended without them, with the job's outcome. */
 export const endOrphans = (ctx: Ctx, siteId?: Id<"site">) => {
   return ctx.db
     .update(commands)
@@ -31,7 +34,7 @@ export const endOrphans = (ctx: Ctx, siteId?: Id<"site">) => {
     .returning({ id: commands.id, error: commands.error });
 };
 
-/** What `endOrphans` answered: watchers of their logs are let go. */
+/** Ends the log streams of the commands that `endOrphans` returned. */
 export function tellOrphans(ctx: Ctx, ended: { id: Id<"command">; error: string | null }[]): void {
   for (const { id, error } of ended)
     ctx.logs.finish(id, error === null ? "Command cancelled." : `Command failed: ${error}`);

@@ -6,7 +6,7 @@ import { commands, type jobs } from "../../db/schema.ts";
 type Job = typeof jobs.$inferSelect;
 export type Outcome = { status: CommandStatus; exitCode: number | null; error: string | null };
 
-/** The command of this job has ended, where `guard` holds. */
+/** Records the end of the job's command, where `guard` holds. */
 export const endCommand = (ctx: Ctx, { commandId }: Job, outcome: Outcome, guard: SQL) => {
   if (!commandId) throw new Error("A job names no command");
   return ctx.db
@@ -15,7 +15,7 @@ export const endCommand = (ctx: Ctx, { commandId }: Job, outcome: Outcome, guard
     .where(and(eq(commands.id, commandId), inArray(commands.status, ["QUEUED", "RUNNING"]), guard));
 };
 
-/** The last line of its log; watchers are let go. */
+/** Writes the last line of the command's log and ends its stream. */
 export function tellEnd(ctx: Ctx, { commandId }: Job, { status, error }: Outcome): void {
   if (!commandId) return;
   const said = { SUCCEEDED: "Command succeeded.", CANCELLED: "Command cancelled." } as Record<string, string>;

@@ -3,7 +3,7 @@ import type { Ctx } from "../../ctx.ts";
 import { commands } from "../../db/schema.ts";
 import { keepCommandsMs } from "../../domain/job-rules.ts";
 
-/** Commands are kept for thirty days, as their logs are. */
+/** Deletes commands after thirty days, together with their logs. */
 export async function purgeOldCommands(ctx: Ctx): Promise<void> {
   const before = new Date(ctx.now().getTime() - keepCommandsMs);
   const old = ctx.db

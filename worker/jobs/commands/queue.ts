@@ -5,16 +5,16 @@ import type { Ctx } from "../../ctx.ts";
 import { maxCommandsWaiting } from "../../domain/job-rules.ts";
 import { ofSite, queueJob } from "../insert.ts";
 
-/** Whether the site `s` has an image on a host, and is neither unpaid nor on its way out. */
+/** Whether site `s` has an image on a host and is neither unpaid nor being deleted. */
 export const hasImage = sql`s.status IN ('DEPLOYING', 'RUNNING', 'STOPPED', 'FAILED')
   AND s.current_deployment_id IS NOT NULL AND s.host_id IS NOT NULL`;
 
 export const waitingCommands = sql`(SELECT count(*) FROM commands WHERE site_id = s.id AND status = 'QUEUED')`;
 
 /**
- * Statements for one batch: a command that waits, and its job in a lane of its own, where the site has an image and the
- * number of those that wait allows it.
- * @param what the columns of one row, from the site `s` and further tables
+ * Statements for one batch: a waiting command and its job in a lane of its own, where the site has an image and the
+ * limit of waiting commands is not reached.
+ * @param what the columns of one row, selected from site `s` and further tables
  */
 export function queueCommand(
   ctx: Ctx,

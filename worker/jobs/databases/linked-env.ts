@@ -6,7 +6,7 @@ import { startingKinds } from "../../db/job-conditions.ts";
 import { addressOf } from "./logins.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
 
-/** Statements for the batch that leases a job: which of its site's links it follows, and what it needs of them. */
+/** Statements for the batch that leases a job: marks the site's links it carries and reads the linked databases. */
 export const offerLinks = (siteId: SQL, kind: SQL) => ({
   change: sql`
     UPDATE database_links SET offered_generation = (SELECT generation FROM databases WHERE id = database_id)
@@ -19,7 +19,7 @@ export const offerLinks = (siteId: SQL, kind: SQL) => ({
       .where(eq(databaseLinks.siteId, siteId)),
 });
 
-/** Behind the end of a job that made the site's container: it runs with what the lease offered. */
+/** For the batch that ends a job which created the site's container: it runs with the links that the lease carried. */
 export const linksFollowed = (ctx: Ctx, siteId: string, ended: SQL) =>
   ctx.db
     .update(databaseLinks)
@@ -27,7 +27,7 @@ export const linksFollowed = (ctx: Ctx, siteId: string, ended: SQL) =>
     .where(sql`${databaseLinks.siteId} = ${siteId} AND ${ended}`)
     .returning({ databaseId: databaseLinks.databaseId });
 
-/** The addresses of a site's databases: at run time only, as builds do not reach them. */
+/** The addresses of a site's databases. They are set at run time only, because builds cannot reach databases. */
 export const linkedEnvOf = (ctx: Ctx, linked: readonly (DatabaseRow & { variable: string })[]): EnvEntry[] =>
   linked.map(({ variable, ...database }) => ({
     key: variable,

@@ -6,12 +6,12 @@ import type { DatabaseRow } from "../../db/rows.ts";
 
 export type Login = DatabaseSpec["logins"][number];
 
-/** Where a database's secrets are sealed for; a password keeps its place while it is next, current and previous. */
+/** The name a database's password is sealed for; a password keeps it while it is next, current and previous. */
 const placeOf = (row: Pick<DatabaseRow, "id">, generation: number): SealedFor =>
   `databases.password:${row.id}:${generation}`;
 const adminPlaceOf = (row: Pick<DatabaseRow, "id">): SealedFor => `databases.admin_password:${row.id}`;
 
-/** Letters and digits only: it stands in addresses as it is. */
+/** Hexadecimal, so that it needs no escaping in addresses. */
 const newPassword = (ctx: Ctx): string => Buffer.from(ctx.random(24)).toString("hex");
 
 export const sealNewPassword = (ctx: Ctx, row: Pick<DatabaseRow, "id">, generation: number): string =>
@@ -26,14 +26,14 @@ const loginOf = (ctx: Ctx, row: DatabaseRow, sealed: string, generation: number)
   password: ctx.secrets.open(sealed, placeOf(row, generation)),
 });
 
-/** The one its owner is shown. */
+/** The login shown to the owner. */
 export const currentLogin = (ctx: Ctx, row: DatabaseRow): Login =>
   loginOf(ctx, row, row.passwordSealed, row.generation);
 
 const nextLogin = (ctx: Ctx, row: DatabaseRow): Login[] =>
   row.nextPasswordSealed === null ? [] : [loginOf(ctx, row, row.nextPasswordSealed, row.generation + 1)];
 
-/** All that may sign in now. */
+/** Every login that is valid now. */
 export const validLogins = (ctx: Ctx, row: DatabaseRow): Login[] => [
   ...loginsToBe(ctx, row),
   ...(row.previousPasswordSealed === null
@@ -41,7 +41,7 @@ export const validLogins = (ctx: Ctx, row: DatabaseRow): Login[] => [
     : [loginOf(ctx, row, row.previousPasswordSealed, row.generation - 1)]),
 ];
 
-/** What a rotation's job makes of them: the next beside the current one, or the current one alone. */
+/** The logins that are valid after a rotation's job: the current and the next one, or the current one alone. */
 export const loginsToBe = (ctx: Ctx, row: DatabaseRow): Login[] => [
   currentLogin(ctx, row),
   ...nextLogin(ctx, row),

@@ -3,14 +3,14 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
 
-/** Behind the end of a job that made the previous login go. */
+/** For the batch that ends a job which removed the previous login. */
 export const passwordRetired = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
   ctx.db
     .update(databases)
     .set({ previousPasswordSealed: null, error: null })
     .where(and(eq(databases.id, id), isNull(databases.nextPasswordSealed), ended));
 
-/** Behind the end of a job that made the next login known: it is the current one. */
+/** For the batch that ends a job which created the next login: it becomes the current one. */
 export const passwordKnown = (ctx: Ctx, id: Id<"database">, ended: SQL) =>
   ctx.db
     .update(databases)

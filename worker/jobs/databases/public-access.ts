@@ -7,12 +7,12 @@ import { databaseEvents } from "../../domain/database-events.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
-/** After the host said that it cannot: nothing there changes by itself within seconds. */
+/** Delay after a failure on the host; its causes do not resolve within seconds. */
 const retryMs = 10 * 60_000;
-/** The host makes a new certificate earlier than this before the end of the last (agent/databases/certificates.ts). */
+/** The host renews a certificate earlier than this before it expires (agent/databases/certificates.ts). */
 const renewMs = 60 * 24 * 60 * 60_000;
 
-/** The host did what this generation asked for; a later one is still to come. */
+/** Records that the host applied this generation of the setting; a later one may still be pending. */
 export const exposed = (
   ctx: Ctx,
   id: Id<"database">,
@@ -27,7 +27,7 @@ export const exposed = (
       publicAuthority: certificateAuthority,
       publicEndsAt: endsAt === null ? null : new Date(endsAt),
       publicError: null,
-      // One that is to run and does not has no certificate to follow.
+      // A database that should run but does not has no certificate to renew.
       publicTryAt: endsAt === null ? new Date(ctx.now().getTime() + retryMs) : null,
       updatedAt: ctx.now(),
     })
@@ -39,7 +39,7 @@ export const exposeFailed = (ctx: Ctx, id: Id<"database">, error: string, ended:
     .set({ publicError: error, publicTryAt: new Date(ctx.now().getTime() + retryMs) })
     .where(and(eq(databases.id, id), ended));
 
-/** What its host has not done yet, or whose certificate is to be followed by another. */
+/** Queues what a host has not applied yet, and certificate renewals. */
 export async function exposeAgain(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
   const due = sql`(d.public_enabled OR d.public_applied < d.public_generation)

@@ -4,7 +4,7 @@ import type { Ctx } from "../../ctx.ts";
 import type { PlainDatabaseJobKind } from "../../../protocol/agent/jobs.ts";
 import { ofDatabase, queueJob } from "../insert.ts";
 
-/** One job for a database; `guard` speaks of it as `d`, and reads the mark the UPDATE of the same batch left. */
+/** One job for a database. `guard` refers to it as `d` and checks the mark set by the UPDATE of the same batch. */
 export const queueDatabaseJob = (
   ctx: Ctx,
   kind: PlainDatabaseJobKind,

@@ -6,14 +6,16 @@ import { idleLane } from "../../db/job-conditions.ts";
 import { exposeAgain } from "./public-access.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
-/** Rotations are carried on with, wherever they were interrupted, and so is what a host was asked to open or close. */
+/** Continues interrupted rotations and pending changes of public access. */
 export async function reconcileDatabases(ctx: Ctx): Promise<void> {
   await restartLinked(ctx);
   await retirePrevious(ctx);
   await exposeAgain(ctx);
 }
 
-/** Sites in service that run with the previous password are given the current one: once, as a failure would repeat. */
+/**
+ * Restarts sites in service that run with the previous password. Each is tried once, because a failure would repeat.
+ */
 async function restartLinked(ctx: Ctx): Promise<void> {
   const behind = sql`EXISTS (SELECT 1 FROM database_links l JOIN databases d ON d.id = l.database_id
     WHERE l.site_id = s.id AND d.previous_password_sealed IS NOT NULL
@@ -28,7 +30,7 @@ async function restartLinked(ctx: Ctx): Promise<void> {
   }
 }
 
-/** Where no container runs with the previous password any more, the server forgets it. */
+/** Removes the previous password from the server once no container runs with it. */
 async function retirePrevious(ctx: Ctx): Promise<void> {
   const unused = sql`d.previous_password_sealed IS NOT NULL AND d.status = 'RUNNING' AND d.wanted = 'RUNNING' AND ${idleLane(sql`d.id`)}
     AND NOT EXISTS (SELECT 1 FROM database_links l JOIN sites s ON s.id = l.site_id

@@ -10,8 +10,9 @@ import { forgetDatabase } from "./forget.ts";
 import { queueDatabaseJob } from "./queue.ts";
 
 /**
- * DELETING is final: work that waits ends, a last backup is made, the host removes container and data, then the record goes.
- * @param only must hold when it begins
+ * DELETING is final: waiting work ends, a last backup is taken, the host removes the container and the data, then the
+ * record is deleted.
+ * @param only a condition that must hold when the deletion begins
  */
 export async function deleteDatabase(
   ctx: Ctx,
@@ -36,7 +37,7 @@ export async function deleteDatabase(
     jobs: ctx.statement(sql`
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()}
       WHERE database_id = ${database.id} AND status = 'QUEUED' AND kind <> 'database.delete' AND ${deleting}`),
-    // In the lane before the deletion, which does not wait for its success.
+    // It precedes the deletion in the lane; the deletion does not depend on its success.
     backup: queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
     job: queueDatabaseJob(
       ctx,
@@ -48,7 +49,7 @@ export async function deleteDatabase(
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, database.id), eq(invoices.status, "unpaid"), deleting)),
-    // Nothing of it ever reached a host: the record goes at once.
+    // Nothing of it ever reached a host, so the record is deleted at once.
     forgotten: forgetDatabase(
       ctx,
       database.id,

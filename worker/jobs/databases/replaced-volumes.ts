@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 
 /**
- * The volumes that restores replaced before the present one, each by the restore that made it; null: the first. A record that was
- * put back lacks what came later: where it lacks the restore that made the present one, it knows of none.
+ * The volumes that restores replaced, each named by the restore that created it; null is the original volume. A
+ * record restored from an earlier moment may lack the restore that created the current volume, and then lists none.
  */
 export const replacedVolumes = sql`(SELECT json_group_array(volume) FROM (
     SELECT NULL AS volume FROM jobs WHERE id = databases.volume

@@ -4,8 +4,8 @@ import type { Ctx } from "../../ctx.ts";
 import { deployments, jobs } from "../../db/schema.ts";
 
 /**
- * Statements for one batch: waiting deployments of the site end as CANCELLED, and the running one is asked to.
- * `waited` answers those that waited, `cancelling` the leases whose agents must be notified.
+ * Statements for one batch: cancels the site's waiting deployments and requests cancellation of the running one.
+ * `waited` returns the cancelled ones, `cancelling` the leases whose agents must be notified.
  */
 export const cancelDeployments = (ctx: Ctx, siteId: Id<"site">, guard: SQL) => {
   const now = ctx.now();
@@ -36,7 +36,7 @@ export function reviseCancelled(
     if (hostId) ctx.hosts.revise(hostId, { jobId, attempt }, "cancel");
 }
 
-/** Who follows what waited hears that it is over. */
+/** Ends the log streams of the deployments that were cancelled while waiting. */
 export function tellCancelled(ctx: Ctx, waited: { id: Id<"deployment"> }[]): void {
   for (const { id } of waited) ctx.logs.finish(id, "Deployment cancelled.");
 }

@@ -4,8 +4,8 @@ import type { Ctx } from "../../ctx.ts";
 import { mayComeBack } from "./kept.ts";
 
 /**
- * A statement for the batch that ends a deployment: what the site's others were made of goes, a pasted Dockerfile among it,
- * but of those that wait or run, move with the site, or may be brought back.
+ * Statement for the batch that ends a deployment: clears the build settings, including pasted Dockerfiles, of the
+ * site's deployments that are neither open, in service (a move redeploys it) nor possible targets of a rollback.
  */
 export const forgetOldBuilds = (ctx: Ctx, siteId: Id<"site">, ended: SQL) =>
   ctx.statement(sql`

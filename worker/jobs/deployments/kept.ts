@@ -1,25 +1,29 @@
 import { sql, type SQL } from "drizzle-orm";
 
-/** Successful deployments of a site that a rollback may name, the one in service included: their images stay on its host. */
+/**
+ * The number of successful deployments of a site, including the one in service, whose images are kept for rollbacks.
+ */
 export const keptPerSite = 5;
 
 /**
- * The number of the oldest deployment of a site that a rollback may name. One under way takes a place already, as it removes
- * the oldest image when it goes live; a move takes none, as it is a version that has one. Read from an index of these alone,
- * so that a long history costs nothing.
+ * The number of the oldest deployment of a site that a rollback may target. A deployment under way counts already,
+ * because going live removes the oldest image; a move does not, because its version has an image. The partial index
+ * keeps this cheap for long histories.
  */
 export const oldestKeptNumber = (siteId: SQL) => sql`coalesce((SELECT newest.number FROM deployments newest
   WHERE newest.site_id = ${siteId} AND newest.status IN ('LIVE', 'SUPERSEDED', 'BUILDING', 'STARTING')
     AND newest."trigger" <> 'move'
   ORDER BY newest.number DESC LIMIT 1 OFFSET ${sql.raw(String(keptPerSite - 1))}), 0)`;
 
-/** Whether a rollback may name a row, for queries of `deployments`. What its host has no image of is made again as it was made. */
+/**
+ * Whether a rollback may target a row of `deployments`. If the host has no image of it, it is built again as it was.
+ */
 export const mayComeBack = sql<boolean>`(deployments.status IN ('LIVE', 'SUPERSEDED')
   AND deployments.number >= ${oldestKeptNumber(sql`deployments.site_id`)})`;
 
 /**
- * Whether the host still has a row's image, for queries of `deployments`. A rule, not a mark: the agent is told by the same
- * one what to keep. What was made on a host that the site has left is not there, also when it is back on it.
+ * Whether the host still has the image of a row of `deployments`. This is a rule, not a flag: the agent keeps images
+ * by the same rule. An image built on a host that the site left is gone, even after the site returns.
  */
 export const imageKept = sql<boolean>`(${mayComeBack}
   AND (SELECT host_id IS NOT NULL AND host_id = coalesce((SELECT host_id FROM jobs

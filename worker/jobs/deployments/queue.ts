@@ -13,14 +13,14 @@ type What = {
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment"> | undefined;
   jobId?: Id<"job">;
-  /** Of the placeholders in `siteId`. */
+  /** Values of the placeholders in `siteId`. */
   given?: Record<string, unknown>;
 };
 
 /**
- * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job. One that
- * waits already is joined; or it makes way, where one is a rollback and the other something else. `replaced` answers what
- * made way, `joined` or `added` which deployment waits now.
+ * Statements for one batch, after an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job. It
+ * joins a deployment that already waits, or replaces it if exactly one of the two is a rollback. `replaced` returns
+ * the replaced one, `joined` or `added` the one that waits now.
  * @param siteId an expression, so that a batch may find the site itself, or none
  */
 export function deploymentQueue(siteId: SQL) {
@@ -38,7 +38,7 @@ export function deploymentQueue(siteId: SQL) {
     UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
     WHERE ${waiting} AND kind = 'site.deploy'
       AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`;
-  // Whoever joins asks for the environment and the source of now: a move takes them along. A rollback stays as it is.
+  // Joining refreshes the environment and the source, also of a waiting move. A rollback keeps its own.
   const join = sql`
     UPDATE deployments SET env_version = iif(rollback_of IS NULL, ${newestEnv}, env_version), rebuild = max(rebuild, ${rebuild}),
       trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END,
@@ -89,7 +89,7 @@ export function deploymentQueue(siteId: SQL) {
   };
 }
 
-/** One job for a site that just moved; `guard` reads the mark the UPDATE of the same batch left. */
+/** One job for a site that just changed state; `guard` checks the mark set by the UPDATE of the same batch. */
 export const queueSiteJob = (
   ctx: Ctx,
   kind: "site.start" | "site.stop" | "site.restart" | "site.route" | "site.delete",

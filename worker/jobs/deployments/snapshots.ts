@@ -16,6 +16,6 @@ const snapshotOf = (names: readonly Column[]): SQL =>
     `(SELECT json_object(${names.map((name) => `'${name}', ${valueOf(name)}`).join(", ")}) FROM sites WHERE id = deployments.site_id)`,
   );
 
-/** For an UPDATE of `deployments`: how the site runs and is built now. */
+/** For an UPDATE of `deployments`: snapshots of the site's present run and build settings. */
 export const runNow = snapshotOf(runSettings);
 export const buildNow = snapshotOf(buildSettings);

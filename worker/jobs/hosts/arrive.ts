@@ -5,8 +5,8 @@ import { sites } from "../../db/schema.ts";
 import { leaveAfterMs } from "../../domain/job-rules.ts";
 
 /**
- * Statements for one batch, behind the end of a deployment on this host: a site that moved here is this host's, and so is
- * the work that waits for it. The host that carried it goes on serving for a while, as a name's address may be remembered.
+ * Statements for the batch that ends a deployment on this host: the site and its waiting work now belong to it. The
+ * previous host keeps serving for a while, because clients may have cached the DNS record.
  */
 export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: SQL) =>
   [
@@ -26,7 +26,7 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
         AND (SELECT host_id FROM sites WHERE id = ${siteId}) = ${hostId}`),
   ] as const;
 
-/** The site stays where it is, and what came of it on the other host goes. */
+/** Cancels the move: the site stays where it is, and the partial copy on the other host is removed. */
 export const giveUpMove = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host"> | null, ended: SQL) =>
   ctx.db
     .update(sites)

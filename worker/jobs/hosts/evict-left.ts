@@ -5,19 +5,19 @@ import { evictQueueMs } from "../../domain/job-rules.ts";
 import { ofSite, queueJob } from "../insert.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
-/** Of site `s`, where it leaves. */
+/** Whether a command of site `s` still runs on the host it leaves. */
 const commandsRun =
   sql.raw(`EXISTS (SELECT 1 FROM jobs c WHERE c.site_id = s.id AND c.host_id = s.leaving_host_id
   AND c.kind = 'site.command' AND c.status = 'LEASED')`);
 
 /**
- * Once it has been asked for: a command that runs there ends by its own limit, so what it needs goes behind it, without a
- * time (`leave_at`). All else has gone.
+ * After an eviction was queued: a running command ends by its own limit and is cleaned up afterwards, without a time
+ * (`leave_at`). Everything else has been removed.
  */
 export const whatIsLeft = (hostId: Id<"host">): SQL => sql`
   leaving_host_id = (SELECT CASE WHEN ${commandsRun} THEN ${hostId} END FROM sites s WHERE s.id = sites.id), leave_at = NULL`;
 
-/** What sites left on hosts that carried them goes, once nobody is sent there: asked again until it is done. */
+/** Evicts sites from hosts they left, once no traffic is sent there; repeated until it succeeds. */
 export async function evictLeft(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
   const due = await ctx.db.all<{ siteId: Id<"site">; hostId: Id<"host"> }>(sql`

@@ -6,8 +6,8 @@ import { eachAlone } from "../../each-alone.ts";
 import { endAsFailed } from "../finish.ts";
 
 /**
- * A site whose new host falls silent at its work stays where it is, and its owner can deploy it again. What that host makes
- * of it all the same is cleaned up when it is back: until then the site does not move, so that it runs nowhere else as well.
+ * Cancels moves whose new host went silent, so that the owner can deploy again. The partial copy there is removed
+ * when that host returns; until then the site does not move, so that it never runs on a third host.
  */
 export async function giveUpSilentMoves(ctx: Ctx): Promise<void> {
   const silent = ctx.now().getTime() - silentMoveMs;
@@ -26,7 +26,7 @@ export async function giveUpSilentMoves(ctx: Ctx): Promise<void> {
   await eachAlone("give up moves", given, (job) =>
     endAsFailed(ctx, job, {
       error:
-        "The host that the site was to move to can no longer be heard. It stays where it is, and moves later.",
+        "The host that the site was moving to stopped responding. The site stays where it is and moves later.",
       cancelled: job.cancelRequested,
       durations: null,
     }),

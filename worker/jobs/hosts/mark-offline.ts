@@ -5,7 +5,9 @@ import { batch } from "../../db/batch.ts";
 import { hosts, jobs } from "../../db/schema.ts";
 import { isUnplaced } from "../lease.ts";
 
-/** The host's agent was last heard at `since`, as was found out at `foundAt`. A hello that came later stands: the host is back. */
+/**
+ * Marks a host offline that was last seen at `since`, as detected at `foundAt`. A later hello wins: the host is back.
+ */
 export async function markOffline(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -19,6 +21,6 @@ export async function markOffline(
       .where(and(eq(hosts.id, hostId), isNull(hosts.offlineSince), lt(hosts.connectedAt, foundAt))),
     unplaced: ctx.db.select({ id: jobs.id }).from(jobs).where(isUnplaced).limit(1),
   });
-  // What would have waited for this host may go to another.
+  // Unplaced jobs that would have waited for this host may be placed on another.
   if (unplaced.length > 0) ctx.hosts.wake(null);
 }

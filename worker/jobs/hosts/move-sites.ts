@@ -10,10 +10,10 @@ import { bestHostFor } from "./placement.ts";
 import { queueMove } from "./queue-move.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";
 
-/** A site whose move failed is tried again after this long; others go first. */
+/** Delay before a failed move is retried; other sites move first. */
 const retryMs = 10 * 60_000;
 
-/** Each host that is drained and can be heard begins the move of its next site. Nothing moves off a host that is silent. */
+/** Starts the next move on each draining host that is connected. Sites on a silent host do not move. */
 export async function moveSites(ctx: Ctx): Promise<void> {
   const draining = await ctx.db.all<{ id: Id<"host"> }>(sql`
     SELECT id FROM hosts h WHERE status = 'DRAINING' AND connected_at IS NOT NULL AND offline_since IS NULL
@@ -21,24 +21,24 @@ export async function moveSites(ctx: Ctx): Promise<void> {
   for (const { id } of draining) await moveNextSite(ctx, id);
 }
 
-/** One site at a time: deployed on another host first; `arrive` is what follows when it is healthy there. */
+/** Moves one site at a time: it is deployed on another host first, and `arrive` follows once it is healthy there. */
 async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const { from, to } = siteEvents.moveRequested;
   const siteId = sql`(SELECT id FROM sites WHERE host_id = ${hostId} AND mark = ${mark})`;
-  // Data in volumes is on this host: the site stays with it.
+  // A site with volumes stays, because their data is on this host.
   const here = sql`s.host_id = ${hostId} AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = s.id) AND s.move_host_id IS NULL AND s.leaving_host_id IS NULL
     AND ${idleLane(sql`s.id`)}
     AND (SELECT status FROM hosts WHERE id = ${hostId}) = 'DRAINING'`;
-  // Who has not taken it yet knows nothing of it.
+  // A silent host that has not taken the job has nothing of the site.
   const silent = sql`(SELECT id FROM hosts WHERE offline_since IS NOT NULL)`;
   const waits = sql`status = 'QUEUED' AND kind = 'site.deploy' AND host_id IN ${silent}`;
   const {
     redirected,
     moved: [moved],
   } = await batch(ctx, {
-    // A move whose deployment was cancelled while it waited is none any more.
+    // A move whose deployment was cancelled while it waited has ended.
     ended: ctx.statement(sql`
       UPDATE sites SET move_host_id = NULL WHERE host_id = ${hostId} AND move_host_id IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM jobs j WHERE j.lane = sites.id AND j.host_id = sites.move_host_id AND j.${openJob})`),
@@ -52,7 +52,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
         sql`${waits} AND site_id IN (SELECT id FROM sites WHERE host_id = ${hostId} AND move_host_id NOT IN ${silent})`,
       )
       .returning({ to: jobs.hostId }),
-    // Nothing of these runs: their next start or deployment finds them a host.
+    // Sites that run nothing only give up their host; their next start or deployment places them.
     idle: ctx.statement(sql`
       UPDATE sites AS s SET leaving_host_id = host_id, leave_at = ${now}, host_id = NULL, reserved = 0
       WHERE ${here} AND s.status IN ('FAILED', 'SUSPENDED') AND NOT s.serving`),
@@ -68,7 +68,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
         ORDER BY s.id LIMIT 1)`),
     activity: automaticActivity(ctx, "moveSite", sql`sites WHERE id = ${siteId}`),
     move: queueMove(ctx, siteId, { asIs: true }),
-    // A stopped site is stopped again where it arrives.
+    // A stopped site is stopped again on its new host.
     stop: queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
     moved: ctx.db.select({ to: sites.moveHostId }).from(sites).where(eq(sites.id, siteId)),
   });

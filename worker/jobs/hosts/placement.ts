@@ -2,21 +2,21 @@ import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
 import { idleLane, openJob, startingKinds } from "../../db/job-conditions.ts";
 
-/** The pack that is to follow, once that is paid, and while it is being paid: what nobody pays for keeps nothing from others. */
+/** The next pack, if it is paid for or being paid. An unpaid change reserves nothing. */
 const promisedPackOf = (
   row: string,
 ) => `iif(${row}.next_pack_id IS NOT NULL AND (${row}.next_pack_at IS NOT NULL OR EXISTS (
   SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id AND c.status IN ('opening', 'open', 'processing')
   WHERE i.resource_id = ${row}.id AND i.kind IN ('change', 'renewal') AND i.status = 'unpaid')), ${row}.next_pack_id, NULL)`;
 
-/** Of the pack it has and the one that is promised to it, the larger. In FROM, as `hostRoomsText`. */
+/** Memory of the larger of the current and the promised pack. A subquery in FROM, like `hostRoomsText`. */
 export const packMbOf = (row: string) =>
   `(SELECT mb FROM (SELECT max(memory_mb) AS mb FROM packs WHERE id IN (${row}.pack_id, ${promisedPackOf(row)})))`;
 const packMb = packMbOf("placed");
 
 /**
- * Memory of host `h`'s databases, and of its sites: those that may run there, on their way there, and not yet gone from there; and of
- * what runs there though no record puts it there.
+ * Memory reserved on host `h` in MB: its databases, its sites (placed, arriving or not yet evicted), and unrecorded
+ * resources that run there.
  */
 const placedMbText = `(coalesce((
   SELECT sum(${packMb}) FROM sites placed
@@ -27,21 +27,21 @@ const placedMbText = `(coalesce((
 export const placedMb = sql.raw(placedMbText);
 
 /**
- * Hosts with what they have free: the arithmetic of `freeMemoryMb`, where a reservation is made in one statement. It stands
- * in FROM, which does not count among the hundred levels of expression that D1 takes.
+ * Hosts with their free memory, by the same arithmetic as `freeMemoryMb`, so that one statement can reserve it.
+ * Subqueries in FROM do not count towards D1's limit of 100 expression levels.
  */
 const hostRoomsText = `(SELECT h.*, h.memory_mb - max(${minReserveMb}, h.memory_mb / ${reserveParts}) - ${placedMbText} AS free_mb
   FROM hosts h)`;
 export const hostRooms = sql.raw(hostRoomsText);
 
-/** Host `h` is told of new sites. */
+/** Whether host `h` accepts new sites. */
 export const takesSites = sql.raw(
   "h.status = 'ACTIVE' AND h.connected_at IS NOT NULL AND h.offline_since IS NULL AND h.memory_mb IS NOT NULL",
 );
 
 /**
- * A query of the id of the host with the most room for site or database `s`, among those that `also` allows. Rooms are added up
- * once a statement, however many wait for one.
+ * Selects the id of the host with the most free memory for site or database `s`, among those that satisfy `also`.
+ * Free memory is summed up once per statement, however many rows need a host.
  */
 const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
   WITH rooms AS MATERIALIZED (SELECT h.* FROM ${hostRooms} h WHERE ${takesSites})
@@ -50,7 +50,7 @@ const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
     AND ${also}
   ORDER BY ${first}h.free_mb DESC, h.id LIMIT 1`;
 
-/** For site `s`: where its databases are, as an account's network ends with the host. */
+/** Prefers the host of site `s`'s databases, because an account's network does not span hosts. */
 export const bestHostFor = (s: string, also: SQL): SQL =>
   fittingHost(
     s,
@@ -59,7 +59,7 @@ export const bestHostFor = (s: string, also: SQL): SQL =>
     sql``,
   );
 
-/** For database `d`: where its sites are; otherwise rather beside the account's sites, which may be linked later. */
+/** Prefers the host of database `d`'s sites, then a host with sites of the account, which may be linked later. */
 const bestHostForDatabase = (also: SQL): SQL =>
   fittingHost(
     "d",
@@ -82,13 +82,13 @@ const hasRoomAt = (s: string): SQL =>
     `EXISTS (SELECT 1 FROM ${hostRoomsText} h WHERE h.id = ${s}.host_id AND h.free_mb >= ${packMbOf(s)})`,
   );
 
-/** Whether job `j` would run a site on its host that gave its room away, where it has none again yet. */
+/** Whether job `j` would start a site whose host has no memory left since the site gave up its reservation. */
 export const waitsForRoom = sql`(j.kind IN ${startingKinds} AND EXISTS (
   SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id = j.host_id AND NOT s.reserved AND NOT ${hasRoomAt("s")}))`;
 
 /**
- * For an UPDATE of `sites` that lets a site run again: one that gave its room away takes room on its host; where that has none
- * any more, and nothing of the site is only there, the site leaves and is placed as a new one. Otherwise it waits.
+ * For an UPDATE of `sites` that lets a site run again after it gave up its reservation: it reserves memory on its
+ * host. If there is none and the site has no data there, it gives up the host and is placed anew; otherwise it waits.
  */
 export function roomAgain(now: SQLWrapper) {
   const bound = sql`(sites.leaving_host_id IS NOT NULL OR sites.move_host_id IS NOT NULL
@@ -106,12 +106,12 @@ export function roomAgain(now: SQLWrapper) {
   };
 }
 
-/** For one batch: a job that lets a site run has its room from the lease on, behind the lease's mark. */
+/** For one batch, after the lease's mark: a job that starts a site reserves its memory from the lease on. */
 export const takeRoom = (siteId: SQL, hostId: SQLWrapper, kind: SQL): SQL => sql`
   UPDATE sites SET reserved = 1
   WHERE id = ${siteId} AND host_id = ${hostId} AND NOT reserved AND ${kind} IN ${startingKinds}`;
 
-/** Of a FAILED site nothing runs, unless a job is to change that: others may have its room. */
+/** A FAILED site runs nothing: its memory is released unless a job is about to start it. */
 export const giveRoomAway = (which: SQL): SQL => sql`
   UPDATE sites SET reserved = 0
   WHERE ${which} AND status = 'FAILED' AND NOT serving AND reserved AND NOT EXISTS (

@@ -4,9 +4,9 @@ import { ofSite, queueJob } from "../insert.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
 /**
- * Statements for one batch, behind an UPDATE that moved the site to DEPLOYING: the version in service is made once more,
- * of the commit or image and with the settings it has, on `move_host_id`; where that is null, on the host that fits best.
- * @param asIs nobody asked for it to be started: it keeps its environment as well
+ * Statements for one batch, after an UPDATE that moved the site to DEPLOYING: deploys the version in service again,
+ * from the same commit or image and with its own settings, on `move_host_id`, or on the best host if that is null.
+ * @param asIs the move was not requested by a user: the version keeps its environment as well
  */
 export function queueMove(ctx: Ctx, siteId: SQL, { asIs = false }: { asIs?: boolean } = {}) {
   const id = ctx.newId("deployment");

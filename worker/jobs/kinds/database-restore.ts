@@ -22,7 +22,7 @@ export const databaseRestore: Kind<"database.restore"> = {
     const [id, databaseId] = [backupIdOf(job), databaseIdOf(job)];
     if (done.damage !== null)
       return ending({
-        // The job did what it could, but what it was asked for did not happen.
+        // The job did what it could, but the data was not restored.
         job: ctx.db
           .update(jobs)
           .set({ error: done.damage })
@@ -32,7 +32,7 @@ export const databaseRestore: Kind<"database.restore"> = {
       });
     const { from, to } = databaseEvents.started;
     return ending({
-      // Whatever has become of it meanwhile, this is where its data is.
+      // The record follows the data, whatever the database's status has become in the meantime.
       volume: setDatabase(
         ctx,
         databaseId,
@@ -45,14 +45,14 @@ export const databaseRestore: Kind<"database.restore"> = {
         { status: to, error: null },
         sql`${databases.status} IN ${from} AND ${ended}`,
       ),
-      // Once the record names the new volume, the host may remove the old one.
+      // The host may remove the old volume once the record names the new one.
       start: queueDatabaseJob(
         ctx,
         "database.start",
         databaseId,
         sql`${ended} AND d.wanted = 'RUNNING' AND ${idleLane(sql`d.id`)}`,
       ),
-      // It was restored and compared on the way.
+      // The restore also verified the backup.
       proven: await proven(ctx, id, ended),
     });
   },
@@ -61,12 +61,12 @@ export const databaseRestore: Kind<"database.restore"> = {
     ending({ notRestored: notRestored(ctx, databaseIdOf(job), error, ended) }),
 };
 
-/** What was wanted of the database before still is. */
+/** The database keeps the state that was wanted before. */
 const notRestored = (ctx: Ctx, id: Id<"database">, reason: string, ended: SQL) =>
   ctx.db
     .update(databases)
     .set({
-      error: `The backup was not restored, and the data is what it was: ${reason}`.slice(0, 2000),
+      error: `The backup was not restored, and the data is unchanged: ${reason}`.slice(0, 2000),
       wanted: sql`CASE WHEN status = 'STOPPED' THEN 'STOPPED' ELSE wanted END`,
       updatedAt: ctx.now(),
     })

@@ -15,7 +15,7 @@ export const databaseRotate: Kind<"database.rotate"> = {
       },
       () => reconcileDatabases(ctx),
     ),
-  // The present password stays valid; the next rotation removes what this one has left.
+  // The current password stays valid; the next rotation removes what this one left behind.
   failed: (ctx, { job, ended }, { error }) =>
     ending({ kept: setDatabase(ctx, databaseIdOf(job), { nextPasswordSealed: null, error }, ended) }),
 };

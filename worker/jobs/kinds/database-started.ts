@@ -7,7 +7,7 @@ import { databaseIdOf, ending, type Ended, type Ending, type Kind, type Material
 
 export const databaseSpec = (ctx: Ctx, material: Material) => ({ database: specOf(ctx, material) });
 
-/** The database runs with the limits of the pack that was read when its host took the job. */
+/** The database runs with the limits of the pack that was read when the job was leased. */
 export const databaseUp =
   (event: "provisioned" | "started") =>
   (ctx: Ctx, { job, ended }: Ended, { version }: JobResult<"database.start">): Ending =>

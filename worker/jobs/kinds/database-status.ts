@@ -6,7 +6,7 @@ import { databaseEvents, type DatabaseEventName } from "../../domain/database-ev
 
 type Columns = Partial<typeof databases.$inferInsert>;
 
-/** Moves the database as the event says, where its status allows it. */
+/** Moves the database as the event says, if its status allows it. */
 export const moveDatabase = (
   ctx: Ctx,
   id: Id<"database">,

@@ -8,10 +8,10 @@ export const databaseStop: Kind<"database.stop"> = {
     const { id, accountId } = databaseOf(material);
     return { databaseId: id, accountId };
   },
-  // Also if a job that starts it again waits: until that has ended, it does not run.
+  // It is STOPPED even if a start is queued, until that has succeeded.
   succeeded: (ctx, { job, ended }) =>
     ending({ stopped: moveDatabase(ctx, databaseIdOf(job), "stopped", ended, { error: null }) }),
-  // It may still run: the database says so, and its owner can ask again.
+  // It may still run: the record reflects that, and the owner can stop it again.
   failed: (ctx, { job, ended }, { error }) =>
     ending({
       running: ctx.db

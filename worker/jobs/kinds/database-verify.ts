@@ -22,7 +22,7 @@ export const databaseVerify: Kind<"database.verify"> = {
     });
   },
 
-  // The backup is as good as it was: the cron asks again, at growing intervals.
+  // The backup itself is unchanged: the cron retries at growing intervals.
   async failed(ctx, { job, ended }, { error }) {
     const id = backupIdOf(job);
     const unverified = `It could not be verified: ${error}`.slice(0, 2000);
@@ -36,7 +36,7 @@ export const databaseVerify: Kind<"database.verify"> = {
   },
 };
 
-/** A server like the one that was backed up, which may be gone; only the agent ever reaches it. */
+/** A server like the one that was backed up, which may no longer exist; only the agent ever connects to it. */
 function likeOf(ctx: Ctx, material: Material): DatabaseSpec {
   const row = backupOf(material);
   const { memoryMb, cpuMilli, pids } = material.pack;

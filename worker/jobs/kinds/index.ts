@@ -19,7 +19,7 @@ import { siteRoute } from "./site-route.ts";
 import { siteStart } from "./site-start.ts";
 import { siteStop } from "./site-stop.ts";
 
-/** A kind that is not handled here does not compile. */
+/** Exhaustive: a kind without an entry does not compile. */
 export const kinds: { [K in JobKind]: Kind<K> } = {
   "site.deploy": siteDeploy,
   "site.start": siteStart,

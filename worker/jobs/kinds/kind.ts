@@ -13,7 +13,7 @@ export type Material = {
   site: SiteRow | undefined;
   /** The environment of the job's version; null if that version is gone. */
   env: EnvEntry[] | null;
-  /** What the site's databases add to it. */
+  /** The variables that linked databases add. */
   linkedEnv: EnvEntry[];
   deployment: DeploymentRow | undefined;
   command: typeof commands.$inferSelect | undefined;
@@ -23,10 +23,10 @@ export type Material = {
   kept: DeploymentRow[];
   /** The site's verified custom domains. */
   domains: string[];
-  /** The names of the volumes that the host has had for the site. */
+  /** The names of the volumes that the host already has for the site. */
   heldVolumes: string[];
   database: DatabaseRow | undefined;
-  /** The volumes that restores have replaced, each by the restore that made it; null: the original. */
+  /** The volumes that restores have replaced, each named by the restore that created it; null is the original. */
   replacedVolumes: (string | null)[];
   backup: BackupRow | undefined;
 };
@@ -34,7 +34,7 @@ export type Material = {
 /** A job whose outcome is being recorded. */
 export type Ended = {
   job: JobRow;
-  /** Holds in the batch if this very report ended the job. */
+  /** Holds in the batch if this report ended the job. */
   ended: SQL;
 };
 
@@ -46,13 +46,13 @@ export type Failure = {
 
 /** What follows from a job's end. */
 export type Ending = {
-  /** For the batch that ends the job. */
+  /** Statements for the batch that ends the job. */
   statements: Statements;
-  /** Once that batch is written, unless another report ended the job first. */
+  /** Runs after that batch is written, unless another report ended the job first. */
   after?: (answers: never) => void | Promise<void>;
 };
 
-/** An ending whose `after` is given the answers of its statements by name. */
+/** Creates an ending whose `after` receives the answers of its statements by name. */
 export const ending = <const Of extends Statements>(
   statements: Of,
   after?: (answers: Answers<Of>) => void | Promise<void>,
@@ -60,15 +60,18 @@ export const ending = <const Of extends Statements>(
 
 /** How the control plane handles one kind of job. */
 export type Kind<K extends JobKind> = {
-  /** The arguments as sent to the host: the only place where secrets are decrypted. @throws Error if something is missing */
+  /**
+   * The arguments as sent to the host: the only place where secrets are decrypted. @throws Error if something is
+   * missing
+   */
   args(ctx: Ctx, material: Material): JobArgs<K>;
-  /** The host reports success. */
+  /** What follows when the host reports success. */
   succeeded(ctx: Ctx, end: Ended, result: JobResult<K>): Ending | Promise<Ending>;
-  /** The host reports failure, or no host took or finished the job in time. */
+  /** What follows when the host reports failure, or no host took or finished the job in time. */
   failed(ctx: Ctx, end: Ended, failure: Failure): Ending | Promise<Ending>;
 };
 
-/** @throws Error if the row lacks it, which the queue's statements rule out */
+/** @throws Error if the row lacks the value, which the queueing statements rule out */
 function required<Value>(value: Value | null | undefined, job: JobRow, what: string): Value {
   if (value === null || value === undefined) throw new Error(`Job ${job.id} (${job.kind}) has no ${what}`);
   return value;

@@ -4,7 +4,7 @@ import type { SiteRow } from "../../db/rows.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { siteOf, type Material } from "./kind.ts";
 
-/** The names that the host routes to the site, its own first. */
+/** The names that the host routes to the site, its own address first. */
 export const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: string[]): string[] => [
   siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,
   ...domains,

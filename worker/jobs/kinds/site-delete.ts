@@ -16,7 +16,7 @@ export const siteDelete: Kind<"site.delete"> = {
 
   succeeded(ctx, { job, ended }) {
     const siteId = siteIdOf(job);
-    // Not before the host that it moved away from has removed it, too: the reaper asks again.
+    // The record stays until the host that the site moved away from has removed it as well: the reaper retries.
     const left = sql`(SELECT leaving_host_id FROM sites WHERE id = ${siteId}) IS NULL`;
     return ending(
       {

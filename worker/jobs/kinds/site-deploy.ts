@@ -31,7 +31,8 @@ export const siteDeploy: Kind<"site.deploy"> = {
       buildCommand,
       ...buildSettingsOf(deployment?.build ?? site),
       buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
-      // It has run for this version already, and an older version's must not undo what a newer one's did.
+      // Not for a rollback or a move: the command has run for that version, and running it again could undo a newer
+      // one's work.
       ...(deployment?.rollbackOf === null &&
         deployment.trigger !== "move" && {
           release: { command: site.releaseCommand, timeoutSeconds: ctx.config.RELEASE_TIMEOUT_SECONDS },
@@ -73,7 +74,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
           .update(sites)
           .set({ currentDeploymentId: id, serving: !done.parked, updatedAt: now })
           .where(and(eq(sites.id, siteId), ended)),
-        // Also if its owner has asked meanwhile for its start, which waits.
+        // STOPPED even if the owner has requested a start in the meantime, which is queued.
         parked: done.parked
           ? ctx.db
               .update(sites)
@@ -94,7 +95,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
       async ({ followed, arrived }) => {
         ctx.logs.finish(
           id,
-          done.parked ? "The site is stopped: this runs once it is started." : "Deployment is live.",
+          done.parked ? "The site is stopped: this version runs once it is started." : "Deployment is live.",
         );
         const moved = arrived?.[0][0];
         if (moved?.from) ctx.hosts.letGo(moved.from, moved.id);

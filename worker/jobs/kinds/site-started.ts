@@ -8,13 +8,13 @@ import { deploymentIdOf, ending, siteIdOf, type Ended, type Ending, type Materia
 import { runOf } from "./run-spec.ts";
 import { moveSite, setStatusAfterDeployment } from "./site-status.ts";
 
-/** For site.start and site.restart: the version in service, with its newest environment. */
+/** Arguments of site.start and site.restart: the version in service, with its newest environment. */
 export const currentVersion = (ctx: Ctx, material: Material) => ({
   run: runOf(ctx, material),
   deploymentId: deploymentIdOf(material.job),
 });
 
-/** The version in service runs with the environment that the job was given. */
+/** Records that the version in service runs with the job's environment. */
 export function siteStarted(ctx: Ctx, { job, ended }: Ended): Ending {
   const siteId = siteIdOf(job);
   return ending(
@@ -25,7 +25,7 @@ export function siteStarted(ctx: Ctx, { job, ended }: Ended): Ending {
         .set({ envVersion: sql`coalesce(${job.envVersion}, env_version)`, error: null })
         .where(and(eq(deployments.id, deploymentIdOf(job)), ended)),
       started: moveSite(ctx, siteId, "started", ended, true),
-      // A suspended site that has been paid for.
+      // A suspended site that has been paid for serves again.
       serving: ctx.db
         .update(sites)
         .set({ serving: true })

@@ -5,7 +5,7 @@ import { idleLane, openDeployment } from "../../db/job-conditions.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
 
-/** The site after a deployment has ended: another one follows, or a version serves, or none does. */
+/** The site's status after a deployment has ended: another one follows, a version serves, or none does. */
 export const statusAfterDeployment = sql`CASE
   WHEN status <> 'DEPLOYING' THEN status
   WHEN EXISTS (SELECT 1 FROM deployments WHERE site_id = sites.id AND ${openDeployment}) THEN 'DEPLOYING'
@@ -19,7 +19,7 @@ export const setStatusAfterDeployment = (ctx: Ctx, siteId: Id<"site"> | null, gu
     .set({ status: statusAfterDeployment, updatedAt: ctx.now() })
     .where(and(sql`${sites.id} = ${siteId}`, guard));
 
-/** Moves the site as the event says, where its status allows it. */
+/** Moves the site as the event says, if its status allows it. */
 export const moveSite = (
   ctx: Ctx,
   siteId: Id<"site">,
@@ -46,7 +46,7 @@ export const setError = (ctx: Ctx, siteId: Id<"site">, error: string | null, gua
       and(sql`${deployments.id} = (SELECT current_deployment_id FROM sites WHERE id = ${siteId})`, guard),
     );
 
-/** A stopped site stays stopped if what was to start it is cancelled. */
+/** A stopped site stays stopped if the job that would start it is cancelled. */
 export const stopAgain = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
   ctx.db
     .update(sites)

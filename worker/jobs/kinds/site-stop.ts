@@ -29,14 +29,14 @@ export const siteStop: Kind<"site.stop"> = {
         .update(sites)
         .set({ serving: false })
         .where(and(eq(sites.id, siteId), ended)),
-      // A suspended site keeps the reason why it did not run.
+      // A suspended site keeps its earlier error.
       error: setError(
         ctx,
         siteId,
         null,
         sql`${ended} AND (SELECT status FROM sites WHERE id = ${siteId}) IN ('RUNNING', 'DEPLOYING')`,
       ),
-      // If the start that was asked for behind it has been cancelled by now, the site is to stay stopped.
+      // If the start queued behind this stop has been cancelled, the site is to stay stopped.
       wanted: ctx.statement(sql`
         UPDATE sites SET wanted = 'STOPPED' WHERE id = ${siteId} AND status IN ${siteEvents.stopped.from} AND ${ended}
           AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = ${siteId} AND status = 'QUEUED' AND kind IN ${startingKinds})`),
@@ -44,7 +44,7 @@ export const siteStop: Kind<"site.stop"> = {
     });
   },
 
-  // The containers may still run: the site says so, and its owner can ask again.
+  // The containers may still run: the record reflects that, and the owner can stop the site again.
   failed: (ctx, { job, ended }, { error }) =>
     ending({
       wanted: ctx.db

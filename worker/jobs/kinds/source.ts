@@ -41,7 +41,7 @@ export function sourceOf(ctx: Ctx, material: Material): MadeSource {
   throw new Error(`Site ${site.id} has no source`);
 }
 
-/** The present credentials belong to the server that the settings name, and are sent to no other. */
+/** The present credentials belong to the server in the settings and are sent to no other. */
 const isSameServer = (made: string, named: string | null): boolean =>
   made.split("/")[0] === named?.split("/")[0];
 

@@ -11,8 +11,8 @@ import { queueSiteJob } from "../deployments/queue.ts";
 import { forgetSite } from "./forget.ts";
 
 /**
- * DELETING is final: open work of the site ends, a host cleans up, then the record goes.
- * @param only must hold when it begins
+ * DELETING is final: open work of the site ends, a host cleans up, then the record is deleted.
+ * @param only a condition that must hold when the deletion begins
  */
 export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<SiteActionAccepted> {
   const { from, to } = siteEvents.deleteRequested;
@@ -39,7 +39,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid"), deleting)),
-    // Nothing of it ever reached a host: the record goes at once.
+    // Nothing of it ever reached a host, so the record is deleted at once.
     forgotten: forgetSite(
       ctx,
       site.id,
