@@ -136,9 +136,9 @@ describe("a repository is read, and", () => {
   });
 
   it("told with the sentence that its deployment would fail with, where it cannot be built as it is", async () => {
-    const found = await inspected(repository({ "Cargo.toml": "", "README.md": "" }));
+    const found = await inspected(repository({ "stack.yaml": "", "README.md": "" }));
     expect(found).toMatchObject({ reachable: true, builder: null, port: null });
-    expect(found.problem).toContain("Cargo.toml");
+    expect(found.problem).toContain("stack.yaml");
   });
 
   it("told with the folders of its apps, one of which is read with the workspace around it", async () => {

@@ -83,6 +83,7 @@ function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {})
     ingress: {
       sites: () => [],
       lost: () => [],
+      fallback: () => null,
       current: () => [{ containerId: "new", address: "10.0.0.2", port: 1 }],
     },
     ...openRetirement({

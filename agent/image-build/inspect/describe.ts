@@ -1,6 +1,7 @@
 import { JobError } from "../../job.ts";
 import { maxRootDirs, type SourceInspection } from "../../../protocol/api/sources.ts";
-import { detect, type Plan } from "../detect/index.ts";
+import { detect } from "../detect/index.ts";
+import type { Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
 import { notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
 import { tools } from "../dockerfile/node.ts";
@@ -67,6 +68,7 @@ const languages: Record<string, string> = {
   deno: "Deno",
   dotnet: ".NET",
   elixir: "Elixir",
+  script: "Shell",
 };
 
 const textIn = (value: unknown): string | null => (typeof value === "string" ? value : null);
@@ -81,10 +83,17 @@ function ofPlan(plan: Plan): Partial<Described> {
     languageVersion: "major" in plan ? String(plan.major) : textIn(some.version),
     buildCommand: textIn(some.buildCommand),
     startCommand,
-    isStatic: startCommand === null,
+    isStatic: isServedAsFiles(plan),
     port: portOf(startCommand ?? "") ?? usualPort,
     ...installOf(plan),
   };
+}
+
+/** No program of the repository runs. */
+function isServedAsFiles(plan: Plan): boolean {
+  if (plan.kind === "dotnet") return plan.isWebAssembly;
+  if (plan.kind === "script") return plan.script === null && plan.startCommand === null;
+  return plan.kind === "static" || plan.kind === "site";
 }
 
 const ofPython = {
@@ -122,6 +131,18 @@ function installOf(plan: Plan): Pick<Described, "installCommand" | "packageManag
         packageManager: plan.composer === null ? null : "composer",
         installCommand: plan.composer === "install" ? "composer install" : null,
       };
+    case "java":
+      return { packageManager: plan.tool, installCommand: null };
+    case "dotnet":
+      return { packageManager: "nuget", installCommand: "dotnet restore" };
+    case "rust":
+      return { packageManager: "cargo", installCommand: null };
+    case "elixir":
+      return { packageManager: "mix", installCommand: plan.hasPackages ? "mix deps.get" : null };
+    case "deno":
+      return { packageManager: "deno", installCommand: plan.installs ? "deno install" : null };
+    case "script":
+      return { packageManager: null, installCommand: plan.installCommand ?? null };
     case "static":
       return noInstall;
     default:
@@ -138,6 +159,12 @@ const manifests: [file: string, language: string][] = [
   ["go.mod", "Go"],
   ["Gemfile", "Ruby"],
   ["composer.json", "PHP"],
+  ["Cargo.toml", "Rust"],
+  ["pom.xml", "Java"],
+  ["build.gradle", "Java"],
+  ["build.gradle.kts", "Java"],
+  ["mix.exs", "Elixir"],
+  ["deno.json", "Deno"],
 ];
 
 const languageOf = (sources: Sources): string | null =>
