@@ -1,11 +1,10 @@
 import { createHmac } from "node:crypto";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import { buildSettings } from "./prepare.ts";
 import { agentVersion } from "../version.ts";
 
 type Input = Pick<
   JobArgs<"site.deploy">,
-  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | (typeof buildSettings)[number]
+  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | "options"
 >;
 
 /**
@@ -13,7 +12,7 @@ type Input = Pick<
  * values, and the agent that writes Dockerfiles. Keyed, as it leaves the host and secrets could be guessed from a bare hash.
  */
 export function buildKeyOf(
-  { run, source, rootDir, dockerfilePath, buildCommand, ...settings }: Input,
+  { run, source, rootDir, dockerfilePath, buildCommand, options }: Input,
   commit: string | null,
   key: string,
 ): string {
@@ -32,7 +31,7 @@ export function buildKeyOf(
     buildCommand,
     run.startCommand,
     variables,
-    buildSettings.map((name) => settings[name] ?? null),
+    Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     source.type === "git" && [source.submodules ?? false, source.lfs ?? false],
   ];
   return createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");

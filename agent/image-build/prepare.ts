@@ -2,6 +2,7 @@ import { lstat, readFile, readdir, realpath } from "node:fs/promises";
 import { join, posix, sep } from "node:path";
 import type { Readable } from "node:stream";
 import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
+import type { BuildOptions } from "../../protocol/api/sites.ts";
 import { JobError } from "../job.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
@@ -39,19 +40,8 @@ const procfileNote =
 
 const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
 
-/** What the owner may decide about how a repository is built. */
-export const buildSettings = [
-  "builder",
-  "installCommand",
-  "outputDir",
-  "singlePage",
-  "languageVersion",
-] as const;
-
-export type Input = Pick<
-  JobArgs<"site.deploy">,
-  "rootDir" | "dockerfilePath" | "buildCommand" | (typeof buildSettings)[number]
-> & {
+export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
+  options?: BuildOptions;
   siteId: string;
   startCommand: string | null;
   env: readonly EnvEntry[];
@@ -60,7 +50,7 @@ export type Input = Pick<
 };
 
 /** The repository's own Dockerfile, where it is built by one. */
-function ownDockerfile(names: string[], { builder, dockerfilePath }: Input): string | null {
+function ownDockerfile(names: string[], { options: { builder } = {}, dockerfilePath }: Input): string | null {
   if (builder === "detect") return null;
   if (builder === "dockerfile" && dockerfilePath === null && !names.includes("Dockerfile"))
     throw new JobError(
@@ -109,7 +99,7 @@ export async function prepareBuild(
   }
   const sources = await sourcesOf(folder, root, input.rootDir);
   const release = procfileRelease(sources);
-  const plan = detect(sources, input);
+  const plan = detect(sources, { ...input, ...input.options });
   const { images, notes } = await chooseBaseImages(plan, canHave);
   const text = generateDockerfile(
     plan,
@@ -144,7 +134,7 @@ export async function prepareBuild(
 const notesOfRules = (plan: Plan): string[] =>
   plan.kind === "static" || plan.kind === "site" ? (plan.rules?.notes ?? []) : [];
 
-const notesOfSettings = ({ outputDir, startCommand }: Input): string[] =>
+const notesOfSettings = ({ options: { outputDir } = {}, startCommand }: Input): string[] =>
   outputDir !== undefined && startCommand !== null
     ? ["outputDir is not read, as startCommand starts a program."]
     : [];

@@ -38,11 +38,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       rootDir: args.rootDir,
       dockerfilePath: args.dockerfilePath,
       buildCommand: args.buildCommand,
-      builder: args.builder,
-      installCommand: args.installCommand,
-      outputDir: args.outputDir,
-      singlePage: args.singlePage,
-      languageVersion: args.languageVersion,
+      options: args.options,
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
       env: args.run.env,
@@ -64,7 +60,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     for (const note of prepared.notes) job.log(note);
     if (prepared.generated !== null)
       job.log(
-        `${args.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,
+        `${args.options.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,
       );
     if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);
     await buildWithin(host, args, prepared, reference, job);

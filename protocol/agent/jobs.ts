@@ -6,15 +6,7 @@ import { Replicas, Volumes } from "../api/volumes.ts";
 import { gitSecrets } from "../git-token.ts";
 import { databaseTypes } from "../states.ts";
 import { StoredBackup } from "./backups.ts";
-import {
-  Builder,
-  GitAddress,
-  GitBranch,
-  ImageReference,
-  LanguageVersion,
-  Port,
-  RepositoryPath,
-} from "../api/sites.ts";
+import { BuildOptions, GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
 
 const SiteId = idOf("site");
 const DeploymentId = idOf("deployment");
@@ -172,12 +164,8 @@ export const jobArgs = {
     rootDir: RepositoryPath.nullable(),
     dockerfilePath: RepositoryPath.nullable(),
     buildCommand: z.string().nullable(),
-    /** Omitted: as the repository says. */
-    builder: Builder.optional(),
-    installCommand: z.string().optional(),
-    outputDir: RepositoryPath.optional(),
-    singlePage: z.boolean().optional(),
-    languageVersion: LanguageVersion.optional(),
+    /** What is omitted is detected. */
+    options: BuildOptions,
     buildTimeoutSeconds: z.number().int().positive(),
     /** Runs once before the version serves; null: as its Procfile says; omitted: none, as for a rollback or a move. */
     release: z

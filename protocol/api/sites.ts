@@ -69,8 +69,11 @@ export const LanguageVersion = z
   .string()
   .regex(/^[0-9]{1,3}(\.[0-9]{1,3}){0,2}$/, "a version such as 24, 3.12 or 1.18.3");
 
-/** How a repository is built. A null is an unset setting. */
-const buildSettings = {
+/**
+ * What a repository's owner may decide about its build. A setting that is added here travels to the host by itself: it is
+ * stored, shown, changed and sent with the others.
+ */
+const buildOptions = {
   builder: Builder.describe(
     "detect: detected from the repository's files, even if it contains a Dockerfile; dockerfile: its Dockerfile. Default: its Dockerfile if it has one.",
   ),
@@ -88,6 +91,22 @@ const buildSettings = {
   ),
 };
 
+export const BuildOptions = z.object(buildOptions).partial();
+export type BuildOptions = z.infer<typeof BuildOptions>;
+export const buildOptionNames = Object.keys(buildOptions) as (keyof BuildOptions)[];
+
+type Shape = typeof buildOptions;
+const mapShape = <To>(map: (field: z.ZodType) => z.ZodType) =>
+  Object.fromEntries(Object.entries(buildOptions).map(([name, field]) => [name, map(field)])) as To;
+/** null unsets. */
+const changeableOptions = mapShape<{ [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>> }>(
+  (field) => field.nullable().optional(),
+);
+/** null: unset. */
+const shownOptions = mapShape<{ [Name in keyof Shape]: z.ZodNullable<Shape[Name]> }>((field) =>
+  field.nullable(),
+);
+
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
   buildCommand: command.describe("Default: detected from the repository's files."),
@@ -97,7 +116,7 @@ const runSettings = {
   ),
   rootDir: RepositoryPath,
   dockerfilePath: RepositoryPath,
-  ...buildSettings,
+  ...buildOptions,
   startTimeoutSeconds: z
     .number()
     .int()
@@ -239,11 +258,7 @@ export const SiteSettings = z
     startTimeoutSeconds: runSettings.startTimeoutSeconds.nullable().optional(),
     rootDir: RepositoryPath.nullable().optional(),
     dockerfilePath: RepositoryPath.nullable().optional(),
-    builder: buildSettings.builder.nullable().optional(),
-    installCommand: buildSettings.installCommand.nullable().optional(),
-    outputDir: buildSettings.outputDir.nullable().optional(),
-    singlePage: buildSettings.singlePage.nullable().optional(),
-    languageVersion: buildSettings.languageVersion.nullable().optional(),
+    ...changeableOptions,
     healthCheckPath: HealthCheckPath.nullable().optional(),
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
@@ -365,11 +380,7 @@ export const Site = z
     startTimeoutSeconds: z.number().nullable(),
     rootDir: z.string().nullable(),
     dockerfilePath: z.string().nullable(),
-    builder: Builder.nullable(),
-    installCommand: z.string().nullable(),
-    outputDir: z.string().nullable(),
-    singlePage: z.boolean().nullable(),
-    languageVersion: z.string().nullable(),
+    ...shownOptions,
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
     volumes: z.array(Volume),

@@ -105,18 +105,23 @@ describe("what a repository is built by", () => {
 
   it("is detected where its Dockerfile is set aside, and by its Dockerfile where that is demanded", async () => {
     writeFileSync(join(folder, "index.html"), "");
-    await expect(prepared({ builder: "dockerfile" })).rejects.toThrow(
+    await expect(prepared({ options: { builder: "dockerfile" } })).rejects.toThrow(
       /^builder is dockerfile, but the repository has no Dockerfile .* set dockerfilePath to it, or remove builder\.$/,
     );
     writeFileSync(join(folder, "Dockerfile"), "FROM scratch\n");
     expect(await prepared({})).toMatchObject({ generated: null });
-    expect(await prepared({ builder: "dockerfile" })).toMatchObject({ generated: null });
+    expect(await prepared({ options: { builder: "dockerfile" } })).toMatchObject({ generated: null });
     for (const dockerfilePath of [null, "Dockerfile"])
-      expect((await prepared({ builder: "detect", dockerfilePath })).generated).toContain("FROM caddy:2");
+      expect((await prepared({ options: { builder: "detect" }, dockerfilePath })).generated).toContain(
+        "FROM caddy:2",
+      );
   });
 
   it("names a setting that nothing reads", async () => {
-    const { generated } = await prepared({ builder: "detect", startCommand: "./serve", outputDir: "out" });
+    const { generated } = await prepared({
+      options: { builder: "detect", outputDir: "out" },
+      startCommand: "./serve",
+    });
     expect(generated).toContain("# outputDir is not read, as startCommand starts a program.");
   });
 });

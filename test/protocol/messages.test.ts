@@ -111,6 +111,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
       run,
       deploymentId: id("deployment"),
       source: { type: "git", address: "git.example/a/b", branch: null, token: null },
+      options: {},
       rootDir: null,
       dockerfilePath: "docker/Dockerfile",
       buildCommand: "npm run build",

@@ -10,6 +10,7 @@ export const deployArgs = (changes: Partial<JobArgs<"site.deploy">> = {}): JobAr
   rootDir: null,
   dockerfilePath: null,
   buildCommand: null,
+  options: {},
   buildTimeoutSeconds: 60,
   rebuild: false,
   kept: [],

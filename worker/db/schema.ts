@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
+import type { BuildOptions } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -10,7 +11,6 @@ import {
   commandTriggers,
   backupStatuses,
   activityActors,
-  builders,
   backupTriggers,
   databaseStatuses,
   databaseTypes,
@@ -233,11 +233,7 @@ export const sites = sqliteTable(
     startTimeoutSeconds: integer("start_timeout_seconds"),
     rootDir: text("root_dir"),
     dockerfilePath: text("dockerfile_path"),
-    builder: text({ enum: builders }),
-    installCommand: text("install_command"),
-    outputDir: text("output_dir"),
-    singlePage: integer("single_page", { mode: "boolean" }),
-    languageVersion: text("language_version"),
+    buildOptions: text("build_options", { mode: "json" }).$type<BuildOptions>().notNull().default({}),
     healthCheckPath: text("health_check_path"),
     replicas: integer().notNull().default(1),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
@@ -515,11 +511,7 @@ export const buildSettings = [
   "rootDir",
   "dockerfilePath",
   "buildCommand",
-  "builder",
-  "installCommand",
-  "outputDir",
-  "singlePage",
-  "languageVersion",
+  "buildOptions",
 ] as const;
 export type RunSettings = Pick<typeof sites.$inferSelect, (typeof runSettings)[number]>;
 /** `imageDigest`, for a move: the digest from the registry when the image was pulled. */

@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { KeptDeployment } from "../../../protocol/agent/jobs.ts";
 import type { DeploymentRow } from "../../db/rows.ts";
-import { deployments, sites, type BuildSettings } from "../../db/schema.ts";
+import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { reconcileDatabases } from "../databases/reconcile.ts";
@@ -19,7 +19,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
   args(ctx, material) {
     const { job, deployment } = material;
     const site = siteOf(material);
-    const { rootDir, dockerfilePath, buildCommand } = deployment?.build ?? site;
+    const { rootDir, dockerfilePath, buildCommand, buildOptions } = deployment?.build ?? site;
     return {
       run: runOf(ctx, material),
       deploymentId: deploymentIdOf(job),
@@ -29,7 +29,8 @@ export const siteDeploy: Kind<"site.deploy"> = {
       rootDir,
       dockerfilePath,
       buildCommand,
-      ...buildSettingsOf(deployment?.build ?? site),
+      // Deployments from before build options have none.
+      options: buildOptions ?? {},
       buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
       // Not for a rollback or a move: the command has run for that version, and running it again could undo a newer
       // one's work.
@@ -131,21 +132,6 @@ export const siteDeploy: Kind<"site.deploy"> = {
     );
   },
 };
-
-/** Those that are set. */
-const buildSettingsOf = ({
-  builder,
-  installCommand,
-  outputDir,
-  singlePage,
-  languageVersion,
-}: BuildSettings) => ({
-  ...(typeof builder === "string" && { builder }),
-  ...(typeof installCommand === "string" && { installCommand }),
-  ...(typeof outputDir === "string" && { outputDir }),
-  ...(typeof singlePage === "boolean" && { singlePage }),
-  ...(typeof languageVersion === "string" && { languageVersion }),
-});
 
 function keptOf(row: DeploymentRow): KeptDeployment[] {
   if (row.imageDigest === null) return [];

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import type { SiteCreate, SiteCreated } from "../../../protocol/api/sites.ts";
+import { BuildOptions, type SiteCreate, type SiteCreated } from "../../../protocol/api/sites.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
@@ -77,11 +77,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     startTimeoutSeconds: input.startTimeoutSeconds,
     rootDir: input.rootDir,
     dockerfilePath: input.dockerfilePath,
-    builder: input.builder,
-    installCommand: input.installCommand,
-    outputDir: input.outputDir,
-    singlePage: input.singlePage,
-    languageVersion: input.languageVersion,
+    buildOptions: BuildOptions.parse(input),
     healthCheckPath: input.healthCheckPath,
     replicas: input.replicas,
     volumes: input.volumes,

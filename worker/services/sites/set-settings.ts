@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
-import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
+import { buildOptionNames, type Site, type SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
@@ -46,6 +46,9 @@ export async function setSiteSettings(
       if (type !== site.deployType && settings[name] !== undefined)
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
   const { gitToken, registryPassword, ...plain } = settings;
+  const options = Object.fromEntries(
+    buildOptionNames.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])),
+  );
   const sealed = {
     ...(gitToken !== undefined && {
       gitTokenSealed: gitToken && ctx.secrets.seal(gitToken, `sites.git_token:${site.id}`),
@@ -60,7 +63,13 @@ export async function setSiteSettings(
   } = await batch(ctx, {
     sites: ctx.db
       .update(sites)
-      .set({ ...plain, ...sealed, updatedAt: ctx.now() })
+      .set({
+        ...plain,
+        ...sealed,
+        // RFC 7396: null removes.
+        buildOptions: sql`json_patch(${sites.buildOptions}, ${JSON.stringify(options)})`,
+        updatedAt: ctx.now(),
+      })
       .where(eq(sites.id, site.id)),
     keepVolumes: keepVolumes(ctx, site.id, settings.volumes ?? []),
     changed: ctx.hot(recordById, { id: site.id }),

@@ -1,6 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
-import type { EnvVariableShown, Site } from "../../../protocol/api/sites.ts";
+import { buildOptionNames, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
 import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
@@ -56,6 +56,12 @@ const recordFields = {
 };
 export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
+type Options = SiteRecord["buildOptions"];
+const shownOptions = (options: Options) =>
+  Object.fromEntries(buildOptionNames.map((name) => [name, options[name] ?? null])) as {
+    [Name in keyof Required<Options>]: NonNullable<Options[Name]> | null;
+  };
+
 /** The public representation. */
 export function siteView(ctx: Ctx, site: SiteRecord): Site {
   const { current, latest } = site;
@@ -75,11 +81,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     startTimeoutSeconds: site.startTimeoutSeconds,
     rootDir: site.rootDir,
     dockerfilePath: site.dockerfilePath,
-    builder: site.builder,
-    installCommand: site.installCommand,
-    outputDir: site.outputDir,
-    singlePage: site.singlePage,
-    languageVersion: site.languageVersion,
+    ...shownOptions(site.buildOptions),
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
     volumes: site.volumes,

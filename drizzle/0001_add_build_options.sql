@@ -1,0 +1,1 @@
+ALTER TABLE `sites` ADD `build_options` text DEFAULT '{}' NOT NULL;
