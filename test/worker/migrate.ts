@@ -1,5 +1,31 @@
-import { applyD1Migrations, type D1Migration } from "cloudflare:test";
+import { applyD1Migrations, evictAllDurableObjects, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { bindings } from "./service.ts";
+import { vi } from "vitest";
+import { bindings, forgetOperator } from "./service.ts";
 
-await applyD1Migrations(bindings.DB, (env as unknown as { TEST_MIGRATIONS: D1Migration[] }).TEST_MIGRATIONS);
+const { DB, RATE_LIMIT } = bindings;
+
+/** `reset` of cloudflare:test also closes D1 under whoever holds it still, and leaves Durable Objects that sleep as they are. */
+async function emptyDatabase(): Promise<void> {
+  const { results } = await DB.prepare(
+    "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'trigger') AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_cf_*' ORDER BY type DESC",
+  ).all<{ type: string; name: string }>();
+  const drops = results.map(({ type, name }) => DB.prepare(`DROP ${type} "${name}"`));
+  await DB.batch([DB.prepare("PRAGMA defer_foreign_keys = on"), ...drops]);
+}
+
+/** Limits are named after addresses and e-mails, which files share; all other Durable Objects after ids, which are random. */
+function renameLimits(): void {
+  const file = crypto.randomUUID();
+  const idFromName = Object.getPrototypeOf(RATE_LIMIT).idFromName as (name: string) => DurableObjectId;
+  RATE_LIMIT.idFromName = (name) => idFromName.call(RATE_LIMIT, `${file}:${name}`);
+}
+
+// With --no-isolate files share a workerd: each begins with an empty installation, whatever the one before it left.
+vi.restoreAllMocks();
+vi.useRealTimers();
+forgetOperator();
+renameLimits();
+await evictAllDurableObjects();
+await emptyDatabase();
+await applyD1Migrations(DB, (env as unknown as { TEST_MIGRATIONS: D1Migration[] }).TEST_MIGRATIONS);

@@ -1,4 +1,4 @@
-import { getTableName, is } from "drizzle-orm";
+import { getTableColumns, getTableName, is } from "drizzle-orm";
 import { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { AccountRole } from "../../protocol/states.ts";
 import type { Answer } from "../../protocol/agent/running.ts";
@@ -101,21 +101,21 @@ async function owner(role: AccountRole) {
 }
 type Owner = Awaited<ReturnType<typeof owner>>;
 
-/** All but what a refused request may leave: its first answer, and a session that lives on. */
+/**
+ * All that is recorded, but when a key was last used and what a refused request may leave: its first answer, and a session
+ * that lives on. SQLite writes it as one text, as D1 converts results and rows one by one.
+ */
 const tables = Object.values(schema)
   .filter((table) => is(table, SQLiteTable))
-  .map((table) => getTableName(table))
-  .filter((name) => name !== "idempotent_requests" && name !== "sessions");
-
-/** All that is recorded, but when a key was last used. */
-async function record(): Promise<string> {
-  const rows = await bindings.DB.batch(
-    tables.map((table) => bindings.DB.prepare(`SELECT * FROM ${table} ORDER BY rowid`)),
-  );
-  return JSON.stringify(
-    rows.map(({ results }) => results.map((row) => ({ ...(row as object), last_used_at: null }))),
-  );
-}
+  .filter((table) => table !== schema.idempotentRequests && table !== schema.sessions)
+  .map((table) => {
+    const columns = Object.values(getTableColumns(table))
+      .map(({ name }) => name)
+      .filter((name) => name !== "last_used_at");
+    return `(SELECT json_group_array(json_array(${columns.join(", ")}) ORDER BY rowid) FROM ${getTableName(table)})`;
+  });
+const record = (): Promise<string | null> =>
+  bindings.DB.prepare(`SELECT ${tables.join(" || ")} AS text`).first<string>("text");
 
 /** Near misses of a valid body: one member changed, lost or added; and any JSON at all. */
 const nearMiss = (example: object) =>

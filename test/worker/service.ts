@@ -44,6 +44,11 @@ export async function api<Body = Record<string, unknown>>(
 
 let operatorId: Promise<Id<"account">> | undefined;
 
+/** The next test file has an installation that is not set up. */
+export const forgetOperator = (): void => {
+  operatorId = undefined;
+};
+
 /** A key of the operator account, each time another, so that no test meets its limit; the installation is set up on first use. */
 export async function operator(): Promise<string> {
   const { ctx, key, row, schema } = await newKey(await (operatorId ??= setUp()));
