@@ -258,7 +258,7 @@ it("name servers on the host's loopback are Docker's affair", () => {
 it("the operator's list is read with the configuration, and a wrong entry is named", () => {
   const read = (list: string) => readConfig({ ...least, BERTH_ALLOWED_PRIVATE_ADDRESSES: list });
   expect(read("10.0.0.5:3128, 10.1.0.0/16,").firewall.allowed).toHaveLength(2);
-  expect(() => read("10.0.0.5,proxy")).toThrow("proxy is no address");
+  expect(() => read("10.0.0.5,proxy")).toThrow("proxy is not an address");
   expect(readConfig({ ...least, BERTH_FIREWALL: "off" }).firewall.mode).toBe("off");
 });
 
@@ -275,7 +275,7 @@ describe("while the rules cannot be set", () => {
     let broken = true;
     const isolation = open("on", () => (broken ? fails() : Promise.resolve()));
     await isolation.refresh();
-    await expect(isolation.demand()).rejects.toThrow("cannot keep sites apart");
+    await expect(isolation.demand()).rejects.toThrow("cannot isolate sites");
     broken = false;
     await isolation.demand();
   });
@@ -306,10 +306,10 @@ describe("while the rules cannot be set", () => {
 
   it("a database is not opened, and where the agent keeps no firewall, never", async () => {
     const isolation = open("on", fails);
-    await expect(isolation.demandWays(true)).rejects.toThrow("cannot change who reaches");
-    await expect(isolation.demandWays(false)).rejects.toThrow("cannot change who reaches");
+    await expect(isolation.demandWays(true)).rejects.toThrow("cannot change public access");
+    await expect(isolation.demandWays(false)).rejects.toThrow("cannot change public access");
     for (const mode of ["warn", "off"] as const) {
-      await expect(open(mode, fails).demandWays(true)).rejects.toThrow("keep its own firewall");
+      await expect(open(mode, fails).demandWays(true)).rejects.toThrow("manage its own firewall");
       await open(mode, fails).demandWays(false);
     }
   });
