@@ -15,7 +15,7 @@ function ofSource({ source }: JobArgs<"site.deploy">): string[] {
   return made?.type === "image" && made.login !== null ? [made.login.password] : [];
 }
 
-/** What must not appear in a job's log or error. A kind without an entry does not compile. */
+/** Values that must not appear in a job's log or error. Exhaustive: a kind without an entry does not compile. */
 const secrets: { [K in JobKind]: (args: JobArgs<K>) => string[] } = {
   "site.deploy": (args) => [...ofRun(args), ...ofSource(args)],
   "site.start": ofRun,

@@ -1,5 +1,5 @@
 import { isMainThread } from "node:worker_threads";
 
-// What hosts are served is one file, with which the agent's threads begin too.
+// Hosts receive a single file, which is also the entry point of the agent's threads.
 if (isMainThread) await import("./index.ts");
 else await import("./image-build/prepare-thread.ts");
