@@ -33,7 +33,7 @@ const results = [
     run("tsc", ["--project", "worker/tsconfig.json"]),
     run("tsc", ["--project", "test/worker/tsconfig.json"]),
   ])),
-  // Of itself vitest leaves a core free: of two, half of them.
+  // By default vitest leaves a core free, which is half of two.
   await run("vitest", ["run", "--project", "unit", "--project", "worker", `--maxWorkers=${cores}`]),
 ];
 process.exit(results.every(Boolean) ? 0 : 1);
