@@ -133,8 +133,12 @@ function openFoundation(config: AgentConfig): Foundation {
   const { agentId, stateDirectory } = config;
   const engine = createEngine({ socketPath: config.dockerSocket });
   const publicAccess = openPublicAccess(join(stateDirectory, "public-access"), agentId, config.publicAddress);
-  const ways = () => publicAccess.ways(engine);
-  return { engine, publicAccess, isolation: openIsolation({ agentId, engine, ways, ...config.firewall }) };
+  const publicPorts = () => publicAccess.publicPorts(engine);
+  return {
+    engine,
+    publicAccess,
+    isolation: openIsolation({ agentId, engine, publicPorts, ...config.firewall }),
+  };
 }
 
 type Means = {

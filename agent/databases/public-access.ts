@@ -9,7 +9,7 @@ import type { Engine } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import { JobError } from "../job.ts";
 import { log } from "../log.ts";
-import type { Way } from "../isolation/rules.ts";
+import type { PublicPort } from "../isolation/rules.ts";
 import { isAuthorityFit, makeAuthority, type Pair } from "./certificates.ts";
 import { containerName } from "../docker/database-objects.ts";
 import { label } from "../docker/labels.ts";
@@ -31,7 +31,7 @@ export type PublicAccess = {
   set(databaseId: string, entry: Entry | null): boolean;
   has(databaseId: string): boolean;
   /** The port forwards to running databases, at their current addresses. */
-  ways(engine: Pick<Engine, "inspectContainer">): Promise<Way[]>;
+  publicPorts(engine: Pick<Engine, "inspectContainer">): Promise<PublicPort[]>;
 };
 
 export function openPublicAccess(folder: string, agentId: string, address?: string): PublicAccess {
@@ -62,7 +62,7 @@ export function openPublicAccess(folder: string, agentId: string, address?: stri
       return true;
     },
     has: (databaseId) => entries[databaseId] !== undefined,
-    async ways(engine) {
+    async publicPorts(engine) {
       const found = await Promise.all(
         Object.entries(entries).map(async ([databaseId, entry]) => {
           const container = await engine.inspectContainer(containerName(databaseId));

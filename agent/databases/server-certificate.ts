@@ -58,12 +58,12 @@ export async function renewCertificate(
 /** Applies the spec's public access. @throws JobError if the host cannot */
 export async function expose(host: Host, { databaseId, type, publicAccess }: DatabaseSpec): Promise<void> {
   // Checked before it is stored: access that cannot be opened now must not open by itself later.
-  if (publicAccess && !host.publicAccess.has(databaseId)) await host.isolation.demandWays(true);
+  if (publicAccess && !host.publicAccess.has(databaseId)) await host.isolation.demandPublicAccess(true);
   host.publicAccess.set(
     databaseId,
     publicAccess ? { ...publicAccess, containerPort: engines[type].tlsPort } : null,
   );
-  await host.isolation.demandWays(publicAccess !== undefined);
+  await host.isolation.demandPublicAccess(publicAccess !== undefined);
 }
 
 /** After a start: a failure must not keep the database from its own sites. */

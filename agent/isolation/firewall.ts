@@ -7,7 +7,9 @@ import { enlargeConnectionTable } from "./kernel-bounds.ts";
 import { log } from "../log.ts";
 import { chainNames, countingRules, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
-export type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & { ways?: Policy["ways"] };
+export type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & {
+  publicPorts?: Policy["publicPorts"];
+};
 
 const tools: Record<Family, string> = { 4: "iptables", 6: "ip6tables" };
 /** Docker and others change the tables too: wait for their lock. */
@@ -68,13 +70,13 @@ export async function ensureFirewall(
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
   const policy: Policy = {
     agentId,
-    ways: [],
+    publicPorts: [],
     ...bridges,
     nameservers: nameservers(...texts),
     allowed,
     engineGroup: group === undefined ? await engineGroup() : group,
   };
-  const { forward, input, output, ways } = chainNames(agentId);
+  const { forward, input, output, publicPorts } = chainNames(agentId);
   for (const family of await families()) {
     const tool = tools[family];
     await ensureCounting(policy, family);
@@ -96,7 +98,7 @@ export async function ensureFirewall(
   for (const command of hookCommands(
     await run(tools[4], [...translation, "-S", "PREROUTING"]),
     "PREROUTING",
-    ways,
+    publicPorts,
   ))
     await run(tools[4], [...translation, ...command]);
 }
@@ -114,8 +116,8 @@ export async function removeFirewall(agentId: string): Promise<void> {
     for (const parent of ["DOCKER-USER", "FORWARD", "INPUT", "OUTPUT"])
       for (const chain of [chains.forward, chains.input, chains.output])
         while (await tryTo("-D", parent, "-j", chain));
-    while (await tryTo("-t", "nat", "-D", "PREROUTING", "-j", chains.ways));
-    for (const change of ["-F", "-X"]) await tryTo("-t", "nat", change, chains.ways);
+    while (await tryTo("-t", "nat", "-D", "PREROUTING", "-j", chains.publicPorts));
+    for (const change of ["-F", "-X"]) await tryTo("-t", "nat", change, chains.publicPorts);
     for (const chain of Object.values(chains)) await tryTo("-F", chain);
     for (const chain of Object.values(chains)) await tryTo("-X", chain);
   }

@@ -3,7 +3,7 @@ import { JobError } from "../job.ts";
 import { log } from "../log.ts";
 import type { Destination } from "./addresses.ts";
 import { ensureFirewall } from "./firewall.ts";
-import { siteBridgePattern, type Visitors, type Way } from "./rules.ts";
+import { siteBridgePattern, type Visitors, type PublicPort } from "./rules.ts";
 import { label } from "../docker/labels.ts";
 
 export type FirewallMode = "on" | "warn" | "off";
@@ -15,7 +15,7 @@ export type Isolation = {
   /** @throws JobError if tenants' code must not run here because the rules could not be set */
   demand(): Promise<void>;
   /** Brings the rules for public access to databases up to date. @throws JobError if that fails */
-  demandWays(any: boolean): Promise<void>;
+  demandPublicAccess(any: boolean): Promise<void>;
 };
 
 const recheckMs = 60_000;
@@ -33,7 +33,7 @@ export function openIsolation(options: {
   allowed: readonly Destination[];
   visitors?: Visitors | null;
   /** The ports that should be public now. */
-  ways?: () => Promise<Way[]>;
+  publicPorts?: () => Promise<PublicPort[]>;
   ensure?: typeof ensureFirewall;
 }): Isolation & { watch(signal: AbortSignal): void } {
   const { agentId, engine, mode, allowed, visitors, ensure = ensureFirewall } = options;
@@ -41,7 +41,7 @@ export function openIsolation(options: {
   let running: Promise<void> | undefined;
   // Until the engine is up, assumes its default bridge, so that its containers start with the rules in place.
   let known = { defaultBridge, managed: [] as string[] };
-  let ways: Way[] = [];
+  let publicPorts: PublicPort[] = [];
   let next: Promise<void> | undefined;
 
   async function set(): Promise<void> {
@@ -50,8 +50,12 @@ export function openIsolation(options: {
       // Networks whose bridges do not have our names.
       const others = known.managed.filter((name) => !name.startsWith("bth"));
       const siteBridges = [siteBridgePattern(agentId), ...others];
-      ways = (await options.ways?.().catch(() => ways)) ?? [];
-      await ensure(agentId, { siteBridges, buildBridge: known.defaultBridge, ways, visitors }, allowed);
+      publicPorts = (await options.publicPorts?.().catch(() => publicPorts)) ?? [];
+      await ensure(
+        agentId,
+        { siteBridges, buildBridge: known.defaultBridge, publicPorts, visitors },
+        allowed,
+      );
       if (failure !== null) log("info", "The firewall isolates tenants");
       failure = null;
     } catch (error) {
@@ -78,7 +82,7 @@ export function openIsolation(options: {
           "This host cannot isolate sites at the moment, so it starts none: ask the operator to fix its firewall.",
         );
     },
-    async demandWays(any) {
+    async demandPublicAccess(any) {
       if (mode !== "on" && any)
         throw new JobError(
           "This host does not manage its own firewall, so its databases cannot be public: ask its operator to run the agent as root, without BERTH_FIREWALL=off.",

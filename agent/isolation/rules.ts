@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import type { Destination } from "./addresses.ts";
 
 /** Forwards a port of the host to a container, for these sources only; checked per packet, not only per connection. */
-export type Way = {
+export type PublicPort = {
   port: number;
   allow: readonly string[];
   address: string;
@@ -23,7 +23,7 @@ export type Policy = {
    * to any address; null if its group cannot be told from that of the host's other programs.
    */
   engineGroup: string | null;
-  ways: readonly Way[];
+  publicPorts: readonly PublicPort[];
   visitors?: Visitors | null | undefined;
 };
 /** The ports of the ingress and its connection limit per client address; null if only a proxy connects. */
@@ -77,7 +77,7 @@ export function chainNames(agentId: string) {
     many: name("MANY"),
     visitors: name("VISITORS"),
     /** Exists in both the filter and the nat table. */
-    ways: name("WAYS"),
+    publicPorts: name("WAYS"),
   };
 }
 
@@ -85,7 +85,9 @@ const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, output, outside, host, engine, many, visitors, ways } = chainNames(policy.agentId);
+  const { forward, input, output, outside, host, engine, many, visitors, publicPorts } = chainNames(
+    policy.agentId,
+  );
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -112,18 +114,18 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
     ),
     // Traffic of forwarded ports, in both directions; connections opened by a site do not match.
     ...policy.siteBridges.flatMap((bridge) => [
-      add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", ways),
-      add(forward, "-i", bridge, ...translated, "--ctdir", "REPLY", "-j", ways),
+      add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", publicPorts),
+      add(forward, "-i", bridge, ...translated, "--ctdir", "REPLY", "-j", publicPorts),
     ]),
-    ...waysOf(policy, family).map(({ source, port, address, containerPort }) =>
+    ...publicPortsOf(policy, family).map(({ source, port, address, containerPort }) =>
       add(
-        ways,
+        publicPorts,
         ...`-p tcp -m conntrack --ctorigsrc ${source} --ctorigdstport ${port}`.split(" "),
         ...`--ctreplsrc ${address} --ctreplsrcport ${containerPort} -j ACCEPT`.split(" "),
       ),
     ),
     // Also ends open connections whose source was removed from the list.
-    add(ways, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
+    add(publicPorts, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
     ...policy.siteBridges.map((bridge) =>
       add(forward, "-i", bridge, "-m", "physdev", "--physdev-is-bridged", "-j", "RETURN"),
     ),
@@ -181,23 +183,23 @@ export function countingRules(
 const translated = ["-p", "tcp", "-m", "conntrack", "--ctstate", "DNAT"];
 
 /** Containers have IPv4 addresses only. */
-const waysOf = (policy: Policy, family: Family) =>
+const publicPortsOf = (policy: Policy, family: Family) =>
   family === 6
     ? []
-    : policy.ways.flatMap(({ allow, ...way }) =>
-        allow.filter((source) => !source.includes(":")).map((source) => ({ ...way, source })),
+    : policy.publicPorts.flatMap(({ allow, ...one }) =>
+        allow.filter((source) => !source.includes(":")).map((source) => ({ ...one, source })),
       );
 
 /** The nat rules of the forwarded ports: only for packets to this host, and not from any container. */
-export function wayRules(policy: Policy): Rule[] {
-  const { ways } = chainNames(policy.agentId);
+export function publicPortRules(policy: Policy): Rule[] {
+  const { publicPorts } = chainNames(policy.agentId);
   return [
     ...["bth+", ...policy.siteBridges, policy.buildBridge].map((bridge) =>
-      add(ways, "-i", bridge, "-j", "RETURN"),
+      add(publicPorts, "-i", bridge, "-j", "RETURN"),
     ),
-    ...waysOf(policy, 4).map(({ source, port, address, containerPort }) =>
+    ...publicPortsOf(policy, 4).map(({ source, port, address, containerPort }) =>
       add(
-        ways,
+        publicPorts,
         ...`-s ${source} -p tcp -m addrtype --dst-type LOCAL --dport ${port}`.split(" "),
         ...`-j DNAT --to-destination ${address}:${containerPort}`.split(" "),
       ),
@@ -218,9 +220,12 @@ export function restoreInput(policy: Policy, family: Family): string {
   const chains = Object.values(chainNames(policy.agentId))
     .filter((chain) => chain !== many && chain !== visitors)
     .map((chain) => `:${chain} - [0:0]`);
-  const ways = [`:${chainNames(policy.agentId).ways} - [0:0]`, ...linesOf(wayRules(policy))];
+  const publicPorts = [
+    `:${chainNames(policy.agentId).publicPorts} - [0:0]`,
+    ...linesOf(publicPortRules(policy)),
+  ];
   const filter = ["*filter", ...chains, ...linesOf(firewallRules(policy, family)), "COMMIT"];
-  const addresses = family === 4 ? ["*nat", ...ways, "COMMIT"] : [];
+  const addresses = family === 4 ? ["*nat", ...publicPorts, "COMMIT"] : [];
   return [...filter, ...addresses, ""].join("\n");
 }
 

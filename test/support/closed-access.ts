@@ -9,6 +9,6 @@ export function closedAccess(agentId: string): PublicAccess {
     address: () => Promise.resolve("192.0.2.1"),
     set: () => false,
     has: () => false,
-    ways: () => Promise.resolve([]),
+    publicPorts: () => Promise.resolve([]),
   };
 }

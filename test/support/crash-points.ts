@@ -157,7 +157,7 @@ export class Machine {
           {
             demand: () => Promise.resolve(),
             refresh: () => Promise.resolve(),
-            demandWays: () => Promise.resolve(),
+            demandPublicAccess: () => Promise.resolve(),
           },
           [],
         ),
