@@ -12,9 +12,9 @@ export class ServerRefusal extends Error {
   override name = "ServerRefusal";
   readonly reason: string;
 
-  /** @param said the text for the agent's log */
-  constructor(reason: string, said = reason) {
-    super(said);
+  /** @param logText the text for the agent's log */
+  constructor(reason: string, logText = reason) {
+    super(logText);
     this.reason = reason;
   }
 }

@@ -147,8 +147,8 @@ export async function untilReady(
       if (!state.running || state.restarts !== begun.restarts)
         throw await gone(await host.engine.ranOutOfMemory(state, begun.startedAt ?? new Date()));
       // The server may end at any moment, and then the program cannot run.
-      const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
-      if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
+      const answer = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
+      if (answer?.exitCode === 0 && answer.stdout.includes(ready.says ?? "")) return;
       await delay(pauseMs, undefined, { signal });
     }
   });

@@ -501,12 +501,12 @@ export function createEngine({
     async pullImage(reference, login, signal) {
       const options = { ...loginFor(reference, login), abortSignal: signal };
       const stream = (await docker.pull(reference, options)) as Readable;
-      const said = await new Promise<PullMessage[]>((resolve, reject) =>
+      const progress = await new Promise<PullMessage[]>((resolve, reject) =>
         docker.modem.followProgress(stream, (error: Error | null, messages: PullMessage[]) =>
           error ? reject(error) : resolve(messages),
         ),
       );
-      const failure = said.map(({ errorDetail, error }) => errorDetail?.message ?? error).find(Boolean);
+      const failure = progress.map(({ errorDetail, error }) => errorDetail?.message ?? error).find(Boolean);
       if (failure !== undefined) throw new Error(failure);
     },
 

@@ -1,7 +1,7 @@
 import { JobError } from "../job.ts";
 
 /** The engine's errors about an image or its settings, and the message for their owner. */
-const refusals: [said: RegExp, told: (...found: string[]) => string][] = [
+const refusals: [pattern: RegExp, message: (...found: string[]) => string][] = [
   [
     /No command specified/,
     () => "The image defines no command: set startCommand, or add CMD to its Dockerfile.",
@@ -35,9 +35,9 @@ export function engineSaid(error: unknown): string {
  */
 export function refusalOf(error: unknown): unknown {
   const text = String(error);
-  for (const [said, told] of refusals) {
-    const found = said.exec(text);
-    if (found) return new JobError(told(...found.slice(1)), { cause: error });
+  for (const [pattern, message] of refusals) {
+    const found = pattern.exec(text);
+    if (found) return new JobError(message(...found.slice(1)), { cause: error });
   }
   return error;
 }

@@ -69,9 +69,9 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
     onEvent: (event) => {
       // The engine repeats events from that moment on. Times may go back: concurrent events arrive in any order, and
       // clocks are set.
-      const told = `${event.time} ${event.action} ${event.containerId}`;
-      if (event.time === before || known.includes(told)) return;
-      known = [...known.slice(1 - engineKeeps), told];
+      const key = `${event.time} ${event.action} ${event.containerId}`;
+      if (event.time === before || known.includes(key)) return;
+      known = [...known.slice(1 - engineKeeps), key];
       upTo = event.time;
       const siteId = ownerOf(event.labels);
       if (!siteId) return;

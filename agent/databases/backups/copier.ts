@@ -8,7 +8,7 @@ import { JobError } from "../../job.ts";
 /** A database server in its container. */
 export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };
 
-/** What a restore knows about the backup beside its bytes. */
+/** Facts about the backup that a restore needs beside its bytes. */
 export type Filling = { databaseName: string } & Pick<Fingerprint, "settings" | "extensions">;
 
 /** How one type of database is copied, restored and compared. */

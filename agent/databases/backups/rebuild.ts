@@ -81,12 +81,12 @@ async function judged(host: Host, id: string, error: unknown): Promise<unknown> 
   const state = await host.engine.inspectContainer(id);
   const lines = await host.engine.lastLines(id, 20).catch(() => []);
   if (error instanceof DamageError) return error;
-  const said = [String(error), ...lines];
-  if (state?.oomKilled || saysOutOfMemory(said))
+  const words = [String(error), ...lines];
+  if (state?.oomKilled || saysOutOfMemory(words))
     return new JobError("Restoring it needed more memory than the pack has: choose a larger pack.", {
       cause: error,
     });
-  if (saysDiskFull(said)) return new JobError(diskIsFull("try again"), { cause: error });
+  if (saysDiskFull(words)) return new JobError(diskIsFull("try again"), { cause: error });
   if (error instanceof UnfitError && state?.running)
     return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
   if (error instanceof UnfitError)
@@ -187,8 +187,8 @@ async function untilSeeded(
         throw new Error(lines.join(" | "));
       throw new DamageError(`The server did not load it: ${lines.join(" | ").slice(-300)}`);
     }
-    const said = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
-    if (said?.exitCode === 0 && said.stdout.includes(ready.says)) return;
+    const answer = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
+    if (answer?.exitCode === 0 && answer.stdout.includes(ready.says)) return;
     await delay(100, undefined, { signal });
   }
 }
