@@ -58,13 +58,13 @@ const healthLookMs = 30_000;
 const stopWithinMs = 5000;
 
 export type Agent = {
-  /** Resolves once the agent serves, watches and connects; the engine may keep it waiting. */
+  /** Resolves once the agent serves, watches and connects, which may have to wait for the engine. */
   start(): Promise<void>;
-  /** Stops what runs here; containers, commands and the ingress go on. */
+  /** Stops this process's work; containers, commands and the ingress keep running. */
   stop(): Promise<void>;
 };
 export type Program = {
-  /** The file this process runs: replaced by updates where it is the one that hosts are served. */
+  /** The file this process runs; updates replace it if it is the one distributed to hosts. */
   programFile: string;
   /** Ends the process after an update; its supervisor starts the new program. */
   exit: () => void;
@@ -79,7 +79,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       makeFolders(config);
       const foundation = openFoundation(config);
       const { engine, isolation } = foundation;
-      // Before the engine is up, as it starts the sites by itself.
+      // Before the engine is up, because it starts the sites by itself.
       await isolation.refresh();
       await untilEngineAnswers(engine);
       await untilEngineIsFit(engine);
@@ -111,7 +111,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
 const workDirectoryOf = (config: AgentConfig): string => join(config.stateDirectory, "work");
 const routesFileOf = (config: AgentConfig): string => join(config.stateDirectory, "ingress", "routes.json");
 
-/** Not by umask, which Git would use as well for the files that images are built from. */
+/** Not by umask, which Git would also apply to the files that images are built from. */
 function makeFolders(config: AgentConfig): void {
   for (const folder of [
     config.stateDirectory,
@@ -129,13 +129,17 @@ type Foundation = {
   isolation: Isolation & { watch(signal: AbortSignal): void };
 };
 
-/** What can be opened while no engine answers. */
+/** The parts that can be opened while no engine answers. */
 function openFoundation(config: AgentConfig): Foundation {
   const { agentId, stateDirectory } = config;
   const engine = createEngine({ socketPath: config.dockerSocket });
   const publicAccess = openPublicAccess(join(stateDirectory, "public-access"), agentId, config.publicAddress);
-  const ways = () => publicAccess.ways(engine);
-  return { engine, publicAccess, isolation: openIsolation({ agentId, engine, ways, ...config.firewall }) };
+  const publicPorts = () => publicAccess.publicPorts(engine);
+  return {
+    engine,
+    publicAccess,
+    isolation: openIsolation({ agentId, engine, publicPorts, ...config.firewall }),
+  };
 }
 
 type Means = {
@@ -145,7 +149,7 @@ type Means = {
   diskUse: DiskUse;
 };
 
-/** Everything that jobs, watchers and questions work with. */
+/** The means of jobs, watchers and questions. */
 async function openMeans(
   config: AgentConfig,
   { engine, publicAccess, isolation }: Foundation,
@@ -189,7 +193,7 @@ async function openMeans(
 
 type Work = ReturnType<typeof openWork>;
 
-/** Jobs, questions and reports: what the control plane talks to. */
+/** The parts that talk to the control plane: jobs, questions and reports. */
 function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
   const { agentId, engine, ingress } = host;
   const starts = new EventEmitter<Record<string, [containerId: string]>>().setMaxListeners(0);
@@ -233,7 +237,7 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
   return { starts, questionServer, journal, runner, inventory };
 }
 
-/** Everything that looks at what runs, until the signal. */
+/** Starts all watchers of running containers, until the signal aborts. */
 function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSignal): void {
   const { host, records, databases, diskUse } = means;
   const { agentId, engine, ingress } = host;
@@ -307,7 +311,7 @@ function watchContainers(
     try {
       await reviveServing(host, await databasesStillOut({ engine, records }));
     } catch (error) {
-      log("error", "What ended with the engine may not run again", { error });
+      log("error", "Containers that ended with the engine were not all started again", { error });
     }
   };
   watchSites(
@@ -320,7 +324,7 @@ function watchContainers(
       onStart(siteId, containerId) {
         databases.changed();
         starts.emit(siteId, containerId);
-        // A container that Docker restarted by itself may have another address.
+        // A container that Docker restarted may have another address.
         readdressNext(siteId, containerId);
         if (publicAccess.has(siteId)) void isolation.refresh();
       },
@@ -333,7 +337,7 @@ function watchContainers(
       },
       onConnect() {
         databases.changed();
-        // An engine that was restarted has written its own rules anew.
+        // A restarted engine has rewritten its own rules.
         const isSafe = isolation.refresh();
         if (isBack) void isSafe.then(reviveAll);
         supervisor.doubtAll();
@@ -347,7 +351,7 @@ function watchContainers(
   );
 }
 
-/** A part of the ingress that hangs is replaced; the control plane hears that visitors may have noticed. */
+/** Replaces hanging parts of the ingress; the control plane is notified, because visitors may have been affected. */
 function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner, signal: AbortSignal): void {
   const onReplaced = () => runner.ingressReplaced(new Date());
   const { spec } = ingressContainer(config.agentId, config.ingress);
@@ -359,13 +363,13 @@ function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner,
     since: () => null,
     onEvent({ action }) {
       if (action !== "oom") return;
-      log("error", "The ingress used all the memory it may have; it is started again where that ended it");
+      log("error", "The ingress reached its memory limit; it is restarted if that ended it");
       onReplaced();
     },
   });
 }
 
-/** @returns what ends the link */
+/** @returns a function that ends the link */
 function connect(
   config: AgentConfig,
   { host }: Means,
@@ -386,7 +390,9 @@ function connect(
             siteUrl: config.controlPlaneUrl,
             file: programFile,
             restart: async (version) => {
-              log("info", "Another agent is installed: this one ends when its jobs have", { version });
+              log("info", "Another agent version is installed: this one exits when its jobs have ended", {
+                version,
+              });
               await runner.finish();
               exit();
             },

@@ -12,7 +12,7 @@ function destinations(text: string, context: z.RefinementCtx): Destination[] {
     const destination = parseDestination(entry);
     if (destination === null)
       context.addIssue(
-        `${entry} is no address: write 10.0.0.5, 10.0.0.0/24, 10.0.0.5:3128 or [fd00::1]:3128`,
+        `${entry} is not an address: write 10.0.0.5, 10.0.0.0/24, 10.0.0.5:3128 or [fd00::1]:3128`,
       );
     return destination ?? [];
   });
@@ -40,14 +40,14 @@ function contents(file: string | undefined, context: z.RefinementCtx): string | 
   }
 }
 
-/** Nobody on the way reads or changes it. */
+/** Whether nobody on the path can read or change the traffic. */
 function isKeptPrivate(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
   return protocol === "https:" || /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-/** Where TLS ends in front of this host, all connections come from there. */
+/** If TLS ends at a proxy in front of this host, all connections come from that proxy. */
 function visitors(env: {
   BERTH_INGRESS_PORT: number;
   BERTH_TLS_PORT?: number | undefined;
@@ -64,56 +64,56 @@ export const defaultDockerSocket = "/var/run/docker.sock";
 
 const Environment = z
   .object({
-    /** The control plane: it is sent this host's token, and serves the program that runs here as root. */
+    /** The control plane: it receives this host's token and distributes the program that runs here as root. */
     BERTH_URL: z
       .url({ protocol: /^https?$/ })
-      .refine(isKeptPrivate, "by http, only a control plane on this machine: write https://"),
+      .refine(isKeptPrivate, "http is allowed only for a control plane on this machine: write https://"),
     BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
     BERTH_STATE_DIR: z.string().min(1),
     BERTH_DOCKER_SOCKET: z.string().default(defaultDockerSocket),
     BERTH_INGRESS_ADDRESS: z.ipv4().default("0.0.0.0"),
     BERTH_INGRESS_PORT: port(80),
-    /** Where sites are served by https; without it, or empty, they are served by http only. */
+    /** The HTTPS port; unset or empty: sites are served over HTTP only. */
     BERTH_TLS_PORT: z.preprocess(
       (text) => (text === "" ? undefined : text),
       z.coerce.number().int().min(1).max(65535).optional(),
     ),
-    /** Who certificates are had of, when not of Let's Encrypt; and the PEM file that its own is checked with. */
+    /** The ACME directory, if not Let's Encrypt's, and a PEM file to verify its server with. */
     BERTH_ACME_DIRECTORY: z.url({ protocol: /^https$/ }).optional(),
     BERTH_ACME_CA_FILE: z.string().min(1).optional().transform(contents),
-    /** Who is told of certificates that are about to end. */
+    /** The contact for certificates that are about to expire. */
     BERTH_ACME_EMAIL: z.email().optional(),
-    /** Connections that one address may have to the ingress; 0: any number, as where a proxy in front is all that connects. */
+    /** Connections to the ingress per client address; 0: unlimited, as behind a proxy. */
     BERTH_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).optional(),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
-    /** Jobs worked on at once. */
+    /** Concurrent jobs. */
     BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(2),
-    /** Commands of sites that run at once, beside the jobs. */
+    /** Concurrent commands of sites, in addition to the jobs. */
     BERTH_COMMAND_SLOTS: z.coerce.number().int().min(0).max(100).default(4),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
     BERTH_DRAIN_MAX_SECONDS: z.coerce.number().min(1).max(3600).default(30),
     BERTH_PROBATION_SECONDS: z.coerce.number().min(0).max(60).default(5),
-    /** Between two samples of what a site uses. */
+    /** Seconds between two samples of a site's usage. */
     BERTH_SAMPLE_SECONDS: z.coerce.number().int().min(1).max(3600).default(60),
-    /** off: the agent stays the version it is, whatever the control plane serves. */
+    /** off: the agent keeps its version, whatever the control plane distributes. */
     BERTH_AUTO_UPDATE: z.enum(["on", "off"]).default("on"),
     BERTH_BUILD_CA_FILE: z.string().min(1).optional(),
     BERTH_INSECURE_GIT_HOSTS: z.string().default(""),
-    /** Images of this host's own that any site may be made of where no registry answers, such as `team/base:1,team/tools:2`. */
+    /** Local images that any site may be based on if no registry has them, such as `team/base:1,team/tools:2`. */
     BERTH_LOCAL_IMAGES: z.string().default(""),
     /**
-     * A program, or a JSON array of it and its first arguments: run with the name of one of Berth's own base images where no
-     * registry gives it, it makes the image.
+     * A program, or a JSON array of it and its first arguments, that creates one of Berth's base images if no
+     * registry has it. The image's name is the last argument.
      */
     BERTH_IMAGE_PROVIDER: z.string().min(1).optional().transform(command),
-    /** What tenants' containers may not reach is refused; on by default for root on Linux. */
+    /** Whether the firewall limits what tenants' containers can reach; on by default for root on Linux. */
     BERTH_FIREWALL: z.enum(["on", "off"]).optional(),
-    /** Private addresses or networks, each with or without a TCP port, that tenants may reach all the same. */
+    /** Exceptions that tenants may reach: private addresses or networks, each with or without a TCP port. */
     BERTH_ALLOWED_PRIVATE_ADDRESSES: z.string().default("").transform(destinations),
-    /** A name or IPv4 address by which the internet reaches this host; left out: the address it connects from. */
+    /** The host's public name or IPv4 address; default: the address it connects from. */
     BERTH_PUBLIC_ADDRESS: z.union([z.ipv4(), z.hostname()]).optional(),
-    /** What one build may use, and the free disk below which none begins (2 GiB, or 5 % of a large disk). */
+    /** Limits of one build, and the free disk space below which none starts (2 GiB, or 5 % of a large disk). */
     BERTH_BUILD_MEMORY_MB: z.coerce.number().int().min(256).default(2048),
     BERTH_BUILD_CPUS: z.coerce
       .number()
@@ -121,7 +121,7 @@ const Environment = z
       .default(Math.ceil(availableParallelism() / 2)),
     BERTH_BUILD_PIDS: z.coerce.number().int().min(64).default(1024),
     BERTH_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
-    /** What the engine may keep of builds for the next ones (10 GiB, or 20 % of a small disk). */
+    /** Limit on the engine's build cache (10 GiB, or 20 % of a small disk). */
     BERTH_BUILD_CACHE_MB: z.coerce.number().int().min(0).optional(),
   })
   .transform((env) => ({
@@ -172,18 +172,18 @@ const Environment = z
       insecureGitHosts: env.BERTH_INSECURE_GIT_HOSTS.split(",").filter(Boolean),
       localImages: env.BERTH_LOCAL_IMAGES.split(",").flatMap((name) => name.trim() || []),
     },
-    /** From the token, so that losing the state directory loses neither containers nor images. */
+    /** Derived from the token, so that losing the state directory loses neither containers nor images. */
     agentId: createHash("sha256").update(env.BERTH_HOST_TOKEN).digest("hex").slice(0, 16),
     imageRepository: (siteId: string) =>
       `berth-site/${createHmac("sha256", env.BERTH_HOST_TOKEN).update(siteId).digest("hex").slice(0, 32)}`,
   }));
 export type AgentConfig = z.infer<typeof Environment>;
 
-/** Printing or serialising it shows nothing; `reveal` is the one way in. */
+/** Printing or serialising it shows nothing; only `reveal` returns the value. */
 export type Secret = { reveal(): string };
 const secret = (value: string): Secret => ({ reveal: () => value });
 
-/** Parsed once at the start. @throws with the list of what is wrong */
+/** Parsed once at startup. @throws with the list of all problems */
 export function readConfig(env: NodeJS.ProcessEnv): AgentConfig {
   const result = Environment.safeParse(env);
   if (!result.success) throw new Error(`The agent's configuration:\n${z.prettifyError(result.error)}`);

@@ -16,14 +16,14 @@ export class Stopped extends Error {
   }
 }
 
-/** The agent is stopping: the next one goes on with the job. */
+/** The agent is stopping: the next one resumes the job. */
 export const isShutdown = ({ reason }: { reason?: unknown }): boolean =>
   reason instanceof Stopped && reason.kind === "shutdown";
 
-/** When a phase began, by a clock that only goes forward. */
+/** The start of a phase, by a monotonic clock. */
 export type PhaseStart = [phase: Phase, atMs: number];
 
-/** What the site's owner is told; the full cause goes to the agent's own log. */
+/** The error shown to the site's owner; the full cause is logged by the agent. */
 export function failureReport(
   run: Lease & { abort: AbortController; began: readonly PhaseStart[] },
   error: unknown,
@@ -50,11 +50,11 @@ export function failureReport(
 function unexpectedSentence(jobId: string, text: string): string {
   if (saysDiskFull([text])) return diskIsFull("try again");
   if (saysDiskBroken(text))
-    return `The host's disk does not work: ask the operator to mend it, naming ${jobId}, then try again.`;
+    return `The host's disk does not work: ask the operator to fix it, naming ${jobId}, then try again.`;
   return `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
 }
 
-/** Of the phases that ended; the last one begun is the one that failed. */
+/** Durations of completed phases; the last one started is the one that failed. */
 function durationsOf(began: readonly PhaseStart[]): Durations {
   const durations: Durations = { clone: null, build: null, start: null, swap: null };
   for (const [index, [phase, start]] of began.entries()) {

@@ -1,6 +1,6 @@
 import type { Host } from "./host.ts";
 
-/** What only reads, or follows a signal of its own. */
+/** Members that only read, or follow a signal of their own. */
 const harmless = new Set<PropertyKey>([
   "current",
   "sites",
@@ -11,8 +11,8 @@ const harmless = new Set<PropertyKey>([
 ]);
 
 /**
- * The host as one run of a job has it: from the signal on, nothing that the run still does has an effect on containers,
- * images or routes, which may be another run's by then.
+ * The host as seen by one run of a job: once the signal aborts, nothing that the run still does affects containers,
+ * images or routes, which may belong to another run by then.
  */
 export function fencedHost(host: Host, over: AbortSignal): Host {
   return {

@@ -6,45 +6,48 @@ import type { Ingress } from "./ingress/ingress.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
 import type { Isolation } from "./isolation/isolation.ts";
 
-/** A host's means, handed to every handler. */
+/** A host's means, passed to every handler. */
 export type Host = {
-  /** Tells this agent's containers from those of another agent on the same engine. */
+  /** Distinguishes this agent's containers from those of another agent on the same engine. */
   agentId: string;
   engine: Engine;
   ingress: Ingress;
   isolation: Isolation;
   buildRoom: BuildRoom;
-  /** Databases that are reached from outside. */
+  /** Databases with public access. */
   publicAccess: PublicAccess;
-  /** Left out: what no registry gives is missing. */
+  /** undefined: images that no registry has are missing. */
   provideImage?: ImageProvider | undefined;
-  /** Where backups go to and come from. */
+  /** The store of backups. */
   backups: BackupStore;
-  /** Fresh work directories are made below it, one per job, removed with the job. */
+  /** The parent of the jobs' work directories; each job gets a new one, which is removed with the job. */
   workDirectory: string;
   settings: HostSettings;
-  /** Removes the site's containers but these, once what they began has had time to end. */
+  /** Removes the site's other containers after draining them. */
   retire(siteId: string, keepContainerIds: readonly string[]): void;
-  /** It is to serve again, and is not removed; false: it was at that moment. */
+  /** Returns a container to service; false if it was already being removed. */
   recall(containerId: string): Promise<boolean>;
-  /** So does this agent with one that the agent before it was about to remove; "over": its time is; null: it was not. */
+  /**
+   * Resumes draining a container that the previous agent was draining; "over": its deadline has passed; null: it was
+   * not draining.
+   */
   goOnRetiring(containerId: string): "under way" | "over" | null;
-  /** Resolves when nothing is being removed that way any more. */
+  /** Resolves when no container is draining any more. */
   retired(): Promise<void>;
-  /** Megabytes in a site's volumes now; null when the host cannot tell. */
+  /** The present size of a site's volumes in megabytes; null if the host cannot tell. */
   volumesMb(siteId: string): Promise<number | null>;
-  /** Name of the repository that holds a site's images; not to be guessed by another tenant's Dockerfile. */
+  /** The repository of a site's images; another tenant's Dockerfile must not be able to guess it. */
   imageRepository(siteId: string): string;
 };
 
 export type HostSettings = {
   /** PEM bundle that builds must trust (behind a TLS-inspecting proxy), or null. */
   buildCaFile: string | null;
-  /** `host[:port]` of Git servers reached over plain http and on private addresses: local ones, named by the operator. */
+  /** `host[:port]` of Git servers that the operator allows over plain HTTP and on private addresses. */
   insecureGitHosts: readonly string[];
-  /** Images of this host's own that sites may be made of where no registry answers, as the operator named them. Left out: none. */
+  /** Local images that the operator allows as base images if no registry has them. undefined: none. */
   localImages?: readonly string[] | undefined;
-  /** Seconds an old container runs on after the swap at least, and at most while it serves what it began. */
+  /** The minimum and maximum seconds for which an old container drains after a swap. */
   drainSeconds: number;
   drainMaxSeconds: number;
   /** Seconds a new version must run on after its first answer before it is live. */

@@ -5,13 +5,13 @@ import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
 import { checkEngine } from "./startup/engine-ready.ts";
 
 const command = process.argv[2];
-// The install script ends with it, before there are settings to parse.
+// The install script runs this before there is a configuration.
 if (command === "check")
   process.exit(await checkEngine(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket));
 
 const config = readConfig(process.env);
 await liftKernelBounds();
-// berth-firewall.service runs it before the engine, which starts the sites by itself.
+// berth-firewall.service runs this before the engine, which starts the sites by itself.
 if (command === "firewall") {
   await raiseFirewall({ agentId: config.agentId, ...config.firewall });
   process.exit();

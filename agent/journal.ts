@@ -12,28 +12,28 @@ const schema = `PRAGMA synchronous = FULL;
 export type Lease = { jobId: Id<"job">; attempt: number };
 export type Report = Extract<FromAgent, { type: "done" | "failed" }>;
 
-/** Jobs remembered after they ended, so that an offer that comes late starts none of them again. */
+/** The number of ended jobs to remember, so that a late offer does not start one again. */
 const rememberedJobs = 1000;
 
 /**
- * What must survive the agent: jobs it accepted and results the control plane has not acknowledged. No arguments, no
- * secrets. It may be deleted at any time: the control plane then offers anew what is missing.
+ * The state that must survive the agent: accepted jobs and unacknowledged results. No arguments, no secrets. The file
+ * may be deleted at any time: the control plane then offers what is missing again.
  */
 export type Journal = {
-  /** Whether the lease is new: every offer raises the attempt, so one that is not higher was worked on before. */
+  /** Whether the lease is new: every offer raises the attempt, so an equal or lower one was worked on before. */
   accept(lease: Lease, kind: string): boolean;
-  /** The outcome, before it is sent. */
+  /** Records the outcome before it is sent. */
   finish(report: Report): void;
-  /** Acknowledged, or no longer ours. */
+  /** The report was acknowledged, or the job is no longer ours. */
   forget(lease: Lease): void;
   unacknowledged(): Report[];
-  /** How far the log of a job that outlives the agent was delivered. */
+  /** Records how far the log of a job that outlives the agent was delivered. */
   delivered(jobId: string, position: LogPosition): void;
   deliveredUntil(jobId: string): LogPosition | null;
   close(): void;
 };
 
-/** The rows changed; null: nothing was written. */
+/** The number of rows changed; null: nothing was written. */
 function written(statement: StatementSync, ...values: SQLInputValue[]): number | null {
   try {
     return Number(statement.run(...values).changes);
@@ -58,10 +58,13 @@ export function openJournal(file: string): Journal {
   const position = db.prepare("SELECT seq, at, printed_bytes AS printedBytes FROM logs WHERE job_id = ?");
   const over = db.prepare("DELETE FROM logs WHERE job_id = ?");
   const known = db.prepare("SELECT attempt FROM jobs WHERE job_id = ?");
-  /** What could not be written, as the disk is full: the host works on, and only an end of the agent loses it. */
+  /**
+   * State that could not be written because the disk is full: the host keeps working, and only a restart of the agent
+   * loses it.
+   */
   const unwritten = new Map<string, { attempt: number; report: Report | null }>();
   const attemptOf = (jobId: string): number => Number(known.get(jobId)?.["attempt"] ?? 0);
-  // What the last process had begun is offered anew by the control plane, as a higher attempt.
+  // The control plane offers jobs that the last process had started again, with a higher attempt.
   written(
     db.prepare(
       `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
@@ -93,7 +96,7 @@ export function openJournal(file: string): Journal {
       written(over, jobId);
     },
     unacknowledged: () => [
-      // A result that cannot be read is not named in a hello either: its job is offered anew.
+      // An unreadable result is left out of the hello, so its job is offered again.
       ...reports
         .all()
         .flatMap(({ report }) => readRow(FromAgent, () => JSON.parse(String(report))))

@@ -15,9 +15,9 @@ export type LinkOptions = {
   inventory: InventoryReporter;
   agentVersion: string;
   facts: () => Hello["facts"];
-  /** Of which it is not known here what serves. */
+  /** Sites whose routing was lost. */
   lostSites: () => NonNullable<Hello["lostSites"]>;
-  /** The control plane has said which agent it serves. */
+  /** Called with the agent version that the control plane distributes. */
   onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
   /** In [0, 1). */
   random: () => number;
@@ -25,10 +25,10 @@ export type LinkOptions = {
 
 /** A connection shorter than this counts as another failure, so that a flapping link still backs off. */
 const stableAfterMs = 10_000;
-/** Pings are answered even where the control plane fails to take a hello: without a welcome, try again. */
+/** Pings are answered even if the control plane fails to process a hello: reconnect without a welcome. */
 const welcomeWithinMs = 15_000;
 
-/** Milliseconds until the next try, with full jitter so that a fleet does not come back at once. */
+/** Milliseconds until the next attempt, with full jitter so that a fleet does not reconnect at once. */
 export function retryDelayMs(failures: number, end: SocketEnd, random: () => number): number {
   if (end.status === 401 || end.status === 403 || end.code === closeCodes.hostRemoved) return 60_000;
   if (end.code === closeCodes.superseded) return 10_000 + random() * 5000;
@@ -36,7 +36,7 @@ export function retryDelayMs(failures: number, end: SocketEnd, random: () => num
   return 50 + random() * ceiling;
 }
 
-/** Keeps the agent connected; answers a function that ends the link. */
+/** Keeps the agent connected. @returns a function that ends the link */
 export function startLink({
   url,
   token,
@@ -76,11 +76,11 @@ export function startLink({
       onText: (text) => {
         if (over || refused) return;
         const message = parse(text);
-        // A welcome comes first, and once.
+        // The first message must be the only welcome.
         if (!message || (message.type === "welcome") === greeted) {
           refused = true;
-          log("error", "The control plane sent what this agent does not understand; connecting again", {
-            // No more of it: a frame may hold a password.
+          log("error", "The control plane sent a message that this agent does not understand; reconnecting", {
+            // The type only: a message may contain a password.
             type: /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown",
           });
           opened.close(closeCodes.protocolError);
@@ -88,7 +88,7 @@ export function startLink({
           greeted = true;
           clearTimeout(welcome);
           log("info", "Connected", { url, epoch: message.epoch });
-          // First: what a crash ended must not end what a job then starts.
+          // First: outdated crashes must not end what a job starts afterwards.
           questionServer.connected((outgoing) => send(opened, outgoing));
           runner.connected((outgoing) => send(opened, outgoing));
           inventory.connected((outgoing) => send(opened, outgoing), message.now);
@@ -133,9 +133,9 @@ function parse(text: string): ToAgent | undefined {
 
 function reasonOf({ code, status }: SocketEnd): string {
   if (status === 401 || status === 403)
-    return "The control plane refuses this host's token: create the host anew and set BERTH_HOST_TOKEN";
+    return "The control plane refuses this host's token: create the host again and set BERTH_HOST_TOKEN";
   if (code === closeCodes.superseded)
     return "Another agent of this host has connected: run only one with this token";
   if (code === closeCodes.hostRemoved) return "This host was removed";
-  return "The link to the control plane is down; sites go on serving";
+  return "The link to the control plane is down; sites keep serving";
 }

@@ -3,7 +3,10 @@ import type { Id } from "../protocol/ids.ts";
 
 type LogFrame = Extract<FromAgent, { type: "log" }>;
 type Source = { jobId: Id<"job">; attempt: number; deploymentId: Id<"deployment" | "command"> };
-/** How far the control plane has the log: the last line's number, the time of what was printed last, and how much it was. */
+/**
+ * How far the control plane has the log: the last line's number, the time of the last output line, and the number of
+ * output bytes.
+ */
 export type LogPosition = { seq: number; at: string | null; printedBytes: number };
 
 const flushAfterMs = 100;
@@ -11,18 +14,19 @@ const resendAfterMs = 10_000;
 const maxBatchBytes = 64 * 1024;
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxLineCharacters = 8000;
-/** What an attempt may print in all; the agent's own lines always follow. */
+/** Limit on an attempt's output; the agent's own lines are always added. */
 const maxPrintedBytes = 4 * 1024 * 1024;
-/** And of what was printed last, behind the cut. */
+/** Limit on the last output, which follows the cut. */
 const maxLastBytes = 256 * 1024;
-/** What a line costs beside its text; empty lines are not free. */
+/** Bytes counted per line in addition to its text, so that empty lines are not free. */
 const lineOverheadBytes = 64;
 
 const cutMarker = "The log is truncated after 4 MiB.";
 
 /**
- * The lines of one attempt, numbered from 1, held until the control plane has them: sent in batches, sent again after a
- * reconnect. While too much is held, lines are dropped and a marker says so; beyond 4 MiB the log is cut, but for its end.
+ * The lines of one attempt, numbered from 1 and held until acknowledged: sent in batches, and again after a
+ * reconnect. If too many are held, lines are dropped and a marker is added; beyond 4 MiB the log is cut, except for
+ * its end.
  */
 export class LogOutbox {
   private readonly source: Source;
@@ -42,7 +46,7 @@ export class LogOutbox {
   private acknowledged: LogPosition;
   private readonly waiting: (() => void)[] = [];
 
-  /** @param from where the log of an agent before this one goes on */
+  /** @param from where to resume the log of a previous agent */
   constructor(source: Source, send: (frame: LogFrame) => void, from: LogPosition | null = null) {
     this.source = source;
     this.send = send;
@@ -61,10 +65,10 @@ export class LogOutbox {
     return this.truncated;
   }
 
-  /** Resolves when the control plane has every line, or nobody asks any more. */
+  /** Resolves when the control plane has every line, or the log is no longer wanted. */
   async delivered(signal: AbortSignal): Promise<void> {
     this.flush();
-    // The control plane may have failed to keep them.
+    // The control plane may have failed to store them.
     const again = setInterval(() => this.resend(), resendAfterMs);
     while (this.held.length > 0 && !this.closed && !signal.aborted)
       await new Promise<void>((resolve) => {
@@ -89,7 +93,7 @@ export class LogOutbox {
     else this.flushSoon();
   }
 
-  /** What was printed at the end of a log that is cut, as much of it as there is room for. */
+  /** Adds the last output to a truncated log, as far as there is room. */
   addLast(lines: readonly AgentLogLine[]): void {
     const [first] = lines;
     if (this.closed || !first) return;
@@ -100,7 +104,7 @@ export class LogOutbox {
     this.flushSoon();
   }
 
-  /** Sends what was not sent yet. */
+  /** Sends all unsent lines. */
   flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -123,13 +127,13 @@ export class LogOutbox {
     this.unsentBytes = 0;
   }
 
-  /** A new connection: what was not acknowledged may be lost. */
+  /** On a new connection unacknowledged lines may be lost. */
   resend(): void {
     this.sentUpTo = this.firstSeq - 1;
     this.flush();
   }
 
-  /** Where none of it was taken since this was asked last. What is taken slowly does not go out twice. */
+  /** Resends if nothing was acknowledged since the last call. Slow progress does not cause a resend. */
   resendStalled(): void {
     if (this.held.length > 0 && this.firstSeq === this.askedAtSeq) this.resend();
     this.askedAtSeq = this.firstSeq;
@@ -145,7 +149,7 @@ export class LogOutbox {
     this.acknowledged = {
       seq: seq + count,
       at: printed.at(-1)?.at ?? at,
-      // The marker is the last of what is printed: no shorter line may fit behind it.
+      // The marker ends the output: no shorter line may follow it.
       printedBytes: taken.some(({ text }) => text === cutMarker)
         ? maxPrintedBytes + 1
         : printed.reduce((bytes, line) => bytes + costOf(line.text), printedBytes),
@@ -156,7 +160,7 @@ export class LogOutbox {
     this.flushSoon();
   }
 
-  /** Nothing more is taken or sent. */
+  /** Nothing more is accepted or sent. */
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
@@ -196,6 +200,6 @@ const cutLine = (text: string): string =>
 
 const bytesOf = ({ text }: AgentLogLine): number => Buffer.byteLength(text) + lineOverheadBytes;
 
-/** What a printed line takes of what may be printed. */
+/** The bytes that an output line counts towards the limit. */
 const costOf = (text: string): number =>
   Math.min(Buffer.byteLength(text), maxLineCharacters) + lineOverheadBytes;

@@ -1,9 +1,9 @@
 type Level = "info" | "warn" | "error";
 
-/** As in tests, which provoke what it would tell. */
+/** For tests, which provoke errors on purpose. */
 const isSilent = process.env["BERTH_LOG"] === "off";
 
-/** The agent's own log: one JSON object a line on stderr, which the supervisor or journald keeps. */
+/** The agent's own log: one JSON object per line on stderr, which the supervisor or journald stores. */
 export function log(level: Level, message: string, facts: Record<string, unknown> = {}): void {
   if (isSilent) return;
   const error = facts["error"];

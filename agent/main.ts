@@ -1,6 +1,6 @@
 import { isMainThread, workerData } from "node:worker_threads";
 
-// What hosts are served is one file, with which the agent's threads begin too.
+// Hosts receive a single file, which is also the entry point of the agent's threads.
 if (isMainThread) await import("./index.ts");
 else if ((workerData as { program?: string }).program === "inspect")
   await import("./image-build/inspect/inspect-thread.ts");

@@ -14,7 +14,7 @@ import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
 
-/** Frames that are about running sites, not about jobs. */
+/** Messages about running sites, not about jobs. */
 export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" | "databaseCrashAck" }>;
 export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
   message.type === "ask" ||
@@ -29,7 +29,7 @@ export type Means = SiteLogs & {
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
   inspectSource: InspectSource;
-  /** Of sites and databases, whether a record knows them or not. */
+  /** For sites and databases, whether a record knows them or not. */
   kept: {
     held(): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }>;
     of(ids: readonly Owned[]): Promise<Kept[]>;
@@ -39,14 +39,17 @@ export type Means = SiteLogs & {
   };
 };
 
-/** A crash that is not acknowledged by then is reported again. */
+/** Unacknowledged crashes are reported again after this. */
 const resendAfterMs = 30_000;
 const batchBytes = 64 * 1024;
-/** So long the size of a volume is not asked for again; and so long whoever asks waits for it. */
+/** How long the sizes of volumes are cached, and how long a question waits for them. */
 const sizesKeptMs = 5000;
 const sizesWithinMs = 6000;
 
-/** Answers what is asked of running sites and of repositories, as long as the link that asked is there, and reports crashes until they are known. */
+/**
+ * Answers questions about running sites and repositories while the asking link is open, and reports crashes until they are
+ * acknowledged.
+ */
 export class QuestionServer {
   private readonly means: Means;
   private send: (message: FromAgent) => void = () => undefined;
@@ -92,13 +95,13 @@ export class QuestionServer {
     this.send(crash);
   }
 
-  /** What databases hold was looked at anew. */
+  /** Call after databases were measured. */
   measured(): void {
     const databases = this.means.diskUse.databases();
     if (databases.length > 0) this.send({ type: "diskUse", databases });
   }
 
-  /** Of a site that serves again, or is gone, nothing is to be said any more. */
+  /** Crashes of sites that serve again or are gone are not reported. */
   private reportCrashes(): void {
     const { ingress, records } = this.means;
     for (const { crash, isOut } of records.crashes())
@@ -121,9 +124,9 @@ export class QuestionServer {
     };
     this.answer(question, signal, say).catch((error) => {
       if (signal.aborted) return;
-      // Not the question: it may hold a login.
+      // Not the question itself: it may contain a login.
       log("error", "A question was not answered", { kind: question.kind, error });
-      say({ kind: "refused", error: "The host could not tell: try again." }, true);
+      say({ kind: "refused", error: "The host could not answer: try again." }, true);
       asking.abort();
     });
   }
@@ -189,14 +192,14 @@ export class QuestionServer {
 }
 
 const volumeInUse =
-  "A container still uses this volume, such as a version that ends its last requests: try again in a few minutes.";
+  "A container still uses this volume, such as a version that is draining: try again in a few minutes.";
 
 const databaseRunsOnIt =
-  "The database still runs on this volume: once it is restarted it runs on the one that its record names.";
+  "The database still runs on this volume: restart it, so that it runs on the volume that its record names.";
 
-const stillRuns = "Something of it runs on the host: it is set aside first, within ten minutes.";
+const stillRuns = "Part of it still runs on the host: it is set aside first, within ten minutes.";
 
-/** At least one, none larger than a frame should be. */
+/** At least one part, none larger than a message should be. */
 function inParts(lines: SiteLogLine[]): SiteLogLine[][] {
   const parts: SiteLogLine[][] = [[]];
   let bytes = 0;

@@ -14,54 +14,54 @@ import type { AboutRunning } from "./question-server.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 type Handle = (host: Host, job: Job, run: JobRun) => Promise<unknown>;
-/** A job as it is worked on, whether it was offered or is gone on with. */
+/** A job being worked on, whether offered or adopted. */
 type Task = Lease & {
   slot: Slot;
-  /** One at a time. */
+  /** Tasks of one lane run one at a time. */
   lane: string;
   timeoutMs: number;
   lateReason: string;
   secrets: string[];
-  /** The log that it writes. */
+  /** The log it writes to. */
   logId: Id<"deployment" | "command"> | null;
-  /** @param givenUp when nobody waits for it any more: what it does then must have no effect */
+  /** @param givenUp aborts when the run is abandoned: its further actions must have no effect */
   handle: (run: JobRun, givenUp: AbortSignal) => Promise<unknown>;
 };
-/** A command that an agent before this one began. */
+/** A command that a previous agent started. */
 export type Adopted = Lease & {
   commandId: Id<"command">;
   secrets: string[];
   handle: (run: JobRun) => Promise<unknown>;
 };
 type Running = Lease & {
-  /** null: it has given its slot back. */
+  /** null: it has released its slot. */
   slot: Slot | null;
   abort: AbortController;
   ended: Promise<void>;
   outcome: "report" | "forget";
-  /** What the control plane heard last of its progress; said again after a reconnect. */
+  /** The last progress report, which is repeated after a reconnect. */
   phase?: Extract<FromAgent, { type: "phase" }>;
   began: PhaseStart[];
 };
 
-/** Reports and log lines that are not acknowledged by then are sent again: the control plane may have failed to record them. */
+/** Unacknowledged reports and log lines are sent again after this: the control plane may have failed to record them. */
 const resendAfterMs = 30_000;
 
-/** Of those that build nothing, so many at once. */
+/** Slots for jobs that build nothing. */
 const shortSlots = 4;
-/** A new version that has not come up by then only waits for its app: others' work does not wait with it. */
+/** A new version that is not up by then only waits for its app and releases its slot. */
 const startSlotMs = 5000;
 
-/** How long a job that was told to end may take to tidy up: a database's server alone has a minute to stop. */
+/** The time a cancelled job has for cleaning up: a database's server alone has a minute to stop. */
 const defaultGraceMs = 75_000;
 
-/** A command ends by its own limit; this is for what else may go wrong. */
+/** A command ends by its own limit; this one is a safeguard. */
 const adoptedTimeoutMs = 2 * 3_600_000;
 
 /**
- * Works on jobs, at most `slots` at once and one per site or database, and on commands in slots of their own. Invariants: a job is in the
- * journal before it starts, its result before it is sent; a dropped job reports nothing; the next job of one starts when the last
- * has settled, or was given up: then nothing of it reaches the engine any more.
+ * Runs jobs, at most `slots` at once and one per lane, and commands in slots of their own. Invariants: a job is in
+ * the journal before it starts, its result before it is sent; a dropped job reports nothing; the next job of a lane
+ * starts when the previous one has settled or was given up, and from then on nothing of that reaches the engine.
  */
 export class Runner {
   private readonly host: Host;
@@ -87,7 +87,7 @@ export class Runner {
     slots: number;
     commandSlots?: number;
     startSlotMs?: number;
-    /** Between a job's end by cancel, drop or deadline and that nobody waits for it any more. */
+    /** The time after cancel, drop or deadline until a job is given up. */
     graceMs?: number;
   }) {
     this.host = options.host;
@@ -99,7 +99,7 @@ export class Runner {
     this.graceMs = options.graceMs ?? defaultGraceMs;
   }
 
-  /** What a hello says of this agent's work. */
+  /** This agent's work as reported in a hello. */
   leases(): { slots: number; running: Lease[]; finished: Lease[] } {
     const finished = this.journal.unacknowledged().map(leaseOf);
     const running = [...this.running.values()].filter(({ outcome }) => outcome === "report").map(leaseOf);
@@ -110,12 +110,12 @@ export class Runner {
     };
   }
 
-  /** Something of this site or database waits or is worked on here. */
+  /** Whether a job of this site or database is waiting or running here. */
   isWorkingOn(id: string): boolean {
     return this.lastOfLane.has(id);
   }
 
-  /** The link is up: reports and log lines that may be lost go out again, then the room there is. */
+  /** The link is up: resends reports and log lines that may be lost, then announces free slots. */
   connected(send: (message: FromAgent) => void): void {
     this.send = send;
     for (const { phase, outcome } of this.running.values()) if (phase && outcome === "report") send(phase);
@@ -153,17 +153,20 @@ export class Runner {
     }
   }
 
-  /** Takes no more work; resolves when what runs has ended, old versions too. What was offered meanwhile is offered again. */
+  /**
+   * Accepts no more work; resolves when running jobs and draining versions have ended. Jobs offered meanwhile are
+   * offered again.
+   */
   async finish(): Promise<void> {
     this.send({ type: "ready", free: 0, freeCommands: 0, freeShort: 0 });
     this.stopping = true;
-    // Commands go on without this agent.
+    // Commands continue without this agent.
     const jobs = () => [...this.running.values()].filter(({ slot }) => slot !== "command");
     while (jobs().length > 0) await Promise.all(jobs().map(({ ended }) => ended));
     await this.host.retired();
   }
 
-  /** Takes no more work and stops what runs, which the control plane offers again; commands run on. */
+  /** Accepts no more work and stops running jobs, which the control plane offers again; commands keep running. */
   async shutdown(): Promise<void> {
     this.stopping = true;
     for (const running of this.running.values()) {
@@ -173,7 +176,7 @@ export class Runner {
     await Promise.all([...this.running.values()].map(({ ended }) => ended));
   }
 
-  /** Goes on with a command; the next hello says so. */
+  /** Adopts a command; the next hello includes it. */
   adopt({ jobId, attempt, commandId, secrets, handle }: Adopted): void {
     const lease = { jobId, attempt };
     this.journal.accept(lease, "site.command");
@@ -241,7 +244,7 @@ export class Runner {
     );
     this.running.set(jobId, running);
     this.lastOfLane.set(lane, running.ended);
-    // It was offered for a slot that it does not take.
+    // It was leased for a slot that it does not occupy yet, so report that slot as free.
     if (slot === "long") this.sayReady();
     void running.ended.then(() => {
       if (this.lastOfLane.get(lane) === running.ended) this.lastOfLane.delete(lane);
@@ -250,7 +253,7 @@ export class Runner {
     });
   }
 
-  /** @param giveBack its slot, which others wait for */
+  /** @param giveBack releases its slot early */
   private async work(task: Task, running: Running, giveBack: () => void): Promise<void> {
     const lease = leaseOf(task);
     const redact = redactor(task.secrets);
@@ -306,7 +309,7 @@ export class Runner {
         running.abort.signal,
         this.graceMs,
       );
-      // What it printed cannot be read again once its end is known.
+      // Its output can no longer be read once its end is known.
       if (task.slot === "command") await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
     } catch (error) {
@@ -327,7 +330,7 @@ export class Runner {
   }
 
   private async tidyUp(lease: Lease, afterwards: readonly (() => Promise<void>)[]): Promise<void> {
-    const onError = (error: unknown) => log("error", "A job left something behind", { ...lease, error });
+    const onError = (error: unknown) => log("error", "A job's clean-up failed", { ...lease, error });
     const all = async () => {
       for (const work of afterwards) await work().catch(onError);
     };
@@ -368,7 +371,7 @@ export class Runner {
     for (const report of this.journal.unacknowledged()) this.send(report);
   }
 
-  /** Said from now on with what there is room for. */
+  /** Included in ready messages from now on. */
   ingressReplaced(at: Date): void {
     this.ingressReplacedAt = at.toISOString();
     this.sayReady();
@@ -387,7 +390,7 @@ export class Runner {
   }
 }
 
-/** So many at once; whoever comes later waits in line. */
+/** A semaphore; waiters are served in order. */
 class Slots {
   private readonly count: number;
   private taken = 0;
@@ -409,7 +412,7 @@ class Slots {
     const leave = () => {
       if (hasLeft) return;
       hasLeft = true;
-      // The slot goes to the next one in line, or back.
+      // Passes the slot to the next waiter, or releases it.
       const next = this.waiting.shift();
       if (next) next();
       else this.taken--;
@@ -422,7 +425,7 @@ class Slots {
   }
 }
 
-const lateCommand = "The host did not get to the end of this in time: ask the operator about the host.";
+const lateCommand = "The host did not finish this in time: ask the operator about the host.";
 
 const keyOf = ({ jobId, attempt }: Lease): string => `${jobId}:${attempt}`;
 

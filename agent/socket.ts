@@ -3,12 +3,15 @@ import { closeCodes, linkDeadSeconds, maxFrameBytes, pingSeconds } from "../prot
 
 export type Socket = { send(text: string): void; close(code: number): void };
 
-/** How a connection ended: the close code, and the HTTP status when it was refused. */
+/** How a connection ended: the close code, and the HTTP status if it was refused. */
 export type SocketEnd = { code: number; status: number | null };
 
 type Events = { onOpen(socket: Socket): void; onText(text: string): void; onEnd(end: SocketEnd): void };
 
-/** What the types of ws leave out: the connection of a socket that was closed is ended after so long, whatever the other side does. */
+/**
+ * An option missing in the types of ws: the time after which a closing connection is terminated, whatever the peer
+ * does.
+ */
 type Options = ClientOptions & { closeTimeout: number };
 
 /** One connection, alive as long as pings are answered. `onEnd` is called exactly once. */
@@ -18,7 +21,8 @@ export function openSocket(url: string, token: string, events: Events): Socket {
     perMessageDeflate: false,
     maxPayload: maxFrameBytes,
     handshakeTimeout: 10_000,
-    // workerd leaves it open until the host's object sleeps, and until then this agent would take itself for connected.
+    // workerd keeps a closed connection open until the Durable Object sleeps; without this the agent would consider
+    // itself connected.
     closeTimeout: 1000,
   };
   const socket = new WebSocket(url, options);

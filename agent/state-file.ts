@@ -4,42 +4,46 @@ import { DatabaseSync } from "node:sqlite";
 import type * as z from "zod";
 import { log } from "./log.ts";
 
-/** What SQLite says of a disk that takes nothing: SQLITE_IOERR, SQLITE_FULL. */
+/** SQLite's errors for a disk that accepts no writes: SQLITE_IOERR, SQLITE_FULL. */
 const refusals = [10, 13];
-/** SQLITE_IOERR_SHORT_READ: the file ends where it should not. */
+/** SQLITE_IOERR_SHORT_READ: the file is truncated. */
 const shortRead = 522;
 
 /**
- * The agent's own state in one file, begun anew when it is damaged or of another schema: all of it can be lost, and never
- * keeps the agent from its work. What was there is kept beside it, once. On a full disk it is in memory, as an agent that
- * is there may make room.
+ * Opens the agent's own state, recreating a file that is damaged or has another schema: all of it may be lost and
+ * must never keep the agent from working. The old file is kept beside it, once. On a full disk the state is in
+ * memory, because a running agent may free space.
  */
 export function openDatabase(file: string, schema: string): DatabaseSync {
   try {
     return open(file, schema);
   } catch (error) {
     if (!isRefusal(error)) {
-      log("error", `${file} is damaged or of another version and begun anew; it is kept as ${file}.damaged`, {
-        error,
-      });
+      log(
+        "error",
+        `${file} is damaged or of another version and is recreated; the old file is kept as ${file}.damaged`,
+        {
+          error,
+        },
+      );
       try {
         setAside(file);
         return open(file, schema);
       } catch (again) {
-        log("error", `${file} cannot be begun anew`, { error: again });
+        log("error", `${file} cannot be recreated`, { error: again });
       }
     }
-    log("error", `${file} cannot be written; what belongs there is kept in memory`, { error });
+    log("error", `${file} cannot be written; its state is kept in memory`, { error });
     return checked(new DatabaseSync(":memory:"), schema);
   }
 }
 
-/** What a row holds, where it is still what was written: there is no saying what else a damaged page has changed. */
+/** A row's content if it is valid; nothing else about a damaged page can be trusted. */
 export function readRow<T>(type: z.ZodType<T>, read: () => unknown): T[] {
   try {
     return [type.parse(read())];
   } catch (error) {
-    log("error", "A row of the agent's own state is damaged and passed over", { error });
+    log("error", "A row of the agent's own state is damaged and skipped", { error });
     return [];
   }
 }
@@ -51,13 +55,13 @@ function isRefusal(error: unknown): boolean {
 
 function open(file: string, schema: string): DatabaseSync {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  // SQLite gives the files beside it the same rights.
+  // SQLite gives the files beside it the same permissions.
   closeSync(openSync(file, "a", 0o600));
   chmodSync(file, 0o600);
   return checked(new DatabaseSync(file), schema);
 }
 
-/** @throws when a page is damaged, or a table is not as this agent makes it */
+/** @throws if a page is damaged or a table differs from this agent's schema */
 function checked(db: DatabaseSync, schema: string): DatabaseSync {
   try {
     db.exec(`PRAGMA journal_mode = WAL; ${schema}`);

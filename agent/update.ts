@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** What the control plane says of the programs that it serves. */
+/** The programs that the control plane distributes. */
 export type Served = { version: string; sha256: string; responderSha256?: string | undefined };
 
 const maxBytes = 64 * 1024 * 1024;
@@ -12,7 +12,7 @@ const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(byte
 
 const isCurrent = (file: string, sha256: string): boolean => sha256Of(readFileSync(file)) === sha256;
 
-/** Replaces a program's file by the one that is served, as a whole. @throws when it is not what was announced */
+/** Atomically replaces a program's file by the distributed one. @throws if it is not the announced one */
 async function replace(
   siteUrl: string,
   name: "agent" | "responder",
@@ -44,8 +44,8 @@ async function replace(
 }
 
 /**
- * Called at each welcome. A responder of another version is replaced, and sees it by itself; an agent is, once, then `restart`
- * lets running jobs end.
+ * Called at each welcome. A different responder is replaced and restarts by itself; the agent is replaced once, then
+ * `restart` lets running jobs end.
  */
 export function updater(options: {
   siteUrl: string;
@@ -57,7 +57,7 @@ export function updater(options: {
   const responder = join(dirname(file), "responder.mjs");
   let updating = false;
   async function update({ version, sha256, responderSha256 }: Served): Promise<void> {
-    // First, as what the next agent writes is for the next responder.
+    // First, because the next agent's files may require the next responder.
     if (responderSha256 !== undefined && existsSync(responder) && !isCurrent(responder, responderSha256))
       await replace(siteUrl, "responder", responder, responderSha256);
     if (isCurrent(file, sha256)) return;
@@ -69,7 +69,7 @@ export function updater(options: {
     updating = true;
     update(served)
       .catch(options.onError)
-      // The next welcome tries again.
+      // The next welcome retries.
       .finally(() => (updating = false));
   };
 }

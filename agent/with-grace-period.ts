@@ -3,7 +3,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Lease } from "./journal.ts";
 import { log } from "./log.ts";
 
-/** What a job's work answers. @throws the signal's reason where the work goes on for longer than this after it */
+/**
+ * The result of a job's work. @throws the signal's reason if the work continues for longer than this after the abort
+ */
 export async function withGracePeriod<T>(
   { jobId, attempt }: Lease,
   work: Promise<T>,
@@ -14,7 +16,7 @@ export async function withGracePeriod<T>(
   const tooLong = async (): Promise<never> => {
     if (!signal.aborted) await once(signal, "abort", { signal: over.signal });
     await delay(graceMs, undefined, { signal: over.signal });
-    log("error", "A job did not withGracePeriod its end and was given up", {
+    log("error", "A job did not end within its grace period and was given up", {
       jobId,
       attempt,
       reason: signal.reason,

@@ -16,8 +16,9 @@ import { formatId } from "../protocol/ids.ts";
 import { ensureImages } from "../scripts/lib/base-images.ts";
 
 /**
- * A backup of a PostgreSQL database by the agent, in a process of its own, against the same dump piped into a file by hand,
- * by turns. The agent also counts and hashes every row, cuts parts, hashes them and sends them over HTTP.
+ * A backup of a PostgreSQL database by the agent, in its own process, against the same dump piped into a file by
+ * hand, in alternation. The agent also counts and hashes every row, splits the dump into parts, hashes them and sends
+ * them over HTTP.
  */
 const sizeMb = Number(process.env["BENCH_BACKUP_MB"] ?? 1024);
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 3);

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { Hono } from "hono";
 
-/** The bare minimum that answers the same question: one Durable Object call and one indexed D1 read. */
+/** The bare minimum that answers the same request: one Durable Object call and one indexed D1 read. */
 export class Bare extends DurableObject {
   private count = 0;
   async take(): Promise<number> {

@@ -8,14 +8,15 @@ import { api, gitHost, launch, remove, Repository, request, stateDirectory } fro
 import { freePort } from "../scripts/lib/state.ts";
 
 /**
- * Time from asking for a deployment to the first 200 of the new version, against the same steps by hand with git and the
- * Docker CLI, of the same repository, in the same run and by turns. By hand in two ways: *beside*, where the new container is asked
- * at an address of its own while the old one goes on; and *in place*, as somebody does whose users keep their address: the old
- * container goes before the new one can have its port. Ratios are what counts; milliseconds are this machine's.
+ * The time from requesting a deployment to the first 200 of the new version, against the same steps by hand with git
+ * and the Docker CLI, with the same repository, in the same run and in alternation. By hand in two ways: *beside*,
+ * where the new container is requested at its own address while the old one keeps serving; and *in place*, for users
+ * who keep their address: the old container is removed before the new one can have its port. Ratios are meaningful;
+ * milliseconds are this machine's.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 
-/** Answers its own container's name and its version, so that a new container is told from the old one. */
+/** Answers with its container's name and its version, which distinguishes a new container from the old one. */
 const files = (version: number) => ({
   Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY package.json .\nRUN node -e "console.log('dependencies')"\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`,
   "package.json": `{ "name": "bench", "private": true }\n`,
@@ -25,7 +26,7 @@ const files = (version: number) => ({
 let version = 0;
 const repository = new Repository(files(version));
 
-/** Often enough to see a swap, seldom enough not to take the processor from the build that is measured. */
+/** Often enough to see a swap, rarely enough not to take CPU time from the measured build. */
 const askEveryMs = 10;
 
 async function firstAnswer(url: string): Promise<void> {
@@ -38,7 +39,10 @@ async function firstAnswer(url: string): Promise<void> {
 
 type Watched = { asked: number; failed: number; longestGapMs: number };
 
-/** A client that asks at steady times, whatever became of the request before; tells when something new answers. */
+/**
+ * A client that sends requests at a steady rate, whatever became of earlier ones, and reports when a new container
+ * answers.
+ */
 function watch(url: string) {
   const seen: Watched = { asked: 0, failed: 0, longestGapMs: 0 };
   const pending = new Set<Promise<void>>();
@@ -75,7 +79,7 @@ const docker = (...args: string[]) => run("docker", ...args);
 
 const images = new Set<string>();
 
-/** `git clone --depth 1 && docker build`: what both ways by hand begin with. */
+/** `git clone --depth 1 && docker build`: the first steps of both ways by hand. */
 async function build(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "bench-hand-"));
   await run("git", "clone", "--quiet", "--depth", "1", `http://${repository.address}`, directory);
@@ -87,7 +91,7 @@ const start = (label: string, ...args: string[]) =>
   docker("run", "--detach", "--label", label, "--env", "PORT=3000", ...args, "berth-bench-hand");
 const running = (label: string) => docker("ps", "--quiet", "--filter", `label=${label}`);
 
-/** The old one goes afterwards, outside the measured time. */
+/** The old container is removed afterwards, outside the measured time. */
 async function beside(): Promise<Measured> {
   const old = await running("bench.beside");
   const started = performance.now();
@@ -122,7 +126,7 @@ async function byBerth(siteId: string, url: string, ask: Ask): Promise<Measured>
   const { body } = await ask();
   await client.change;
   const tookMs = performance.now() - started;
-  // Until the old container is gone: no way is measured while another's is still being removed.
+  // Waits until the old container is gone, so that no measurement overlaps with another one's clean-up.
   const containers = async () =>
     (await docker("ps", "--all", "--quiet", "--filter", `label=berth.site=${siteId}`)).split("\n").length;
   for (;;) {
@@ -154,7 +158,7 @@ async function compare(
   for (let round = 0; round < times; round++) {
     prepare();
     row.beside.push(await beside());
-    // What one way by hand has built is in the other's cache.
+    // Each way by hand would otherwise use the other's build cache.
     prepare();
     row.inPlace.push(await inPlace());
     row.berth.push(await berth());
@@ -169,7 +173,7 @@ await beside();
 await inPlace();
 
 const change = () => repository.commit(files(++version), `Version ${version}`);
-// A new dependency layer for both: of either cache only the base image helps.
+// A new dependency layer for both: only the base image is cached.
 const changeAll = () => {
   version++;
   repository.commit(

@@ -6,8 +6,8 @@ import { keepSamples } from "../protocol/agent/running.ts";
 import { api, createSite, pay, remove, settled, stateDirectory } from "../test/e2e/service.ts";
 
 /**
- * What the agent and the programs it starts use while its host carries a hundred sites that nobody asks anything of, for so
- * long that disk use is measured once as well. They have run for a day: so many samples are kept.
+ * The resource usage of the agent and its child programs while the host carries a hundred idle sites, for long enough
+ * to include one measurement of disk use. The sites have a day's samples.
  */
 const count = Number(process.env["BENCH_SITES"] ?? 100);
 const watchedMinutes = Number(process.env["BENCH_MINUTES"] ?? 11);
@@ -49,7 +49,7 @@ const processes = {
   "Docker engine": Number(readFileSync("/var/run/docker.pid", "utf8")),
 };
 
-/** Seconds of processor time of the process and of programs it has run (proc(5): fields 14 to 17, in hundredths). */
+/** Seconds of CPU time of the process and of its ended children (proc(5): fields 14 to 17, in hundredths). */
 function usedSeconds(id: number | undefined): number {
   const fields = readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) / 100;
@@ -57,10 +57,11 @@ function usedSeconds(id: number | undefined): number {
 const residentMb = (id: number | undefined): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1]) / 1024;
 
-/** So each minute that is watched has the whole of what a minute brings. */
+/** Between two full minutes, so that each measured minute includes everything periodic. */
 const betweenTwoTicks = () => delay(((minuteMs * 3) / 2 - (Date.now() % minuteMs)) % minuteMs);
 
-// What the last deployments began has ended: their old containers' drain, the first minute's metrics.
+// Wait until everything that the last deployments started has ended: draining old containers, the first minute's
+// metrics.
 await delay(minuteMs);
 await betweenTwoTicks();
 const records = openRecords(join(stateDirectory, "agent", "running.db"));
@@ -83,7 +84,7 @@ for (let minute = 0; minute < watchedMinutes; minute++) {
 }
 
 console.log(`\nWith ${count} idle sites, over ${watchedMinutes} minutes\n`);
-console.log("| | of one core, % | its dearest minute, % | resident, MB |\n|---|---|---|---|");
+console.log("| | of one core, % | its costliest minute, % | resident, MB |\n|---|---|---|---|");
 const figures = Object.entries(processes).map(([name, id], index) => {
   const at = readings.map((reading) => reading[index] ?? 0);
   const seconds = at.slice(1).map((one, minute) => one - (at[minute] ?? 0));

@@ -17,9 +17,10 @@ import {
 import { person } from "../test/conformance/service.ts";
 
 /**
- * What one tenant's attack does to another on the same host and control plane: the victim's requests, API reads, followed log
- * and deployments, quiet and under each attack by turns. Load generators, attacker and victim share this machine's cores, so where an
- * attack is a load, the same load on something harmless stands beside it.
+ * The effect of one tenant's attack on another one on the same host and control plane: the victim's requests, API
+ * reads, followed log and deployments, alternating between quiet and each attack. Load generators, attacker and
+ * victim share this machine's cores, so each attack that is a load is compared with the same load on something
+ * harmless.
  */
 const seconds = Number(process.env["BENCH_SECONDS"] ?? 20);
 const deployments = Number(process.env["BENCH_DEPLOYMENTS"] ?? 2);
@@ -43,7 +44,7 @@ async function anotherAccount(): Promise<Api> {
 const attacker = await anotherAccount();
 let made = 0;
 
-/** A paid site of the attacker's; its deployment has begun. */
+/** A paid site of the attacker's with a deployment under way. */
 async function attackerSite(files: Files, input: Record<string, unknown> = {}): Promise<string> {
   const repository = new Repository(files);
   const { status, body } = await attacker<Created>("POST", "/sites", {
@@ -78,7 +79,7 @@ async function removeOf(id: string): Promise<void> {
   );
 }
 
-/** Asks at a steady rate, whatever became of the request before. */
+/** Sends requests at a steady rate, whatever became of earlier ones. */
 function askSteadily(perSecond: number, ask: () => Promise<unknown>) {
   const tookMs: number[] = [];
   let failed = 0;
@@ -116,7 +117,7 @@ const victimFiles: Files = {
 const victim = await launch({ githubUrl: new Repository(victimFiles).address });
 if (victim.status !== "RUNNING") throw new Error(`The victim is ${victim.status}`);
 
-/** The victim's log as its owner follows it: how old lines are when they arrive. */
+/** Follows the victim's log as its owner does and measures the age of lines on arrival. */
 function followLog(key: string) {
   const ageMs: number[] = [];
   const url = `${local.baseUrl}/sites/${victim.id}/logs?follow=1&tail=0`;
@@ -160,7 +161,7 @@ async function use(): Promise<Seen> {
   return { requests: requests.tookMs, reads: reads.tookMs, log: ageMs, deployMs, failed };
 }
 
-/** Many requests a second from a process of the attacker's own would be others' machines. */
+/** Sends many requests a second from this process, which stands for other machines. */
 const load = (url: string, perSecond: number) => async () => {
   const stop = askSteadily(perSecond, () => request(url));
   return async () => void (await stop());

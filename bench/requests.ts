@@ -10,8 +10,8 @@ import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
 import { median, startWorkerd } from "./workerd.ts";
 
 /**
- * Requests a second of `GET /sites/:id` with a key, against a bare Hono route with one Durable Object call and one
- * indexed D1 read, by turns in the same workerd. Each key may make one request a second, so there are many.
+ * Requests per second of `GET /sites/:id` with a key, against a bare Hono route with one Durable Object call and one
+ * indexed D1 read, in alternation in the same workerd. Each key may send one request a second, so there are many.
  */
 const keyCount = 1000;
 const seconds = 3;
@@ -57,7 +57,7 @@ try {
             .bind(formatId("key", now, randomBytes(10)), accountId, sha256Hex(key)),
         ),
     );
-  // Each thread of wrk takes its own keys in turn, so that none goes over its limit.
+  // Each thread of wrk rotates through its own keys, so that none exceeds its limit.
   mkdirSync(join(folder, "lua"));
   writeFileSync(
     join(folder, "lua", "keys.lua"),
@@ -92,7 +92,7 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
   };
   const [oursRates, bareRates]: [number[], number[]] = [[], []];
   let wrong = 0;
-  // Warm: the engine has compiled both, every key's guard has read its row from D1 and noted its first use.
+  // Warm up: both are compiled, and every key's guard has read its row from D1 and recorded its first use.
   run("bare.test", `/sites/${siteId}`);
   for (let at = 0; at < keys.length; at += connections)
     await Promise.all(

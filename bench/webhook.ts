@@ -8,9 +8,9 @@ import { deriveKey, webhookSegment } from "../worker/domain/tokens.ts";
 import { median, startWorkerd } from "./workerd.ts";
 
 /**
- * Time from a POST to a site's deploy webhook to the job's frame on the socket of its host, which does nothing else: with and
- * without what opening a connection costs, on a machine that is awake and on one that has done nothing for a moment. What of it
- * is the machine's, `GET /health` shows, asked at the same pace in the same way.
+ * The time from a POST to a site's deploy webhook to the job's message on its host's socket; the host does nothing
+ * else. With and without the cost of opening a connection, on a busy machine and on one that was idle for a moment.
+ * `GET /health`, requested at the same pace in the same way, shows the machine's share.
  */
 const rounds = 200;
 const pausesMs = [25, 4];
@@ -54,13 +54,13 @@ class Host {
     });
   }
 
-  /** When the next offer came. */
+  /** The time at which the next offer arrived. */
   async offered(): Promise<number> {
     if (this.offers.length === 0) await new Promise<void>((resolve) => (this.waiting = resolve));
     return this.offers.shift() ?? Number.NaN;
   }
 
-  /** Resolves when the control plane has recorded the result of the job at hand. */
+  /** Resolves when the control plane has recorded the result of the current job. */
   settled(): Promise<void> {
     return new Promise((resolve) => (this.acknowledged = resolve));
   }
@@ -97,7 +97,7 @@ try {
   const host = new Host();
   await host.connect(created.token);
   const hooks: string[] = [];
-  // Each takes 120 deliveries a minute.
+  // Each site accepts 120 deliveries a minute.
   for (
     let made = 0;
     made < Math.ceil((rounds * pausesMs.length * Object.keys(connections).length) / 100);
@@ -138,7 +138,7 @@ try {
         if (status !== 202) throw new Error(`The webhook answered ${status}`);
         offeredMs.push(offeredAt - started);
         await ended;
-        // The host asks for more work once it is done; a webhook seldom comes at that very moment.
+        // The host requests more work once it is done; a webhook rarely arrives at that very moment.
         await delay(pauseMs);
         const asked = performance.now();
         await request(`${siteUrl}/health`, connection);

@@ -13,7 +13,7 @@ export type Workerd = {
   miniflare: Miniflare;
   db: Database;
   port: number;
-  /** Where the Worker says it is: hosts and pages; any other name reaches it as well. */
+  /** The Worker's own address for hosts and pages; any other name reaches it as well. */
   siteUrl: string;
   secretKey: string;
   setupToken: string;
@@ -22,8 +22,8 @@ export type Workerd = {
 };
 
 /**
- * The Worker in a workerd of its own, at `berth.test` and every name that is not `bare.test`, where the baseline answers.
- * Its state lies in memory where that is to be had: what is measured is the code, not this machine's disk.
+ * Runs the Worker in its own workerd, at `berth.test` and every name except `bare.test`, where the baseline answers.
+ * Its state is in memory if possible, in order to measure the code and not this machine's disk.
  */
 export async function startWorkerd(): Promise<Workerd> {
   const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "berth-bench-"));

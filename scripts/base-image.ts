@@ -1,7 +1,7 @@
 import { makeStandIn } from "./lib/base-images.ts";
 import { endSteps } from "./lib/command.ts";
 
-/** What `npm start` gives the agent as BERTH_IMAGE_PROVIDER. Usage: base-image.ts <image> */
+/** The BERTH_IMAGE_PROVIDER that `npm start` gives the agent. Usage: base-image.ts <image> */
 const [image = ""] = process.argv.slice(2);
 function stop(): void {
   endSteps();

@@ -1,6 +1,9 @@
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 
-/** What the Worker does by itself and a backup, then what a host does on a service started for it. Arguments name those to run. */
+/**
+ * First the Worker's benchmarks and backups, then a host's on a service started for them. Arguments select benchmarks
+ * by name.
+ */
 const alone = ["requests", "webhook", "backups"];
 const onService = ["deploys", "idle", "neighbours"];
 
@@ -14,7 +17,7 @@ const wanted = (name: string) => named.length === 0 || named.includes(name);
 
 for (const name of alone.filter(wanted)) await import(`../bench/${name}.ts`);
 if (onService.some(wanted)) {
-  // A host's own pace, not the tests'.
+  // A host's default interval, not the tests'.
   const service = await startEmbeddedService("bench", { BERTH_SAMPLE_SECONDS: "60" });
   try {
     Object.assign(process.env, service.env);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
 import { bundleHostPrograms, projectRoot } from "./lib/bundle.ts";
 
-/** What `wrangler deploy` uploads beside the Worker. */
+/** Builds the assets that `wrangler deploy` uploads beside the Worker. */
 await bundleHostPrograms(join(projectRoot, "dist"));

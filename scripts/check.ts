@@ -39,7 +39,7 @@ const results = [
     types("worker"),
     types(join("test", "worker")),
   ])),
-  // Of itself vitest leaves a core free: of two, half of them.
+  // By default vitest leaves a core free, which is half of two.
   await run("vitest", ["run", "--project", "unit", "--project", "worker", `--maxWorkers=${cores}`]),
 ];
 process.exit(results.every(Boolean) ? 0 : 1);

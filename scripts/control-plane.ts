@@ -7,8 +7,8 @@ import { migrate, type Database } from "./lib/migrate.ts";
 import { wrongSetUp } from "./lib/supervisor.ts";
 
 /**
- * The Worker in workerd on this machine, with the bindings that wrangler.toml names.
- * Usage: control-plane.ts <bundle> <public files> <state directory> <port>; variables come as JSON in BERTH_BINDINGS.
+ * Runs the Worker in workerd on this machine, with the bindings of wrangler.toml. Usage: control-plane.ts <bundle>
+ * <public files> <state directory> <port>; variables come as JSON in BERTH_BINDINGS.
  */
 const [bundle = "", publicFiles = "", stateDirectory = "", port = ""] = process.argv.slice(2);
 const bindings = JSON.parse(process.env["BERTH_BINDINGS"] ?? "{}") as Record<string, string>;
@@ -16,14 +16,14 @@ const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"), un
   overrides: { assets: { directory: publicFiles } },
 });
 
-// Wrangler still describes a Worker in Miniflare 4's words; Miniflare translates them, and restarts a killed workerd.
+// Wrangler describes Workers in Miniflare 4's format; Miniflare converts it, and restarts a killed workerd.
 const miniflare = new Miniflare(
   convertV4MiniflareOptions({
     ...(workerOptions as object),
     name: "berth",
     modules: [{ type: "ESModule", path: bundle, contents: readFileSync(bundle) }],
     modulesRoot: join(bundle, ".."),
-    // The files themselves, without the router that Miniflare would put before every request.
+    // Serve the files directly, without the router that Miniflare would put before every request.
     assets: undefined,
     serviceBindings: {
       ...(workerOptions.serviceBindings as Record<string, never>),
@@ -45,13 +45,13 @@ await migrate(db, (name) => process.stdout.write(`applied ${name}\n`)).catch((er
 await miniflare.ready;
 process.stdout.write("listening\n");
 
-/** Asked for anew each time: one from before a workerd that was killed throws when it is used. */
+/** Fetched each time: a reference from before a crash of workerd throws when used. */
 async function tick(): Promise<void> {
   const worker = (await miniflare.getWorker()) as unknown as { scheduled(options: object): Promise<unknown> };
   await worker.scheduled({ cron: "* * * * *" });
 }
 
-/** Just after each full minute, as schedules are due then. */
+/** Just after each full minute, when schedules are due. */
 function tickEachMinute(): void {
   setTimeout(
     () => {

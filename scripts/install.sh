@@ -1,10 +1,10 @@
 #!/bin/sh
 # Makes this machine a host of @SITE_URL@: the agent, the responder beside it, and the services that keep them running.
 #   curl -fsSL @SITE_URL@/install | BERTH_TOKEN=hst_… sh
-# Run again it brings both up to date and leaves sites alone. Options (after `sh -s --`):
-#   --no-service   only install, and say how to run it
-#   --uninstall    remove agent and services; sites' containers stay
-#   --purge        with --uninstall: sites' containers, volumes and images, networks and databases go as well, with all data
+# Running it again updates both and leaves sites alone. Options (after `sh -s --`):
+#   --no-service   only install, and print how to run it
+#   --uninstall    remove agent and services; sites' containers are kept
+#   --purge        with --uninstall: also remove sites' containers, volumes and images, networks and databases, with all data
 # Environment: BERTH_TOKEN (first time), NODE=/path/of/node, BERTH_BASE=where the bundles come from.
 set -eu
 
@@ -32,11 +32,11 @@ for option in "$@"; do
     --no-service) service=no ;;
     --uninstall) uninstall=yes ;;
     --purge) purge=yes ;;
-    *) fail "there is no option $option: --no-service, --uninstall and --purge are all there are." ;;
+    *) fail "there is no option $option: use --no-service, --uninstall or --purge." ;;
   esac
 done
 
-# The token is sent there, and what comes from there runs as root: nobody on the way may read or change it.
+# The token is sent there, and programs from there run as root: nobody on the path may read or change them.
 check_address() {
   case "$SITE_URL" in
     https://*) return ;;
@@ -49,7 +49,7 @@ check_address() {
     *[!0-9.]*) ;;
     127.*.*.*) return ;;
   esac
-  fail "$SITE_URL is not https: hosts take a control plane by http on their own machine only."
+  fail "$SITE_URL is not https: hosts accept a control plane over http only on their own machine."
 }
 
 check_machine() {
@@ -82,7 +82,7 @@ ensure_programs() {
   docker version >/dev/null 2>&1 || fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."
 }
 
-# fetch <address> <file>: with what is there.
+# fetch <address> <file>: with curl, wget or Node.
 fetch() {
   if has curl; then curl -fsSL --retry 3 -o "$2" "$1"
   elif has wget; then wget -q -O "$2" "$1"
@@ -91,14 +91,14 @@ fetch() {
   fi
 }
 
-# Node 22.12 or newer: $NODE, the one in PATH, or the runtime itself as npm's registry has it.
+# Node 22.12 or newer: $NODE, the one in PATH, or the binary from npm's registry.
 node_is_new_enough() {
   "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 12) ? 0 : 1)' 2>/dev/null
 }
 
 ensure_node() {
   if [ -n "${NODE:-}" ]; then
-    node_is_new_enough "$NODE" || fail "NODE=$NODE is not Node 22.12 or newer: name one that is."
+    node_is_new_enough "$NODE" || fail "NODE=$NODE is not Node 22.12 or newer: name a newer one."
     return
   fi
   for NODE in "$(command -v node || true)" "$LIB/node"; do
@@ -114,7 +114,7 @@ ensure_node() {
     fail "Node 22.12 or newer is needed, and registry.npmjs.org could not be reached: install it, or name one with NODE=/path/of/node."
   if [ "$(sha512sum "$LIB/node.tgz" | cut -d ' ' -f 1)" != "$sha512" ]; then
     rm -f "$LIB/node.tgz"
-    fail "the Node that was fetched is not the one that was named (SHA-512 differs): install Node 22.12 or newer yourself."
+    fail "the downloaded Node differs from the expected one (SHA-512): install Node 22.12 or newer yourself."
   fi
   tar -xzf "$LIB/node.tgz" -C "$LIB" --strip-components=2 package/bin/node
   rm -f "$LIB/node.tgz"
@@ -129,26 +129,26 @@ download() {
   esac || fail "$BASE/$1 could not be fetched: check that this machine reaches $SITE_URL, then run this again."
 }
 
-# fetch_bundle <name> <sha256>: nothing is replaced by what does not have this hash.
+# fetch_bundle <name> <sha256>: replaces the file only if the download has this hash.
 fetch_bundle() {
   new="$LIB/$1.new"
   download "$1" "$new"
   if [ "$(sha256sum "$new" | cut -d ' ' -f 1)" != "$2" ]; then
     rm -f "$new"
-    fail "$1 is not what $SITE_URL says it is (SHA-256 differs): nothing was replaced. Run this again with a fresh script."
+    fail "$1 differs from what $SITE_URL announced (SHA-256): nothing was replaced. Run this again with a fresh script."
   fi
   chmod 0644 "$new"
   mv -f "$new" "$LIB/$1"
 }
 
-# The three settings are ours; other lines of the file are the operator's and stay.
+# The three settings are ours; other lines of the file are the operator's and are kept.
 write_settings() {
   file="$ETC/agent.env"
   token="${BERTH_TOKEN:-}"
   if [ -z "$token" ] && [ -f "$file" ]; then token="$(sed -n 's/^BERTH_HOST_TOKEN=//p' "$file")"; fi
   case "$token" in
     hst_*) ;;
-    *) fail "BERTH_TOKEN is missing: POST $SITE_URL/api/v1/hosts answers the whole command." ;;
+    *) fail "BERTH_TOKEN is missing: POST $SITE_URL/api/v1/hosts returns the whole command." ;;
   esac
   (
     umask 077
@@ -161,20 +161,20 @@ write_settings() {
   mv -f "$file.new" "$file"
 }
 
-# The agent knows which engines it works with, and why not with others.
+# The agent checks whether it supports the engine, and prints the reason if not.
 check_engine() {
   BERTH_DOCKER_SOCKET="$(sed -n 's/^BERTH_DOCKER_SOCKET=//p' "$ETC/agent.env")" "$NODE" "$LIB/agent.mjs" check ||
-    fail "this machine's Docker cannot be used as it is: nothing was started. Mend what the line above says, then run this again."
+    fail "this machine's Docker cannot be used as it is: nothing was started. Fix the problem above, then run this again."
 }
 
 node_flags='--max-semi-space-size=1 --optimize-for-size --v8-pool-size=1'
 
-# Containers are Docker's children, not the agent's: ending or updating it ends no site. At boot Docker starts them, so the
-# firewall comes first; it does not hold up Docker for long, whatever happens to it.
+# Containers are Docker's children, not the agent's: stopping or updating the agent stops no site. At boot Docker starts
+# them, so the firewall comes first; its timeout keeps it from delaying Docker for long.
 write_units() {
   cat >"$UNITS/berth-firewall.service" <<UNIT
 [Unit]
-Description=Berth: keeps sites apart before Docker starts them
+Description=Berth: isolates sites before Docker starts them
 Before=docker.service
 After=firewalld.service nftables.service netfilter-persistent.service
 
@@ -212,7 +212,7 @@ StartLimitIntervalSec=0
 
 [Service]
 Environment=MALLOC_ARENA_MAX=2
-# Sites are served by https. An empty BERTH_TLS_PORT= in agent.env: by http only, where TLS ends in front of this host.
+# Sites are served over HTTPS. An empty BERTH_TLS_PORT= in agent.env serves HTTP only, for a proxy that ends TLS.
 Environment=BERTH_TLS_PORT=443
 EnvironmentFile=$ETC/agent.env
 ExecStart=$NODE $node_flags $LIB/agent.mjs
@@ -253,7 +253,7 @@ install_host() {
   say "Installed: this host says hello to $SITE_URL. See 'journalctl -u berth-agent'."
 }
 
-# Once no site runs any more. What leads to our chains goes before them.
+# Runs once no site is left. Jumps to our chains are removed before the chains.
 remove_firewall() {
   for tool in iptables ip6tables; do
     has "$tool" || continue
@@ -290,7 +290,7 @@ uninstall_host() {
     rm -rf "$STATE"
   fi
   rm -rf "$LIB" "$ETC"
-  say "Berth is gone from this machine.$([ "$purge" = yes ] || printf ' %s' 'Sites go on in their containers, without names; --purge removes them too.')"
+  say "Berth was removed from this machine.$([ "$purge" = yes ] || printf ' %s' 'Sites keep running in their containers, without names; --purge removes them too.')"
 }
 
 if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi

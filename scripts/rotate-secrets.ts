@@ -7,9 +7,9 @@ import { projectRoot } from "./lib/bundle.ts";
 import { call } from "./lib/client.ts";
 
 /**
- * Seals all secrets that lie under older keys anew, under SECRET_KEY. May be stopped and run again at any time.
- * Usage: npm run rotate-secrets [-- --url https://berth.example] with an operator's key in BERTH_API_KEY;
- * without them, those of `npm start` (--state-dir).
+ * Reseals all secrets sealed under older keys with SECRET_KEY. May be interrupted and repeated at any time. Usage:
+ * npm run rotate-secrets [-- --url https://berth.example] with an operator's key in BERTH_API_KEY; without them,
+ * those of `npm start` (--state-dir).
  */
 const { values: flags } = parseArgs({
   options: {
@@ -24,20 +24,23 @@ const known = existsSync(local)
 const url = flags.url ?? known?.siteUrl;
 const key = process.env["BERTH_API_KEY"] ?? (flags.url === undefined ? known?.apiKey : undefined);
 if (url === undefined || key === undefined)
-  throw new Error("Nothing runs here: give --url and an operator's key in BERTH_API_KEY.");
+  throw new Error("`npm start` does not run here: give --url and an operator's key in BERTH_API_KEY.");
 
-/** Instances of the Worker that still run with the old configuration may seal with the old key: hence until nothing is left. */
+/**
+ * Instances of the Worker with the old configuration may still seal with the old key, so passes repeat until none is
+ * left.
+ */
 const passesMax = 10;
 for (let pass = 1; ; pass++) {
   const { resealed, left, unreadable } = await rotateAll(url, key);
-  console.log(`Pass ${pass}: ${resealed} values sealed anew, ${unreadable.length} rows unreadable`);
+  console.log(`Pass ${pass}: ${resealed} values resealed, ${unreadable.length} rows unreadable`);
   if (resealed + left > 0 && pass < passesMax) continue;
   for (const row of unreadable)
-    console.error(`No key opens ${row}: add the key it was sealed with to SECRET_KEYS_OLD.`);
+    console.error(`No key decrypts ${row}: add the key it was sealed with to SECRET_KEYS_OLD.`);
   if (unreadable.length > 0 || resealed + left > 0) process.exit(1);
   console.log("All secrets are under the current key.");
   console.log(
-    "API keys and webhook addresses made under an older key go on as long as that is in TOKEN_KEY or SECRET_KEYS_OLD.",
+    "API keys and webhook addresses created under an older key work as long as that key is in TOKEN_KEY or SECRET_KEYS_OLD.",
   );
   break;
 }

@@ -1,4 +1,4 @@
-// Runs on the Node that is there (20 or newer): installs what package-lock.json names, then hands over to the project's own Node.
+// Runs on any installed Node (20 or newer): installs the packages of package-lock.json, then starts the project's own Node.
 // Usage: node scripts/run.mjs <file.ts> [arguments]
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -24,18 +24,18 @@ if (!existsSync(node) || changedAt(installed) < changedAt(lock)) {
     console.error("npm install failed: see its message above. The npm registry must be reachable.");
     process.exit(npm.status ?? 1);
   }
-  // npm leaves the marker alone when nothing changed.
+  // npm does not touch the marker if nothing changed.
   spawnSync("touch", [installed]);
 }
 
 const child = spawn(node, ["--disable-warning=ExperimentalWarning", join(root, file), ...rest], {
   cwd: root,
-  // The channel tells the child when this process is gone, however it ended.
+  // The channel closes when this process ends in any way.
   stdio: ["inherit", "inherit", "inherit", "ipc"],
   env: { ...process.env, PATH: `${join(root, "node_modules", ".bin")}:${process.env.PATH}` },
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-// npm can be killed without a word as well.
+// npm may be killed without a signal to this process.
 if (process.env.npm_lifecycle_event) {
   const npm = process.ppid;
   setInterval(() => process.ppid === npm || child.kill("SIGTERM"), 1000).unref();

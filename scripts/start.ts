@@ -21,7 +21,7 @@ const { values: flags } = parseArgs({
     "state-dir": { type: "string", default: join(projectRoot, ".berth") },
     "no-sample": { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
-    // For tests: begin with an empty state directory, leave nothing on the engine.
+    // For tests: starts with an empty state directory and leaves nothing on the engine.
     discard: { type: "boolean", default: false },
   },
 });
@@ -39,21 +39,21 @@ function portOf(flag: string, text: string): number {
   return value;
 }
 
-/** What to undo when this ends, newest first. */
+/** Clean-up actions at the end, newest first. */
 const undo: (() => Promise<unknown>)[] = [];
 let ending: Promise<void> | undefined;
 const end = (code: number): Promise<void> =>
   (ending ??= (async () => {
     console.log("\nStopping …");
     endSteps();
-    // What is half done first takes its temporary files away.
+    // Let an unfinished step remove its temporary files first.
     await Promise.race([main.catch(() => undefined), delay(10_000)]);
     for (const work of undo.toReversed())
       await work().catch((error: unknown) => console.error(String(error)));
     process.exit(code);
   })());
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void end(0));
-// The process that started this one is gone.
+// The parent process is gone.
 process.once("disconnect", () => void end(0));
 
 const main = start();
@@ -89,7 +89,7 @@ async function start(): Promise<void> {
 
   const supervisor = new Supervisor(stateDirectory);
   if (whatIsLeft) undo.push(async () => writePrivate(inState(leftoversFile), await whatIsLeft()));
-  // Once nothing is left that would start containers.
+  // Runs after everything that would start containers has ended.
   if (!flags.keep) undo.push(() => clearEngine(state.hostToken));
   undo.push(() => supervisor.stop());
   await supervisor.start(
@@ -149,7 +149,7 @@ async function start(): Promise<void> {
     save({ apiKey: body.apiKey });
   }
   const apiKey = state.apiKey ?? "";
-  // A name of its own, so that a set-up interrupted between the two steps can go on.
+  // A unique name, so that a set-up interrupted between the two steps can resume.
   if (state.hostToken === undefined) {
     const { body } = await call<{ token: string }>("POST", `${baseUrl}/hosts`, apiKey, {
       name: `local-${Date.now().toString(36)}`,
@@ -226,11 +226,11 @@ async function start(): Promise<void> {
   console.log(`  Sign in       ${state.email}  ${state.password}`);
   console.log(`  Mail          goes to ${inState("mail")}`);
   console.log(`  API           ${baseUrl}  (key in ${inState("local.json")})`);
-  console.log(`  Ctrl-C stops all of it; ${stateDirectory} remembers.\n`);
+  console.log(`  Ctrl-C stops everything; ${stateDirectory} keeps the state.\n`);
   console.log(`ready ${siteUrl}`);
 }
 
-/** Shorter ones make tests of what never answers shorter. */
+/** Lets tests of timeouts use shorter ones. */
 function limitsFromEnvironment(): Record<string, string> {
   const names = ["START_TIMEOUT_SECONDS", "BUILD_TIMEOUT_SECONDS", "RELEASE_TIMEOUT_SECONDS"];
   return Object.fromEntries(
@@ -245,10 +245,10 @@ function readSample(): Sample | undefined {
     : undefined;
 }
 
-/** A run that was killed leaves parts that end by themselves in a moment. */
+/** Parts of a killed run end by themselves within moments. */
 async function portIsFree(flag: string, used: number, wasKilled: boolean): Promise<void> {
   await until(() => isFree(used), flag, wasKilled ? 10_000 : 0).catch(() => {
-    throw new Error(`Port ${used} is taken: end what uses it, or choose another with ${flag}.`);
+    throw new Error(`Port ${used} is in use: stop the program that uses it, or choose another with ${flag}.`);
   });
 }
 

@@ -15,15 +15,16 @@ import { run, step, succeeds } from "./lib/command.ts";
 import { dockerSocket } from "./lib/docker-engine.ts";
 
 /**
- * Tests on the engine of another Debian, in a container of this one, with the tests inside, as the agent needs the machine's own
- * network. Usage: npm run test:machine -- <trixie|sid> [arguments of vitest]; without --project it is the engine's tier.
- * BERTH_DOCKERD holds further options of dockerd, BERTH_DOCKER_PROGRAMS a folder with programs of another engine.
+ * Runs tests on the engine of another Debian, in a container, with the tests inside, because the agent needs the
+ * machine's own network. Usage: npm run test:machine -- <trixie|sid> [arguments of vitest]; without --project it runs
+ * the engine tests. BERTH_DOCKERD holds further options of dockerd, BERTH_DOCKER_PROGRAMS a folder with another
+ * engine's programs.
  */
 const [suite = "", ...args] = process.argv.slice(2);
 if (!/^[a-z]+$/.test(suite)) throw new Error("Name a release of Debian: npm run test:machine -- trixie");
 const engineOptions = (process.env["BERTH_DOCKERD"] ?? "").split(" ").filter(Boolean);
 const programs = process.env["BERTH_DOCKER_PROGRAMS"];
-// Builds ask package registries, as they do outside.
+// Builds access package registries, as they do outside.
 const authorities = process.env["NODE_EXTRA_CA_CERTS"] ?? process.env["SSL_CERT_FILE"];
 
 const languageImages = standInImages.filter((name) => /^(?:python|golang|php|composer|ruby):/.test(name));
@@ -37,7 +38,7 @@ await step(`Building ${image}`, () =>
 const unconfined = ["seccomp", "apparmor", "systempaths"]
   .map((what) => `--security-opt ${what}=unconfined`)
   .join(" ");
-// All that --privileged gives, but for a capability that not every machine has to give.
+// Everything that --privileged grants, except a capability that not every machine has.
 const rights = `--cgroupns private --cap-add ALL --cap-drop SYS_RESOURCE ${unconfined}`;
 const path = [
   ...(programs ? ["/outside/programs"] : []),
@@ -47,7 +48,7 @@ const path = [
 const id = (
   await run("docker", [
     ...`run --detach --label berth.test=true ${rights} --tmpfs /run:exec --tmpfs /tmp:exec`.split(" "),
-    // As a machine has it, and a container has not.
+    // Enabled on a machine, but not in a container.
     "--sysctl=net.ipv6.conf.all.disable_ipv6=0",
     "--device-cgroup-rule=a *:* rwm",
     `--volume=${projectRoot}:${projectRoot}`,
@@ -71,7 +72,7 @@ try {
     await delay(1000);
   }
   const given: string[] = [...baseImages, ...databaseImages];
-  // Made anew inside, each takes minutes.
+  // Handed over, because building each inside would take minutes.
   for (const name of [debianOf("bookworm"), ...languageImages]) if (await hasImage(name)) given.push(name);
   await step("Handing over base images", () =>
     inside(`docker --host unix:///outside/engine.socket save ${given.join(" ")} | docker load`),

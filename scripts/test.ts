@@ -8,24 +8,24 @@ import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
-/** Programs that tests run, and Debian's packages of them. */
+/** Programs that tests run, by the Debian package that has them. */
 const tools = {
-  // The pages in a real browser, and the invoices they print.
+  // A real browser for the pages, and a reader for the invoices that it prints.
   "/usr/bin/chromium": "chromium",
   "/usr/bin/pdftotext": "poppler-utils",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
-  // It reads the units that the install script writes; nothing is started.
+  // Verifies the units that the install script writes; nothing is started.
   "/usr/bin/systemd-analyze": "systemd",
 };
 
 type Outcome = { status: number; counts: Counts };
 
-/** Of a run that never came to its end. */
+/** The result of a run that did not complete. */
 const broken: Counts = { passed: 0, failed: 1, skipped: 0, failures: [] };
 const tiers = (...names: string[]) => names.flatMap((name) => ["--project", name]);
 
-/** vitest with these arguments; quiet: what it says comes at its end. A run that could not count is one that failed. */
+/** Runs vitest with these arguments; quiet: its output is shown at the end. A run without counts is a failed one. */
 async function runVitest(
   service: EmbeddedService,
   args: readonly string[],
@@ -59,8 +59,8 @@ async function runVitest(
 }
 
 /**
- * The engine's tests wait most of the time: those that compute run beside them. What drives the whole service comes after, alone,
- * as it watches what gets lost.
+ * Engine tests mostly wait, so compute-bound tests run beside them. End-to-end tests run afterwards and alone,
+ * because they measure lost requests.
  */
 async function runTiers(service: EmbeddedService): Promise<Outcome[]> {
   const sideBySide = await Promise.all([
@@ -70,7 +70,7 @@ async function runTiers(service: EmbeddedService): Promise<Outcome[]> {
   return [...sideBySide, await runVitest(service, tiers("conformance", "e2e"))];
 }
 
-/** Every tier, on a service started for it; with arguments, one run of vitest with them. What cannot run fails. */
+/** Every tier, on a service started for it; with arguments, one run of vitest with them. Tests that cannot run fail. */
 const given = process.argv.slice(2);
 let status = 1;
 let counts = broken;

@@ -4,7 +4,7 @@ import { readEvents } from "./billing/payments/read-events.ts";
 import { reconcilePayments } from "./billing/payments/reconcile.ts";
 import { changeDue } from "./billing/terms/change-due.ts";
 import { deleteExpired } from "./billing/terms/delete-expired.ts";
-import { healSuspended } from "./billing/terms/heal-suspended.ts";
+import { reconcileSuspended } from "./billing/terms/reconcile-suspended.ts";
 import { issueRenewals } from "./billing/terms/issue.ts";
 import { remindOwners } from "./billing/terms/remind.ts";
 import { suspendOverdue } from "./billing/terms/suspend.ts";
@@ -103,7 +103,7 @@ const termSteps = [
   remindOwners,
   deleteExpired,
   changeDue,
-  healSuspended,
+  reconcileSuspended,
   sendDueMails,
 ];
 

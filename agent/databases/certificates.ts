@@ -13,14 +13,14 @@ export type Pair = { key: string; certificate: string };
 
 const day = 24 * 60 * 60_000;
 const authorityDays = 3650;
-/** No client asks for less than 398. */
+/** Clients accept up to 398 days. */
 const serverDays = 397;
-/** What is left when the next one is made: earlier than the control plane asks for it. */
+/** The remaining validity at which a certificate is renewed; the control plane asks for renewal later than that. */
 const renewDays = 120;
 
 const ecdsa = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
-/** Loaded at the first certificate: most starts of an agent need none, and it is large. */
+/** Loaded with the first certificate: it is large, and most starts of an agent need none. */
 const loadX509 = () => import("./x509.ts");
 
 const newKey = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -33,7 +33,7 @@ const validity = (now: Date, days: number) => ({
   notAfter: new Date(now.getTime() + days * day),
 });
 
-/** Of one host, which its databases' servers are verified with. */
+/** The authority of one host, which its databases' clients verify servers with. */
 export async function makeAuthority(commonName: string, now: Date): Promise<Pair> {
   const x509 = await loadX509();
   const pair = newKey();
@@ -64,7 +64,7 @@ export async function makeServerCertificate(
   const pair = newKey();
   const publicKey = verifies(pair.publicKey);
   const certificate = await x509.X509CertificateGenerator.create({
-    // At most 64 characters; what it is for is in the alternative names.
+    // A common name has at most 64 characters; clients match the alternative names.
     subject: [{ CN: ["Berth database"] }],
     issuer: issuer.subjectName,
     publicKey,
@@ -79,13 +79,13 @@ export async function makeServerCertificate(
         names.map((value) => ({ type: isIP(value) === 0 ? "dns" : "ip", value })),
       ),
       await x509.SubjectKeyIdentifierExtension.create(publicKey),
-      // By which strict clients find the key that signed: what its own certificate calls it.
+      // Strict clients find the signing key by the key identifier in the authority's own certificate.
       new x509.AuthorityKeyIdentifierExtension(
         issuer.getExtension(x509.SubjectKeyIdentifierExtension)?.keyId ?? "",
       ),
     ],
   });
-  // With its authority behind it: some clients take one that is unknown to them, but not one that is missing.
+  // Includes the authority: some clients accept an unknown one but not an incomplete chain.
   return {
     key: pemOf(pair.privateKey),
     certificate: `${certificate.toString("pem")}\n${authority.certificate}`,
@@ -94,7 +94,7 @@ export async function makeServerCertificate(
 
 const endOf = (pem: string): Date => new Date(new X509Certificate(pem).validTo);
 
-/** A server goes on with it: made by this authority, for these names, with months left. */
+/** Whether a server can keep its certificate: issued by this authority, for these names, with months left. */
 export function isFit(certificate: string, authority: Pair, names: readonly string[], now: Date): boolean {
   try {
     const found = new X509Certificate(certificate);
@@ -108,7 +108,7 @@ export function isFit(certificate: string, authority: Pair, names: readonly stri
   }
 }
 
-/** Its own servers' certificates end before it does. */
+/** Whether the authority outlives the certificates that it issues now. */
 export const isAuthorityFit = (certificate: string, now: Date): boolean =>
   endOf(certificate).getTime() > now.getTime() + (serverDays + renewDays) * day;
 

@@ -7,7 +7,7 @@ import { engines } from "./index.ts";
 import { containerName, databaseLabels, stopGraceSeconds, volumeName } from "../docker/database-objects.ts";
 import { label } from "../docker/labels.ts";
 
-/** The one container of a database: as a site's, with a volume, and a name that the account's other containers know. */
+/** A database's only container: like a site's, with a volume, and a host name in the account's network. */
 export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: string): ContainerSpec {
   const { databaseId, accountId, hostname, image, limits, type } = spec;
   const engine = engines[type];
@@ -23,9 +23,9 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
       ...hardening,
       ...limitsOf(limits),
       NetworkMode: network,
-      // Short of memory, the kernel ends sites first.
+      // When memory is short, the kernel kills sites first.
       OomScoreAdj: 100,
-      // PostgreSQL's parallel queries share memory there.
+      // PostgreSQL's parallel queries use shared memory.
       ShmSize: Math.max(64, Math.floor(limits.memoryMb / 4)) * 1024 * 1024,
       ...(engine.socketFolder && { Tmpfs: { [engine.socketFolder]: "size=1m,mode=1777" } }),
       Mounts: [
@@ -42,7 +42,7 @@ export function databaseContainer(agentId: string, spec: DatabaseSpec, subnet: s
       ...databaseLabels(agentId, databaseId, accountId),
       [label.volume]: volumeName(databaseId, spec.volume),
       [label.memory]: String(limits.memoryMb),
-      // It ends TLS.
+      // The server supports TLS.
       [label.guarded]: "true",
       [label.disk]: String(limits.diskGb ?? 0),
       [label.config]: config,

@@ -12,7 +12,7 @@ import { markFile, permissionFile } from "./entrypoint.ts";
 import { engines } from "./index.ts";
 import { label } from "../docker/labels.ts";
 
-/** The volume, or what was in it, is not there: no server is started, as it would begin an empty database. */
+/** The volume or its data is missing: no server is started, because it would create an empty database. */
 export class DataGone extends JobError {
   override name = "DataGone";
 
@@ -21,16 +21,19 @@ export class DataGone extends JobError {
   }
 }
 export const dataGone =
-  "Its data is not on this host: restore a backup into it, or ask the operator to bring the data back and start it then.";
+  "Its data is not on this host: restore a backup into it, or ask the operator to bring the data back and then start it.";
 
-/** Before its container is made, as the engine makes volumes that are missing. @throws DataGone */
+/** Checked before the container is created, because the engine creates missing volumes. @throws DataGone */
 export async function demandVolume({ engine, agentId }: Host, spec: DatabaseSpec): Promise<void> {
   const name = volumeName(spec.databaseId, spec.volume);
   const all = await engine.volumes(volumeLabels(agentId, spec.databaseId));
   if (!all.some((volume) => volume.name === name)) throw new DataGone();
 }
 
-/** Before its server starts. One without a mark was used by an earlier agent, or just restored. @throws DataGone */
+/**
+ * Checked before the server starts. Data without a mark was used by an earlier agent or has just been restored.
+ * @throws DataGone
+ */
 export async function demandData({ engine }: Host, id: string, spec: DatabaseSpec): Promise<void> {
   const { dataPath, dataFiles } = engines[spec.type];
   const marked = await markIn(engine, id, spec);
@@ -44,7 +47,9 @@ export async function demandData({ engine }: Host, id: string, spec: DatabaseSpe
   throw new DataGone();
 }
 
-/** The same for a container that is only to run again: in an empty folder an image's server begins anew. */
+/**
+ * The same check for restarting a container: in an empty directory an image's server would initialize a new database.
+ */
 export async function isEmptied(
   engine: Pick<Engine, "volumes">,
   labels: Readonly<Record<string, string>>,
@@ -55,7 +60,7 @@ export async function isEmptied(
   return !volume || (await readdir(volume.folder).catch(() => null))?.length === 0;
 }
 
-/** Before the first start, until the server has set itself up. */
+/** Set before the first start, and cleared once the server has initialized. */
 export async function permitBeginning({ engine }: Host, id: string, isPermitted: boolean): Promise<void> {
   const archive = tar.pack();
   archive.entry({ name: tlsFolder, type: "directory", mode: 0o755 });
@@ -64,7 +69,7 @@ export async function permitBeginning({ engine }: Host, id: string, isPermitted:
   await engine.writeFiles(id, "/", archive);
 }
 
-/** The server has set itself up, or had before: from now on an empty folder is a loss. On a full disk, at the next start. */
+/** Marks initialized data: from now on an empty directory is a loss. If the disk is full, the next start retries. */
 export async function markData(host: Host, id: string, spec: DatabaseSpec): Promise<void> {
   try {
     if (!(await isMarked(host, id, spec))) {
@@ -75,7 +80,7 @@ export async function markData(host: Host, id: string, spec: DatabaseSpec): Prom
     }
     await permitBeginning(host, id, false);
   } catch (error) {
-    log("warn", "A database's data has no mark yet", { databaseId: spec.databaseId, error });
+    log("warn", "A database's data was not marked", { databaseId: spec.databaseId, error });
   }
 }
 

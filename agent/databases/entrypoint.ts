@@ -1,12 +1,15 @@
 import { tlsFolder, type DatabaseEngine } from "./database-engine.ts";
 
-/** In the folder of a database's data: its id. A server that was set up in an empty one would hide the loss. */
+/**
+ * In the data directory, with the database's id. Otherwise a server that initializes in an empty one would hide the
+ * loss of data.
+ */
 export const markFile = ".berth-database";
-/** In the container; while it says something, the server may set itself up. */
+/** In the container; while it is not empty, the server may initialize. */
 export const permissionFile = `${tlsFolder}/may-begin`;
 const goneLine = "Its data is gone, and no empty database begins in its place.";
 
-/** Before the official image's own: Docker starts a server that crashed by itself, and asks nobody. */
+/** Precedes the official image's entrypoint, because Docker restarts a crashed server without asking the agent. */
 export const dataEntrypoint = ({ dataPath, dataFiles }: DatabaseEngine): string[] => [
   "sh",
   "-c",
@@ -17,6 +20,6 @@ exit 1`,
   "docker-entrypoint.sh",
 ];
 
-/** Whether that is what ended it. */
+/** Whether the server ended for that reason. */
 export const saysDataGone = (lines: readonly string[]): boolean =>
   lines.some((line) => line.includes(goneLine));

@@ -5,7 +5,7 @@ import { dataGone } from "./data.ts";
 import { saysDataGone } from "./entrypoint.ts";
 import { removeEmptyLock } from "./postgresql/empty-lock.ts";
 
-/** What is known about servers that keep exiting. */
+/** Known causes of servers that keep exiting. */
 export const databaseExits = (engine: Pick<Engine, "volumes">): DatabaseExits => ({
   repair: (labels) => removeEmptyLock(engine, labels),
   advice(lines) {

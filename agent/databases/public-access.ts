@@ -9,7 +9,7 @@ import type { Engine } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import { JobError } from "../job.ts";
 import { log } from "../log.ts";
-import type { Way } from "../isolation/rules.ts";
+import type { PublicPort } from "../isolation/rules.ts";
 import { isAuthorityFit, makeAuthority, type Pair } from "./certificates.ts";
 import { containerName } from "../docker/database-objects.ts";
 import { label } from "../docker/labels.ts";
@@ -22,16 +22,16 @@ const Authority = z
   .object({ key: z.string(), certificate: z.string() })
   .refine(({ key, certificate }) => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)));
 
-/** Which databases are reached from outside, and whom their certificates are verified with: two files of the host. */
+/** The databases with public access, and the host's certificate authority: two files of the host. */
 export type PublicAccess = {
   authority(): Promise<Pair>;
-  /** By which the internet reaches this host. @throws JobError when nobody said it and it cannot be told */
+  /** The host's public address. @throws JobError if none is configured and it cannot be determined */
   address(): Promise<string>;
-  /** @returns whether anything was changed */
+  /** @returns whether anything changed */
   set(databaseId: string, entry: Entry | null): boolean;
   has(databaseId: string): boolean;
-  /** To those that run, at the addresses they have now. */
-  ways(engine: Pick<Engine, "inspectContainer">): Promise<Way[]>;
+  /** The port forwards to running databases, at their current addresses. */
+  publicPorts(engine: Pick<Engine, "inspectContainer">): Promise<PublicPort[]>;
 };
 
 export function openPublicAccess(folder: string, agentId: string, address?: string): PublicAccess {
@@ -47,7 +47,7 @@ export function openPublicAccess(folder: string, agentId: string, address?: stri
     return made;
   };
   return {
-    // One after the other: two that ask at once are given the same.
+    // Serialized, so that concurrent callers get the same authority.
     authority() {
       const before = authority?.catch(() => null) ?? Promise.resolve(null);
       return (authority = before.then((present) => readOrMake(present ?? read(authorityFile, Authority))));
@@ -62,7 +62,7 @@ export function openPublicAccess(folder: string, agentId: string, address?: stri
       return true;
     },
     has: (databaseId) => entries[databaseId] !== undefined,
-    async ways(engine) {
+    async publicPorts(engine) {
       const found = await Promise.all(
         Object.entries(entries).map(async ([databaseId, entry]) => {
           const container = await engine.inspectContainer(containerName(databaseId));
@@ -81,7 +81,7 @@ function read<T>(file: string, schema: z.ZodType<T>): T | null {
     return schema.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-      log("error", "A file of public access cannot be read, and is begun anew", { file, error });
+      log("error", "A file of public access is unreadable and is recreated", { file, error });
     return null;
   }
 }
@@ -91,7 +91,7 @@ function write(file: string, value: unknown): void {
   renameSync(`${file}.new`, file);
 }
 
-/** The one that leads to the internet; nothing is sent. */
+/** The address of the interface that routes to the internet; no packet is sent. */
 async function ownAddress(): Promise<string> {
   const socket = createSocket("udp4");
   try {
@@ -100,7 +100,7 @@ async function ownAddress(): Promise<string> {
     return socket.address().address;
   } catch (cause) {
     throw new JobError(
-      "This host does not know by which address it is reached: ask its operator to set BERTH_PUBLIC_ADDRESS.",
+      "This host cannot determine its public address: ask its operator to set BERTH_PUBLIC_ADDRESS.",
       { cause },
     );
   } finally {

@@ -1,7 +1,7 @@
 import type { Engine, Program } from "../docker/engine.ts";
 import { refusalIn } from "./server-refusal.ts";
 
-/** In a server's container. @throws when it fails */
+/** Runs a program in a server's container. @throws if it fails */
 export async function run(
   { engine }: { engine: Pick<Engine, "execute"> },
   id: string,

@@ -1,14 +1,14 @@
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 
-/** This agent's databases that run, and the container of each. */
+/** This agent's running databases, with the container of each. */
 export type RunningDatabases = {
   list: () => Promise<ReadonlyMap<string, string>>;
-  /** A container started or ended, or what happened to them was not heard. */
+  /** Call when a container started or ended, or events were lost. */
   changed: () => void;
 };
 
-/** The engine is asked again only after something has changed: most minutes nothing has. */
+/** Lists containers again only after a change: most minutes there is none. */
 export function openRunningDatabases(
   engine: Pick<Engine, "listContainers">,
   agentId: string,

@@ -9,10 +9,13 @@ import { certificateFile, keyFile, tlsFolder } from "./database-engine.ts";
 import { engines } from "./index.ts";
 import { run } from "./run-program.ts";
 
-/** Its certificate is there, and stays while it is fit. @returns whether it is another, and when it ends */
+/**
+ * Ensures a valid certificate in the container; a fit one is kept. @returns whether it was replaced, and when it
+ * expires
+ */
 async function ensureCertificate(host: Host, id: string, spec: DatabaseSpec) {
   const authority = await host.publicAccess.authority();
-  // One that is reached by its own account only needs no address of the host.
+  // A database without public access does not need the host's address.
   const address = await host.publicAccess.address().catch(() => null);
   const names = [...(address === null ? [] : [address]), spec.hostname];
   const now = new Date();
@@ -36,11 +39,11 @@ async function ensureCertificate(host: Host, id: string, spec: DatabaseSpec) {
   return { isNew: true, endsAt: endsAtOf(certificate) };
 }
 
-/** Of a container that does not run yet. */
+/** For a container that does not run yet. */
 export const giveCertificate = async (host: Host, id: string, spec: DatabaseSpec): Promise<void> =>
   void (await ensureCertificate(host, id, spec));
 
-/** Of a server that runs. @returns when it ends */
+/** For a running server. @returns when the certificate expires */
 export async function renewCertificate(
   host: Host,
   id: string,
@@ -52,21 +55,21 @@ export async function renewCertificate(
   return endsAt;
 }
 
-/** Who reaches it from outside is whom the spec says. @throws JobError when the host cannot see to that */
+/** Applies the spec's public access. @throws JobError if the host cannot */
 export async function expose(host: Host, { databaseId, type, publicAccess }: DatabaseSpec): Promise<void> {
-  // Before it is written down: what cannot be opened is not opened later, unasked.
-  if (publicAccess && !host.publicAccess.has(databaseId)) await host.isolation.demandWays(true);
+  // Checked before it is stored: access that cannot be opened now must not open by itself later.
+  if (publicAccess && !host.publicAccess.has(databaseId)) await host.isolation.demandPublicAccess(true);
   host.publicAccess.set(
     databaseId,
     publicAccess ? { ...publicAccess, containerPort: engines[type].tlsPort } : null,
   );
-  await host.isolation.demandWays(publicAccess !== undefined);
+  await host.isolation.demandPublicAccess(publicAccess !== undefined);
 }
 
-/** Behind a start: a host that cannot does not keep the database from its own sites. */
+/** After a start: a failure must not keep the database from its own sites. */
 export async function exposeStarted(host: Host, spec: DatabaseSpec): Promise<void> {
   if (!spec.publicAccess && !host.publicAccess.has(spec.databaseId)) return;
   await expose(host, spec).catch((error) =>
-    log("error", "A database is not reached from outside", { databaseId: spec.databaseId, error }),
+    log("error", "A database's public access was not set up", { databaseId: spec.databaseId, error }),
   );
 }

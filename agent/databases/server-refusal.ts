@@ -1,28 +1,28 @@
-/** What MariaDB's clients say of its server's refusal, one of them below the statement, which it prints as well. */
+/** MariaDB's error lines; one client prints them after the statement. */
 const ofMariadb = /^(?:ERROR \d+ \(\w+\)|mariadb-dump: ).*$/gm;
-/** What is quoted behind these words is the name of something; whatever else is may be somebody's data. */
+/** A quotation after these words is an object's name; any other may be customer data. */
 const named =
   /\b(?:table|view|column|index|key|function|procedure|trigger|event|sequence|database|engine|collation|variable|definer) \(?'[^']*'(?:@'[^']*')?\)?/gi;
-/** Up to the last one, as what is quoted may have quotes itself; one within a word is none. */
+/** Up to the last quote, because quoted text may contain quotes; one within a word does not count. */
 const quoted = /(?<!\w)'.*(?:'|$)/;
 const shownMax = 300;
 
-/** A database's server or program refused; `reason` may be shown to whoever sees the database's record. */
+/** A database's server or program refused; `reason` may be shown to anyone who sees the database's record. */
 export class ServerRefusal extends Error {
   override name = "ServerRefusal";
   readonly reason: string;
 
-  /** @param said for the agent's log */
-  constructor(reason: string, said = reason) {
-    super(said);
+  /** @param logText the text for the agent's log */
+  constructor(reason: string, logText = reason) {
+    super(logText);
     this.reason = reason;
   }
 }
 
 /**
- * Why a database's program failed, in one line: without the statement, and without what is quoted of rows, which are to stay on the
- * host. Only here is it known which program speaks, so names can stay. The control plane trusts no host for what it mails or shows to
- * operators: its `reasonWithoutData` looks at all of it once more.
+ * Why a database's program failed, in one line: without the statement, and without quoted row data, which must stay
+ * on the host. Only here is it known which program reported, so names can be kept. The control plane does not trust
+ * hosts and filters the result again (`reasonWithoutData`).
  */
 export function refusalIn(stderr: string): string {
   const [own] = stderr.match(ofMariadb)?.slice(-1) ?? [];

@@ -29,8 +29,8 @@ const pauseMs = 250;
 const shownLines = 10;
 
 /**
- * The database's server runs, takes connections, and lets in whom the spec names; whatever of it was there is used.
- * @param isFirst it may begin with nothing @throws DataGone where it must not, and there is nothing
+ * Starts the database's server on its existing data and waits until it accepts connections with the spec's logins.
+ * @param isFirst it may start without data. @throws DataGone if it may not and there is none
  */
 export async function bringUp(
   host: Host,
@@ -57,13 +57,13 @@ export async function bringUp(
   return { version: /^[\w.]+/.exec(version.trim())?.[0] ?? "unknown" };
 }
 
-/** All of the database's data. */
+/** Removes all of the database's data. */
 export async function removeVolumes(host: Host, databaseId: string): Promise<void> {
   for (const { name } of await host.engine.volumes(volumeLabels(host.agentId, databaseId)))
     await host.engine.removeVolume(name);
 }
 
-/** The logins of a server that runs become those of the spec. @throws JobError when it does not run */
+/** Changes a running server's logins to those of the spec. @throws JobError if it does not run */
 export async function arrange(host: Host, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
   const found = await host.engine.inspectContainer(containerName(spec.databaseId));
   if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
@@ -77,7 +77,7 @@ export async function arrange(host: Host, spec: DatabaseSpec, signal: AbortSigna
   }
 }
 
-/** Everything written, connections cut. The container goes as well: one that is there is one that is to run, or was set aside. */
+/** Stops the server cleanly. The container is removed as well: an existing one is meant to run, or was set aside. */
 export async function takeDown(host: Host, databaseId: string): Promise<void> {
   for (const one of await host.engine.listContainers({ ...volumeLabels(host.agentId, databaseId) }))
     if (isAside(one)) await host.engine.removeContainer(one.id);
@@ -88,7 +88,7 @@ export async function takeDown(host: Host, databaseId: string): Promise<void> {
   if (host.publicAccess.has(databaseId)) await host.isolation.refresh();
 }
 
-/** Never two on one volume, and none is removed without time to write. */
+/** Two servers must never use one volume, and a server is always given time to write before its removal. */
 async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean): Promise<string> {
   const containerOn = async (network: string) =>
     databaseContainer(host.agentId, spec, await host.engine.subnet(network));
@@ -96,7 +96,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean)
   const found = await host.engine.inspectContainer(wanted.name);
   const isKept = found?.labels[label.config] === wanted.Labels[label.config];
   if (!isKept) await takeDown(host, spec.databaseId);
-  // Seen anew: where nothing was on the network meanwhile, it may be another one.
+  // Built again: an unused network may have been recreated with another subnet meanwhile.
   const id = await onAccountNetwork(host, spec.accountId, async (network) =>
     host.engine.createContainer(await containerOn(network)),
   );
@@ -127,7 +127,7 @@ async function ensureContainer(host: Host, spec: DatabaseSpec, isFirst: boolean)
   return id;
 }
 
-/** @throws JobError with the server's last words when it ends instead */
+/** @throws JobError with the server's last output if it ends instead */
 export async function untilReady(
   host: Host,
   id: string,
@@ -146,9 +146,9 @@ export async function untilReady(
       if (!state) throw await gone(false);
       if (!state.running || state.restarts !== begun.restarts)
         throw await gone(await host.engine.ranOutOfMemory(state, begun.startedAt ?? new Date()));
-      // It may end at any moment, and then the program cannot be run.
-      const said = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
-      if (said?.exitCode === 0 && said.stdout.includes(ready.says ?? "")) return;
+      // The server may end at any moment, and then the program cannot run.
+      const answer = await host.engine.execute(id, ready.program(spec), signal).catch(() => null);
+      if (answer?.exitCode === 0 && answer.stdout.includes(ready.says ?? "")) return;
       await delay(pauseMs, undefined, { signal });
     }
   });

@@ -9,17 +9,17 @@ import type { Records } from "../running/records.ts";
 type Means = { engine: Engine; records: Pick<Records, "addEvent"> };
 type Limited = { containerId: string; writes: Writes; sinceMb: number };
 
-/** Beyond its pack by so much, where the host is short of disk, a database takes nothing that needs room. */
+/** A database larger than its pack by this factor becomes read-only if the host is short of disk. */
 const tolerance = 1.1;
 const timeoutMs = 60_000;
 
 /**
- * Keeps databases from filling the disk of all. What was limited is limited until it is back under its pack, or its container is
- * another one: a start allows everything, so that a larger pack helps at once.
+ * Keeps databases from filling the shared disk. A limit lasts until the database is below its pack's size again or
+ * has a new container: a start allows everything, so that a larger pack helps at once.
  */
 export class WriteLimits {
   private readonly means: Means;
-  /** Of each database the last that was said to its server; of none yet it is not known, as an earlier agent may have. */
+  /** The last limit applied per database; unknown if there is none, because an earlier agent may have applied one. */
   private readonly limited = new Map<string, Limited>();
 
   constructor(means: Means) {
@@ -33,13 +33,13 @@ export class WriteLimits {
     const before = last?.containerId === containerId ? last : undefined;
     const writes = next(before, holding, isShort);
     const isNew = writes !== before?.writes;
-    // Also again: a rotation allows its logins everything.
+    // Applied repeatedly, because a rotation lifts the limit.
     if (writes === undefined || (writes === "all" && !isNew)) return;
     if (!(await this.limit(containerId, writes)) || !isNew) return;
     this.limited.set(databaseId, { containerId, writes, sinceMb: usedMb });
-    // That it is under its pack is no news to an agent that knows of nothing else.
+    // Being below its pack's size is no news if this agent never applied a limit.
     if (writes === "all" && before === undefined) return;
-    log("warn", "What a database may write has changed", { databaseId, writes });
+    log("warn", "A database's write limit changed", { databaseId, writes });
     this.means.records.addEvent(databaseId, "", {
       at: new Date().toISOString(),
       kind: "disk_full",
@@ -71,7 +71,7 @@ export class WriteLimits {
   }
 }
 
-/** Undefined: as it was. */
+/** undefined: no change. */
 function next(
   before: Limited | undefined,
   { usedMb, diskGb }: DatabaseHolding,
@@ -81,13 +81,13 @@ function next(
   if (usedMb <= packMb) return "all";
   if (!isShort || usedMb <= packMb * tolerance) return undefined;
   if (before?.writes === "none") return "none";
-  // Who is read-only and grows all the same goes round it.
+  // A read-only database that still grows is circumventing the limit.
   return before?.writes === "less" && usedMb > before.sinceMb + packMb * (tolerance - 1) ? "none" : "less";
 }
 
 const says = (writes: Writes, { usedMb, diskGb }: DatabaseHolding): string =>
   ({
-    all: "The database is back under its pack's disk, and takes writes again.",
-    less: `The database holds ${(usedMb / 1024).toFixed(1)} GB, its pack has ${diskGb} GB and its host is short of disk: it is read-only, and its connections were ended. Choose a larger pack, or remove what is no longer needed: in PostgreSQL in a session that begins with SET default_transaction_read_only = off, in MariaDB by TRUNCATE and DROP, which stay allowed.`,
-    none: `The database went on growing while it was read-only, to ${(usedMb / 1024).toFixed(1)} GB of ${diskGb} GB: no login may use it. Choose a larger pack.`,
+    all: "The database is below its pack's disk limit again and accepts writes.",
+    less: `The database holds ${(usedMb / 1024).toFixed(1)} GB, its pack has ${diskGb} GB and its host is short of disk: it is read-only, and its connections were closed. Choose a larger pack, or remove data that is no longer needed: in PostgreSQL in a session that begins with SET default_transaction_read_only = off, in MariaDB by TRUNCATE and DROP, which are still allowed.`,
+    none: `The database kept growing while it was read-only, to ${(usedMb / 1024).toFixed(1)} GB of ${diskGb} GB: its logins are locked. Choose a larger pack.`,
   })[writes];

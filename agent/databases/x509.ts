@@ -1,6 +1,6 @@
 import "reflect-metadata";
 
-// The library needs what is imported above it.
+// The library requires the import above.
 export {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,

@@ -1,6 +1,6 @@
 /**
- * Aborts what is not answered within so long. Where this process or its machine was stopped meanwhile, only after what came in that
- * time could be read.
+ * Aborts a request without an answer in time. If this process or its machine was suspended meanwhile, it first reads
+ * what arrived in that time.
  */
 export function answerTimeout(timeoutMs: number): AbortSignal {
   const over = new AbortController();

@@ -1,8 +1,8 @@
 import type { ContainerSummary, Engine } from "./engine.ts";
 
 /**
- * What no record knows is stopped and kept. Docker sets labels at creation only: so the name says it, and since when, and the name
- * that a job would give its container is free.
+ * Resources that no record knows are stopped and kept. Docker sets labels at creation only, so the name marks the
+ * container and the time, which also frees its regular name for a job.
  */
 const asideName = /^aside-(\d+)-/;
 
@@ -13,14 +13,15 @@ export function asideSince({ name }: Pick<ContainerSummary, "name">): Date | nul
   return at === undefined ? null : new Date(Number(at));
 }
 
-/** Done twice is done once. */
+/** Idempotent. */
 export async function putAside(
   engine: Pick<Engine, "stopContainer" | "renameContainer">,
   container: ContainerSummary,
   graceSeconds: number,
   now: Date,
 ): Promise<void> {
-  // The name first: an engine that starts again starts nothing that was stopped by hand, but a sweep might remove it.
+  // Rename first: a restarted engine does not start stopped containers, but a sweep might remove one with its regular
+  // name.
   if (!isAside(container))
     await engine.renameContainer(container.id, `aside-${now.getTime()}-${container.name}`);
   if (container.running) await engine.stopContainer(container.id, graceSeconds);

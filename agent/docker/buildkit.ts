@@ -4,7 +4,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { Duplex, Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
-/** What docker-modem offers: raw requests to the engine. */
+/** The part of docker-modem used here: raw requests to the engine. */
 export type Modem = { dial(options: object, callback: (error: Error | null, answer: unknown) => void): void };
 
 export type BuildRequest = {
@@ -16,36 +16,39 @@ export type BuildRequest = {
   labels: Record<string, string>;
   buildArgs: Record<string, string>;
   /**
-   * Cache mounts and steps are shared by the builds of one namespace only; not to be guessed by another tenant's Dockerfile. A
-   * step that others have run alike may have made a key.
+   * Cache mounts and steps are shared only within a namespace, which another tenant's Dockerfile must not be able to
+   * guess: a cached step may have created a key.
    */
   cacheNamespace: string;
-  /** All steps are run anew; what package managers keep between builds stays. */
+  /** Reruns all steps; the package managers' cache mounts are kept. */
   isFresh?: boolean;
-  /** Secret id → bytes, mounted only where a RUN asks for it; never in a layer, in history or in the log. */
+  /** Secret id → bytes, mounted only where a RUN requests it; never in a layer, in history or in the log. */
   secrets: ReadonlyMap<string, Uint8Array>;
   signal: AbortSignal;
   onLine: (text: string, stream: "system" | "stdout" | "stderr") => void;
 };
 
-/** The build failed for a reason of the repository's: `message` is the engine's, one line. */
+/** The build failed because of the repository: `message` is the engine's, in one line. */
 export class BuildFailed extends Error {
   override name = "BuildFailed";
-  /** What the step that failed wrote last. */
+  /** The last output of the failed step. */
   readonly lastLines: readonly string[];
   constructor(message: string, lastLines: readonly string[] = []) {
     super(message);
     this.lastLines = lastLines;
   }
 }
-/** What explains a failure may stand before a long list, or before how a program is used. */
+/** An explanation may precede a long list or a usage text. */
 const lastLinesKept = 200;
-/** Of each; longer ones explain nothing, and are not shown. */
+/** Per line; longer lines explain nothing and are not shown. */
 const lastLineCharacters = 2000;
-/** Of a line that does not end: more than is shown of one, and a secret, so that one across the cut is whole. */
+/**
+ * Kept of an unfinished line: more than is shown of a line plus a secret, so that a secret across the cut stays
+ * whole.
+ */
 const openLineCharacters = 48 * 1024;
 
-/** The parts we speak of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
+/** The parts used of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
 const root = protobuf.Root.fromJSON({
   nested: {
     StatusResponse: {
@@ -95,7 +98,7 @@ function unary(path: string, request: string, response: string) {
 }
 const sessionService = {
   GetSecret: unary("/moby.buildkit.secrets.v1.Secrets/GetSecret", "GetSecretRequest", "GetSecretResponse"),
-  // The engine asks every five seconds, and gives up a session that does not answer.
+  // The engine checks every five seconds and drops a session that does not answer.
   Check: unary("/grpc.health.v1.Health/Check", "HealthCheckRequest", "HealthCheckResponse"),
 };
 const answerCheck = (_call: unknown, answer: (error: null, value: object) => void) =>
@@ -118,7 +121,7 @@ const dial = (modem: Modem, options: object): Promise<unknown> =>
     modem.dial(options, (error, answer) => (error ? reject(error) : resolve(answer))),
   );
 
-/** A BuildKit session over a hijacked connection, on which the engine asks us for secrets. */
+/** A BuildKit session over a hijacked connection, on which the engine requests secrets. */
 async function openSession(
   modem: Modem,
   secrets: ReadonlyMap<string, Uint8Array>,
@@ -157,8 +160,8 @@ async function openSession(
 }
 
 /**
- * A name that a build step knows, and by which the engine tells it from the same step of another namespace, or with other
- * secrets: their values are no part of how it tells steps apart.
+ * A host name for the build steps that makes their cache keys unique per namespace and secret values, which BuildKit
+ * leaves out of the keys.
  */
 function ownHost({ cacheNamespace, secrets }: BuildRequest): string {
   const hash = createHash("sha256").update(cacheNamespace);
@@ -202,7 +205,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
   }
 }
 
-/** JSON lines: BuildKit's status as base64 protobuf, and at most one error. */
+/** Reads JSON lines: BuildKit's status as base64 protobuf, and at most one error. */
 async function readProgress(answer: Readable, { onLine, signal }: BuildRequest): Promise<void> {
   const named = new Set<string>();
   type OpenLine = { vertex: string; stream: "stdout" | "stderr"; text: string; decoder: StringDecoder };
@@ -220,7 +223,7 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
   const say = (vertex: string, stream: "stdout" | "stderr", bytes: Uint8Array) => {
     const key = `${vertex}:${stream}`;
     const { text, decoder } = partial.get(key) ?? { text: "", decoder: new StringDecoder() };
-    // Pieces end anywhere, also amid a character.
+    // Chunks may end anywhere, even within a character.
     const lines = (text + decoder.write(Buffer.from(bytes))).split(/\r?\n|\r/);
     partial.set(key, { vertex, stream, decoder, text: (lines.pop() ?? "").slice(0, openLineCharacters) });
     for (const line of lines) write(vertex, stream, line);
@@ -239,7 +242,7 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       error?: string;
       errorDetail?: { message?: string };
     };
-    // `error` is on its way out of the API.
+    // `error` is deprecated in the API.
     failure = event.errorDetail?.message ?? event.error ?? failure;
     if (event.id !== "moby.buildkit.trace" || typeof event.aux !== "string") return;
     const status = StatusResponse.toObject(StatusResponse.decode(Buffer.from(event.aux, "base64")), {
@@ -247,9 +250,9 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       defaults: true,
     }) as Status;
     for (const { digest, name, cached, started, error } of status.vertexes) {
-      // Steps beside the one that failed are cancelled, which is an error of theirs too.
+      // Steps parallel to the failed one are cancelled, which also appears as an error.
       if (error !== "" && !error.endsWith("context canceled")) failedStep ||= digest;
-      // All are named at once before the first begins; each is said when it does.
+      // All steps are announced before the first begins; each is logged when it starts.
       if (started === null || named.has(digest)) continue;
       if (name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
       named.add(digest);
@@ -259,7 +262,7 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       const number = typeof stream === "number" ? stream : stream.toNumber();
       say(vertex, number === 2 ? "stderr" : "stdout", msg);
     }
-    // A build may have thousands of steps: of those that went well nothing is kept.
+    // A build may have thousands of steps: the state of successful ones is dropped.
     for (const { digest, completed, error } of status.vertexes)
       if (completed !== null && error === "") {
         end(digest);

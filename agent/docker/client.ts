@@ -26,7 +26,7 @@ type Info = {
   DriverStatus?: [name: string, value: string][] | null;
   Containerd?: { Address?: string };
   SecurityOptions?: string[] | null;
-  /** From Docker 29 on. */
+  /** Since Docker 29. */
   FirewallBackend?: { Driver?: string } | null;
 };
 
@@ -39,11 +39,14 @@ type ImageOrigin = {
   Identity?: { Pull?: object[] };
 };
 
-/** `name=seccomp,profile=builtin` */
+/** Parses options such as `name=seccomp,profile=builtin`. */
 const hasOption = ({ SecurityOptions }: Info, name: string): boolean =>
   SecurityOptions?.some((option) => option.split(",").includes(`name=${name}`)) ?? false;
 
-/** With containerd's image store, Docker 29's own, they are containerd's: the host's, or one that the engine itself started. */
+/**
+ * With containerd's image store, Docker 29's default, images are in containerd's directory: the host's containerd, or
+ * one started by the engine.
+ */
 function imageDirectoryOf({ DockerRootDir, DriverStatus, Containerd }: Info): string {
   const isContainerds = DriverStatus?.some(([, value]) => value === "io.containerd.snapshotter.v1") ?? false;
   return isContainerds && Containerd?.Address === "/run/containerd/containerd.sock"
@@ -53,10 +56,10 @@ function imageDirectoryOf({ DockerRootDir, DriverStatus, Containerd }: Info): st
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
 
-/** The engine names such a volume itself. */
+/** The engine's name for an anonymous volume. */
 const namelessVolume = /^[0-9a-f]{64}$/;
 
-/** The engine's times; the year 1 stands for never. */
+/** Parses the engine's times; the year 1 stands for never. */
 const timeOf = (text: string): Date | null => (text.startsWith("0001-") ? null : new Date(text));
 
 async function unless(statuses: number[], work: Promise<unknown>): Promise<boolean> {
@@ -76,13 +79,13 @@ const bridgeOf = ({ Id, Options }: Docker.NetworkInspectInfo): string =>
 const loginFor = (reference: string, login: RegistryLogin | null) =>
   login && { authconfig: { ...login, serveraddress: registryOf(reference) } };
 
-/** As the engine lists it: without Docker Hub's own names, and with a tag. */
+/** The name as the engine lists it: without Docker Hub's prefixes, and with a tag. */
 export function tagOf(reference: string): string {
   const name = reference.replace(/^(?:docker\.io\/)?(?:library\/)?/, "");
   return /:[^/]*$/.test(name) ? name : `${name}:latest`;
 }
 
-/** The part before the first slash where it can be a host, otherwise Docker Hub. */
+/** The part before the first slash if it can be a host, otherwise Docker Hub. */
 function registryOf(reference: string): string {
   const [first = "", ...rest] = reference.split("/");
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
@@ -93,7 +96,7 @@ const filters = (labels: Labels) => ({
   label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
 });
 
-/** dockerode puts everything into the request's address as well, where secrets are logged and what is long is refused. */
+/** By default dockerode also puts every option into the URL, where secrets would be logged and long values refused. */
 const inBody = ({ name, ...body }: ContainerSpec) =>
   ({ _query: { name }, _body: body }) as Docker.ContainerCreateOptions;
 
@@ -109,17 +112,22 @@ export function createEngine({
   registryTimeoutMs = 30_000,
 }: {
   socketPath: string;
-  /** An engine may hang on one container, for which no other may wait for ever. Less than a job that was ended has for tidying up. */
+  /**
+   * The engine may hang on one container, which must not block the others. Shorter than the time a cancelled job has
+   * for cleaning up.
+   */
   answerTimeoutMs?: number;
   executeTimeoutMs?: number;
   registryTimeoutMs?: number;
 }): Engine {
-  // The type of what dockerode takes lacks the agent, which it hands on.
+  // dockerode's types lack the agent, which it passes on.
   const options = { socketPath, agent: engineConnections() };
   const docker = new Docker(options);
   const within = (moreMs = 0) => ({ abortSignal: answerTimeout(answerTimeoutMs + moreMs) });
 
-  /** What happens to containers, until aborted or the engine goes. `from` is seconds since 1970, as `ContainerEvent.time`. */
+  /**
+   * Container events until aborted or the engine stops. `from` is in seconds since 1970, like `ContainerEvent.time`.
+   */
   async function* events(
     of: Record<string, string[]>,
     from: string | null,
@@ -185,7 +193,7 @@ export function createEngine({
     }
   }
 
-  /** With containerd's image store every name has a digest of its own; what was pulled says so, from API 1.53 on. */
+  /** With containerd's image store every image has a digest; pulled ones are marked from API 1.53 on. */
   async function wasMadeHere({ RepoDigests, Descriptor, Identity }: ImageOrigin): Promise<boolean> {
     if (!Descriptor) return (RepoDigests ?? []).length === 0;
     const { ApiVersion } = await docker.version();
@@ -223,7 +231,7 @@ export function createEngine({
     } catch (error) {
       if (statusOf(error) === 404) return;
       if (statusOf(error) !== 409) throw error;
-      // Somebody else removes it right now, and until it is gone it uses its volumes and its image.
+      // A removal is in progress; until it is complete the container uses its volumes and its image.
       const options = { condition: "removed", abortSignal: AbortSignal.timeout(removalMs) } as const;
       await unless([404], docker.getContainer(id).wait(options));
     }
@@ -248,7 +256,7 @@ export function createEngine({
           const IPAM = attempt === 1 ? undefined : { Config: [{ Subnet: await unusedSubnet() }] };
           return void (await unless([409], docker.createNetwork({ ...wanted, ...(IPAM && { IPAM }) })));
         } catch (error) {
-          // The engine's own pools have room for thirty networks, and another job may take the same subnet meanwhile.
+          // The engine's own pools hold about thirty networks, and another job may take the same subnet concurrently.
           if (attempt > 5 || !/address pools?\b|[Pp]ool overlaps/.test(String(error))) throw error;
         }
     },
@@ -271,7 +279,7 @@ export function createEngine({
     },
 
     async removeNetwork(name) {
-      // The engine itself counts those that run only: one of another job's may be about to start.
+      // The engine counts running containers only, but another job's container may be about to start.
       const users = await docker.listContainers({ all: true, filters: { network: [name] } });
       // 403: it has active endpoints.
       if (users.length === 0) await unless([403, 404, 409], docker.getNetwork(name).remove());
@@ -287,7 +295,7 @@ export function createEngine({
           if (existing && existing.labels[label.config] === spec.Labels[label.config]) return existing.id;
           if (existing && keepContainerIds.includes(existing.id)) spec = { ...spec, name: nameBeside(spec) };
           else if (existing) await removeContainer(existing.id);
-          // Somebody else removes it right now.
+          // A removal is in progress.
           else await delay(nameAgainMs);
         }
       }
@@ -457,13 +465,13 @@ export function createEngine({
 
     async localImage(reference) {
       const found = await inspectImage(reference);
-      // The engine also takes an id, or the beginning of one, which another tenant's image may have.
+      // The engine also accepts an id or its prefix, which may match another tenant's image.
       const isNamed = found?.RepoTags?.includes(tagOf(reference)) ?? false;
       return found && isNamed && (await wasMadeHere(found)) ? found.Id : null;
     },
 
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
-    // 409: a container still uses it; whoever removes that container asks again.
+    // 409: a container still uses it; removing that container removes the image later.
     removeImage: async (reference) =>
       void (await unless([404, 409], docker.getImage(reference).remove({ force: false }))),
 
@@ -493,12 +501,12 @@ export function createEngine({
     async pullImage(reference, login, signal) {
       const options = { ...loginFor(reference, login), abortSignal: signal };
       const stream = (await docker.pull(reference, options)) as Readable;
-      const said = await new Promise<PullMessage[]>((resolve, reject) =>
+      const progress = await new Promise<PullMessage[]>((resolve, reject) =>
         docker.modem.followProgress(stream, (error: Error | null, messages: PullMessage[]) =>
           error ? reject(error) : resolve(messages),
         ),
       );
-      const failure = said.map(({ errorDetail, error }) => errorDetail?.message ?? error).find(Boolean);
+      const failure = progress.map(({ errorDetail, error }) => errorDetail?.message ?? error).find(Boolean);
       if (failure !== undefined) throw new Error(failure);
     },
 
@@ -508,8 +516,8 @@ export function createEngine({
     },
 
     async pruneBuildCache(keepBytes, signal) {
-      // dockerode's own method sends no bound, and would remove all; from API 1.48 on it has other names. Not `all`: then
-      // what images share would count as freed, though it is not.
+      // dockerode's method sends no limit and would remove everything; API 1.48 renamed the parameters. Not `all`:
+      // shared image data would count as freed although it is not.
       const bound = { "keep-storage": keepBytes, "reserved-space": keepBytes, "max-used-space": keepBytes };
       const options = {
         path: "/build/prune?",
@@ -562,7 +570,7 @@ function containerEvent(line: string): ContainerEvent {
     Action: ContainerEvent["action"];
     Actor: { ID: string; Attributes: Labels };
   };
-  // More digits than a JSON number keeps.
+  // It has more digits than a JSON number keeps.
   const nanoseconds = /"timeNano":(\d+)/.exec(line)?.[1] ?? "0".repeat(10);
   return {
     action: Action,

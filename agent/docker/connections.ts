@@ -3,11 +3,14 @@ import { inspect } from "node:util";
 
 type AddRequest = (request: http.ClientRequest, ...rest: unknown[]) => void;
 
-/** Connections to the engine. dockerode waits for ever for the rest of an answer whose connection broke: here its request fails. */
+/**
+ * Connections to the engine. dockerode waits forever for the rest of a response on a broken connection; here the
+ * request fails.
+ */
 export function engineConnections(): http.Agent {
-  // As Node's own agent.
+  // The options of Node's default agent.
   const agent = new http.Agent({ keepAlive: true, scheduling: "lifo", timeout: 5000 });
-  // docker-modem writes out the options of each request, for a log that nobody reads: not with all there is on each connection.
+  // docker-modem inspects each request's options for a debug log: keep it from serializing all connections.
   Object.assign(agent, { [inspect.custom]: () => "engineConnections" });
   const own = agent as unknown as { addRequest: AddRequest };
   const addRequest = own.addRequest.bind(agent);

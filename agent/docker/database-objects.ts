@@ -1,7 +1,7 @@
 import { label } from "./labels.ts";
 
 export const containerName = (databaseId: string): string => `berth-${databaseId}`;
-/** Each restore makes another volume, named after its job. */
+/** Each restore creates another volume, named after its job. */
 export const volumeName = (databaseId: string, volume?: string | null): string =>
   `berth-${databaseId}-data${typeof volume === "string" ? `-${volume}` : ""}`;
 
@@ -12,11 +12,11 @@ export const databaseLabels = (agentId: string, databaseId: string, accountId: s
   [label.database]: databaseId,
 });
 
-/** By which a database's volumes are found, of whatever restore. */
+/** The labels of all volumes of a database. */
 export const volumeLabels = (agentId: string, databaseId: string) => ({
   [label.agent]: agentId,
   [label.database]: databaseId,
 });
 
-/** Seconds between the signal and SIGKILL: time to write what is in memory. */
+/** Seconds between the signal and SIGKILL: time to flush memory to disk. */
 export const stopGraceSeconds = 60;

@@ -8,8 +8,8 @@ const tmpfs = 0x01021994;
 const lookMs = 5000;
 
 /**
- * Bytes of files that a container's processes hold open though they have no name any more: they take room on the disk until they are
- * closed, and no walk over its folders finds them.
+ * Bytes of deleted files that a container's processes still hold open: they use disk space until they are closed, and
+ * no directory walk finds them.
  */
 export async function deletedBytes(
   container: Pick<ContainerState, "id" | "pid">,
@@ -24,7 +24,7 @@ export async function deletedBytes(
       const file = join(folder, name);
       const is = await stat(file).catch(() => null);
       if (!is?.isFile() || is.nlink > 0 || found.has(`${is.dev}:${is.ino}`)) continue;
-      // What is in memory takes the container's own.
+      // Files in memory count towards the container's memory.
       const isInMemory = await statfs(file).then(
         ({ type }) => type === tmpfs,
         () => true,
@@ -35,14 +35,14 @@ export async function deletedBytes(
   return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** By its control group, of version 2 or that of `pids`. */
+/** Finds them by the container's control group, version 2 or that of `pids`. */
 async function processesOf(container: Pick<ContainerState, "id" | "pid">, root: string): Promise<string[]> {
   try {
     const found = controlFolder(container, "pids", root);
     const text = found && (await readFile(join(found.folder, "cgroup.procs"), "utf8"));
     return text?.split("\n").filter(Boolean) ?? [];
   } catch {
-    // It ended meanwhile.
+    // It has ended meanwhile.
     return [];
   }
 }

@@ -1,4 +1,4 @@
-/** Whether programs say in these lines that there is no room on their disk; each has words of its own for it, PostgreSQL a code. */
+/** Whether these lines report a full disk. Each program has its own wording; PostgreSQL has a code. */
 export const saysDiskFull = (lines: readonly string[]): boolean => lines.some((line) => words.test(line));
 
 const words =
@@ -8,6 +8,6 @@ const words =
 export const diskIsFull = (then: string): string =>
   `The host's disk is full: ask the operator to make room, then ${then}.`;
 
-/** Whether the disk itself does not work: it takes nothing, or gives nothing back. */
+/** Whether the text reports a disk that can no longer be read or written. */
 export const saysDiskBroken = (text: string): boolean =>
   /\bEIO\b|\bEROFS\b|input\/output error|disk I\/O error|read-only file system/i.test(text);

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 
-/** A walk over a tenant's files takes no longer where nobody asks for more, and gives way to everything else. */
+/** The default limit of a walk over a tenant's files, which runs at the lowest priority. */
 const walkMs = 20_000;
 
-/** `bytesPerFile`: files are counted, and each as so many bytes. */
+/** `bytesPerFile`: counts files instead, each as this many bytes. */
 export type Count = { bytesPerFile?: number; limitMs?: number };
 
-/** Bytes below each folder, in the order of the folders; null when they cannot be counted, or not in time. */
+/** Bytes below each folder, in the given order; null if they could not be counted in time. */
 export function diskUsed(
   folders: readonly string[],
   { bytesPerFile = 0, limitMs = walkMs }: Count = {},
@@ -27,7 +27,7 @@ export function diskUsed(
           .split("\n")
           .filter(Boolean)
           .map((line) => Number.parseInt(line, 10) * (bytesPerFile || 1));
-        // A file that goes while it is counted is no failure.
+        // A file that disappears during the count is not a failure.
         const isWhole = (error === null || error.code === 1) && !/Permission denied/.test(stderr);
         resolve(isWhole && bytes.length === folders.length ? bytes : null);
       },

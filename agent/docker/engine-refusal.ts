@@ -1,23 +1,23 @@
 import { JobError } from "../job.ts";
 
-/** What the engine says of a container that an image or its settings do not allow, and what their owner is told. */
-const refusals: [said: RegExp, told: (...found: string[]) => string][] = [
+/** The engine's errors about an image or its settings, and the message for their owner. */
+const refusals: [pattern: RegExp, message: (...found: string[]) => string][] = [
   [
     /No command specified/,
-    () => "The image says nothing that could be run: set startCommand, or add CMD to its Dockerfile.",
+    () => "The image defines no command: set startCommand, or add CMD to its Dockerfile.",
   ],
   [
     /unable to find (user|group) ([^:\s]{1,100}): no matching entries/,
-    (kind = "", name = "") => `The image has no ${kind} ${name}: mend USER in its Dockerfile.`,
+    (kind = "", name = "") => `The image has no ${kind} ${name}: correct USER in its Dockerfile.`,
   ],
   [
     /not a directory/,
     () =>
-      "Where the image is to work in a folder, or a volume is to be mounted, it has a file: mend WORKDIR in its Dockerfile, or the volume's mountPath.",
+      "The image has a file at the path of its working directory or of a volume: correct WORKDIR in its Dockerfile, or the volume's mountPath.",
   ],
 ];
 
-/** The same for what only the operator can mend: the engine's words, without folders of the host. */
+/** The message for errors that only the operator can fix: the engine's words without the host's paths. */
 export function engineSaid(error: unknown): string {
   const refusal = refusalOf(error);
   if (refusal instanceof JobError) return refusal.message;
@@ -26,15 +26,18 @@ export function engineSaid(error: unknown): string {
     .replace(/(?<![\w.])\/[^\s"':,]+/g, "…")
     .replace(/\s+/g, " ")
     .trim();
-  return `the engine says "${words.slice(0, 500)}".`;
+  return `the engine reports "${words.slice(0, 500)}".`;
 }
 
-/** An engine's error as the site's owner is to read it. Its own words stay in the agent's log: they name folders of the host. */
+/**
+ * Turns an engine's error into one for the site's owner, if it is known. The original stays in the agent's log,
+ * because it contains the host's paths.
+ */
 export function refusalOf(error: unknown): unknown {
   const text = String(error);
-  for (const [said, told] of refusals) {
-    const found = said.exec(text);
-    if (found) return new JobError(told(...found.slice(1)), { cause: error });
+  for (const [pattern, message] of refusals) {
+    const found = pattern.exec(text);
+    if (found) return new JobError(message(...found.slice(1)), { cause: error });
   }
   return error;
 }

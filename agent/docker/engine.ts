@@ -14,22 +14,25 @@ export type ContainerState = {
   finishedAt: Date | null;
   exitCode: number;
   oomKilled: boolean;
-  /** Process id of the container's init on the host; 0 when it does not run. */
+  /** Process id of the container's init on the host; 0 if it does not run. */
   pid: number;
-  /** What it may use of processors, in thousandths of one; null: it has no limit. */
+  /** CPU limit in thousandths of a core; null: no limit. */
   cpuMilli: number | null;
-  /** How often Docker has started it again by itself. */
+  /** The number of restarts by Docker itself. */
   restarts: number;
   labels: Record<string, string>;
   /** The user it runs as, `name` or `uid` with an optional `:group`; empty: root. */
   user: string;
-  /** Where the engine keeps what the container itself wrote; null where its driver has no such folder. */
+  /** The directory of the container's writable layer; null if the storage driver has none. */
   ownFolder: string | null;
-  /** Folders of the volumes without a name that its image asks for; they go with it. */
+  /** Directories of the anonymous volumes declared by its image, which are removed with it. */
   ownVolumes: string[];
-  /** `/etc/hosts` and the like, which the engine makes beside that folder, and root in the container writes to. */
+  /**
+   * `/etc/hosts` and similar files that the engine creates outside that directory and root in the container can write
+   * to.
+   */
   ownFiles: string[];
-  /** Where the engine keeps what it prints; left out where it keeps no file. */
+  /** The file of its output; undefined if the log driver keeps none. */
   logFile?: string;
   /** Variables as `KEY=value`, the image's own included. */
   env: string[];
@@ -38,60 +41,60 @@ export type ContainerState = {
 };
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
 export type VolumeSummary = { name: string; labels: Record<string, string>; folder: string };
-/** Secrets travel in `env` or `input`, never in `command`, which every process of the host can read. */
+/** Secrets are passed in `env` or `input`, never in `command`, which every process on the host can read. */
 export type Program = { command: readonly string[]; env?: readonly string[]; input?: string };
-/** A program that runs. Its output must be read to the end; reading slowly holds it up. */
+/** A running program. Its output must be read to the end; slow reading blocks it. */
 export type Piped = {
   input: Writable;
   output: AsyncIterable<Buffer>;
   isRunning(): Promise<boolean>;
-  /** After the end of its output. */
+  /** Resolves after the end of its output. */
   ended(): Promise<{ exitCode: number; stderr: string }>;
-  /** Cuts the connection to it; the program itself may run on. */
+  /** Closes the connection; the program itself may keep running. */
   close(): void;
 };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
   cpuCount: number;
   memoryMb: number;
-  /** Where volumes and logs are kept, and images and what containers write where `imageDirectory` is the same. */
+  /** The directory of volumes and logs, and of images and writable layers if `imageDirectory` is the same. */
   rootDirectory: string;
   imageDirectory: string;
   cgroupDriver: string;
   isRootless: boolean;
   remapsUsers: boolean;
-  /** Its rules for containers are nftables' own, beside iptables'. */
+  /** The engine's own rules are in nftables, beside iptables'. */
   usesNftables: boolean;
 };
-/** `kill`: somebody asked it to end. */
+/** `kill`: a signal was requested. */
 export const watchedActions = ["start", "kill", "oom", "die"] as const;
 export type ContainerEvent = {
   action: (typeof watchedActions)[number];
   containerId: string;
-  /** Seconds and nanoseconds since 1970, as `since` takes them. */
+  /** Seconds and nanoseconds since 1970, in the format of `since`. */
   time: string;
   labels: Labels;
-  /** Of `die`. */
+  /** Only for `die`. */
   exitCode: number | null;
 };
 export type LogRequest = { tail: number | "all"; since: string | null };
 
 /**
- * Docker in narrow primitives. "Already there" and "already gone" are success; what a caller matches by is the exact name
- * and the labels set at container creation, as an image's own labels may say anything.
+ * Docker in narrow primitives. "Already exists" and "already gone" count as success. Callers match by exact name and
+ * by labels set at container creation, because an image's own labels are untrusted.
  */
 export type Engine = {
   ping(): Promise<void>;
   ensureNetwork(name: string, bridge: string, labels: Labels): Promise<void>;
-  /** The IPv4 addresses of a network's containers: `172.18.0.0/16`. */
+  /** The IPv4 subnet of a network: `172.18.0.0/16`. */
   subnet(name: string): Promise<string>;
-  /** The kernel's interfaces of Docker's default network, and of the networks of these labels. */
+  /** The kernel's interfaces of Docker's default network, and of the networks with these labels. */
   bridges(labels: Labels): Promise<{ defaultBridge: string; managed: string[] }>;
-  /** Removes the network unless there are containers of it, running or not. */
+  /** Removes the network unless it has containers, running or not. */
   removeNetwork(name: string): Promise<void>;
   /**
-   * Creates the container, or takes the one of that name when its config label is the same. Another one of that name
-   * goes, unless it is to be kept: then the new one has a longer name.
+   * Creates the container, or returns the one of that name if its config label is the same. Another one of that name
+   * is removed, unless it is to be kept: then the new one gets a longer name.
    */
   createContainer(spec: ContainerSpec, keepContainerIds?: readonly string[]): Promise<string>;
   startContainer(id: string): Promise<void>;
@@ -100,36 +103,36 @@ export type Engine = {
   renameContainer(id: string, name: string): Promise<void>;
   inspectContainer(idOrName: string): Promise<ContainerState | null>;
   listContainers(labels: Labels): Promise<ContainerSummary[]>;
-  /** Makes the volume unless it is there; it is never changed. */
+  /** Creates the volume if it does not exist; an existing one is never changed. */
   ensureVolume(name: string, labels: Labels): Promise<void>;
   volumes(labels: Labels): Promise<VolumeSummary[]>;
-  /** false: a container uses it. */
+  /** @returns false if a container uses it */
   removeVolume(name: string): Promise<boolean>;
-  /** A file or folder of a container, as a tar, also of one that never ran; null when it is not there. */
+  /** A file or directory of a container, running or not, as a tar; null if it does not exist. */
   readFiles(id: string, path: string): Promise<Readable | null>;
-  /** Unpacks a tar into a folder of the container, with the owners it names. */
+  /** Unpacks a tar into a directory of the container, with the owners in its entries. */
   writeFiles(id: string, folder: string, tar: Buffer | Readable): Promise<void>;
   /**
-   * Runs a program in the container, with this as its input, and resolves when it ends. One that takes minutes or prints
-   * megabytes is left to itself. @throws then, and at the signal
+   * Runs a program in the container with this input and resolves when it ends. @throws if it takes minutes or prints
+   * megabytes (it keeps running then), and on abort
    */
   execute(
     id: string,
     program: Program,
     signal?: AbortSignal,
   ): Promise<{ exitCode: number; stdout: string; stderr: string }>;
-  /** The same with streams; nothing of them is kept in memory. */
+  /** The same with streams; nothing is kept in memory. */
   pipe(id: string, program: Omit<Program, "input">): Promise<Piped>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
-  /** Of the first time it ends from then on, also when the engine has started it again meanwhile and knows its code no more. */
+  /** The exit code of its first end after `since`, even if the engine has restarted it and no longer keeps the code. */
   firstExit(id: string, since: Date, signal: AbortSignal): Promise<number>;
-  /** Whether it did, from then on: since Docker 24 a container that was started again does not say it any more. */
+  /** Whether it ran out of memory after `since`: since Docker 24 a restarted container no longer reports it. */
   ranOutOfMemory(state: Pick<ContainerState, "id" | "oomKilled" | "restarts">, since: Date): Promise<boolean>;
   lastLines(id: string, count: number): Promise<string[]>;
-  /** The container's log with timestamps, as `LogParser` reads it; empty when there is no such container. */
+  /** The container's log with timestamps, as `LogParser` reads it; empty if there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
-  /** The same, then live until the container ends or the signal. */
+  /** The same, followed live until the container ends or the signal aborts. */
   followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
@@ -138,17 +141,20 @@ export type Engine = {
   removeImage(reference: string): Promise<void>;
   /** Every `repository:tag` of the repository. */
   imageTags(repository: string): Promise<string[]>;
-  /** `sha256:…` of an image of this very name that was made on this host and came from no registry, or null. */
+  /** `sha256:…` of an image of exactly this name that was built on this host and not pulled, or null. */
   localImage(reference: string): Promise<string | null>;
-  /** `sha256:…` of what the registry has by this name. Registries are anybody's: one that does not answer is left. */
+  /**
+   * `sha256:…` of the registry's image of this name. Registries are untrusted: one that does not answer is given up
+   * on.
+   */
   registryDigest(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<string>;
   pullImage(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void>;
   build(request: BuildRequest): Promise<void>;
-  /** Removes the longest unused of what builds left, until it takes no more than this; answers the bytes that are free now. */
+  /** Removes the least recently used build cache until at most this much is left; returns the bytes freed. */
   pruneBuildCache(keepBytes: number, signal: AbortSignal): Promise<number>;
   /**
-   * Calls back for what happens to containers of these labels, in order, until aborted; after an interruption of either
-   * side it goes on after `since`, as far as the engine remembers.
+   * Calls back for events of containers with these labels, in order, until aborted. After an interruption it resumes
+   * from `since`, as far as the engine remembers.
    */
   watchContainers(
     labels: Labels,
@@ -162,6 +168,6 @@ export type Engine = {
   facts(): Promise<EngineFacts>;
 };
 
-/** Of a container whose name one has that is to be kept. */
+/** The name for a container whose regular name belongs to one that is kept. */
 export const nameBeside = ({ name, Labels }: ContainerSpec): string =>
   `${name}-${Labels[label.config]?.slice(0, 8)}`;

@@ -6,7 +6,7 @@ import type { Engine } from "./engine.ts";
 /** Enough of /etc/passwd. */
 const maxFileBytes = 1024 * 1024;
 
-/** A file of a container, whether it runs or not; empty where there is none. */
+/** A file of a container, running or not; empty if there is none. */
 export async function fileIn(engine: Engine, id: string, path: string): Promise<string> {
   const files = await engine.readFiles(id, path);
   let found = "";
@@ -18,7 +18,7 @@ export async function fileIn(engine: Engine, id: string, path: string): Promise<
   return found;
 }
 
-/** Entry by entry until it is enough: a volume may hold gigabytes. */
+/** Reads entry by entry until `take` has enough: a volume may hold gigabytes. */
 export function readEntries(
   files: Readable,
   take: (header: Headers, content: Readable) => Promise<boolean>,

@@ -1,8 +1,8 @@
 export type Owner = { uid: number; gid: number };
 
 /**
- * Whom a container's `user` means, by its own /etc/passwd and /etc/group, as the engine reads them: `name`, `uid`,
- * `name:group`, `uid:gid`. null where a name is not to be found.
+ * Resolves a container's `user` (`name`, `uid`, `name:group`, `uid:gid`) by its own /etc/passwd and /etc/group, as
+ * the engine does; null if a name is not found.
  */
 export function ownerOf(user: string, passwd: string, group: string): Owner | null {
   const [who = "", ofGroup] = user.split(":");
@@ -16,7 +16,7 @@ export function ownerOf(user: string, passwd: string, group: string): Owner | nu
   return uid === null || gid === null ? null : { uid, gid };
 }
 
-/** The line whose name, or number where a number is asked for, is this. */
+/** The line with this name or number. */
 function find(text: string, wanted: string): string[] | undefined {
   const lines = text.split("\n").map((line) => line.split(":"));
   return lines.find(([name]) => name === wanted) ?? lines.find(([, , number]) => number === wanted);

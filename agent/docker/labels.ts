@@ -1,17 +1,17 @@
 /**
- * Every label that the agent sets or reads. A tenant's container carries all of them, empty where it has no value: otherwise an
- * image's own labels would show through, and could claim to be another tenant's container.
+ * Every label that the agent sets or reads. A tenant's container sets all of them, empty if unused: otherwise the
+ * image's own labels would apply and could impersonate another tenant's container.
  */
 export const label = {
   account: "berth.account",
   agent: "berth.agent",
   attempt: "berth.attempt",
   command: "berth.command",
-  /** The site whose command a container runs: such a container is none of the site's own. */
+  /** The site whose command a container runs; such a container does not count as the site's own. */
   commandsOf: "berth.commands-of",
-  /** A hash of the specification: a container of another one is replaced. */
+  /** A hash of the specification: a container with another one is replaced. */
   config: "berth.config",
-  /** A server that a backup is proven or restored with. */
+  /** A server for verifying or restoring a backup. */
   copy: "berth.copy",
   database: "berth.database",
   deployment: "berth.deployment",
@@ -22,7 +22,7 @@ export const label = {
   job: "berth.job",
   managed: "berth.managed",
   memory: "berth.memory",
-  /** Of an image: what its Procfile runs in each new version before it serves. */
+  /** On an image: the release command of its Procfile, which runs before a new version serves. */
   release: "berth.release",
   replica: "berth.replica",
   replicas: "berth.replicas",
@@ -37,5 +37,5 @@ export const label = {
 
 export type Labels = Record<string, string>;
 
-/** All of them, without a value. */
+/** All labels, without values. */
 export const emptyLabels: Labels = Object.fromEntries(Object.values(label).map((name) => [name, ""]));

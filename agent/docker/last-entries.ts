@@ -1,12 +1,12 @@
 import type { Engine } from "./engine.ts";
 import { LogParser, type LogEntry } from "./log-parser.ts";
 
-/** Of up to 16 KiB each. */
+/** Each of up to 16 KiB. */
 const maxMessages = 1001;
 
 /**
- * The last whole lines of a container's log. The engine counts the parts of long ones, and may begin in the midst of one: what
- * comes first then is left out, as half a secret would not be known.
+ * The last complete lines of a container's log. The engine counts parts of long lines and may begin within one: that
+ * part is dropped, because half a secret would not be masked.
  */
 export async function lastEntries(
   engine: Pick<Engine, "readLog">,

@@ -25,7 +25,7 @@ export function parseListeners(...tables: string[]): Listener[] {
 
 const established = "01";
 
-/** Connections that clients of the namespace's own listeners hold open. */
+/** Counts the open connections to the namespace's own listeners. */
 export function countServed(...tables: string[]): number {
   const ports = new Set(parseListeners(...tables).map(({ port }) => port));
   return tables
@@ -37,10 +37,13 @@ export function countServed(...tables: string[]): number {
     ).length;
 }
 
-/** Listening sockets come first; of what a site may hold open by the hundred thousand, some thousands tell enough. */
+/**
+ * Listening sockets come first; a site may hold hundreds of thousands of connections, of which a few thousand
+ * suffice.
+ */
 const mostTableBytes = 1024 * 1024;
 
-/** The socket tables of a container, by the process id of its init. Empty when it has ended. */
+/** The socket tables of a container, by the process id of its init. Empty if it has ended. */
 export const socketTables = (pid: number, proc = "/proc"): Promise<string[]> =>
   Promise.all(
     ["tcp", "tcp6"].map((name) =>

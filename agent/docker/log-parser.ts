@@ -1,21 +1,21 @@
 import { StreamFrames } from "./stream-frames.ts";
 
 export type LogEntry = {
-  /** With nine decimals, so that texts sort as times do; later than every entry before it. */
+  /** With nine decimals, so that lexical order is time order; later than every entry before it. */
   at: string;
   stream: "stdout" | "stderr";
   text: string;
 };
 
-/** Longer lines come in parts of 16 KiB: two of them are kept, so that a secret across the first cut is whole. */
+/** Longer lines arrive in parts of 16 KiB: two are kept, so that a secret across the first cut is whole. */
 const keepCharacters = 32 * 1024;
 
 /**
- * A container's log as the engine sends it with timestamps, one message per frame. Times of equal or earlier messages are moved
- * on, so that each names one entry.
+ * Parses a container's log as the engine sends it with timestamps, one message per frame. Equal or earlier times are
+ * advanced, so that each identifies one entry.
  */
 export class LogParser {
-  /** So many were whole so far. */
+  /** The number of complete messages so far. */
   messages = 0;
   private readonly frames = new StreamFrames();
   private pieces: Buffer[] = [];
@@ -35,7 +35,7 @@ export class LogParser {
     return entries;
   }
 
-  /** The container has ended: what it wrote last, without an end of line. */
+  /** Flushes the last output of an ended container that has no newline. */
   end(): LogEntry[] {
     const entries = [...this.open.values()];
     this.open.clear();
@@ -72,7 +72,7 @@ const nanoseconds = (at: string): bigint =>
 
 export const nanosecondsBetween = (from: string, to: string): bigint => nanoseconds(to) - nanoseconds(from);
 
-/** So many nanoseconds later, not before 1970. */
+/** The time this many nanoseconds later, not before 1970. */
 export function shifted(at: string, by: bigint): string {
   const moved = notNegative(nanoseconds(at) + by);
   const seconds = new Date(Number(moved / 1_000_000n)).toISOString().slice(0, 19);
@@ -83,7 +83,10 @@ export const nanosecondAfter = (at: string): string => shifted(at, 1n);
 
 const notNegative = (nanoseconds: bigint): bigint => (nanoseconds < 0n ? 0n : nanoseconds);
 
-/** Seconds and nanoseconds since 1970, as the engine takes them; a second earlier, for entries that are out of order. */
+/**
+ * Seconds and nanoseconds since 1970, in the engine's format; one second earlier, to include entries that are out of
+ * order.
+ */
 export function engineTimeBefore(at: string): string {
   const earlier = notNegative(nanoseconds(at) - 1_000_000_000n);
   return `${earlier / 1_000_000_000n}.${String(earlier % 1_000_000_000n).padStart(9, "0")}`;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { ContainerState } from "./engine.ts";
 
 /**
- * Where a container keeps what it wrote beside its volumes. An engine with containerd's image store does not say it; the
- * mounts of a container that runs do. null where neither tells.
+ * The directory of a container's writable layer. With containerd's image store the engine does not report it, but a
+ * running container's mounts do. null if neither is known.
  */
 export async function ownFolderOf(
   { id, ownFolder, pid }: Pick<ContainerState, "id" | "ownFolder" | "pid">,
@@ -13,11 +13,11 @@ export async function ownFolderOf(
   if (ownFolder !== null || pid === 0) return ownFolder;
   const read = (name: string) => readFile(join(root, "proc", String(pid), name), "utf8").catch(() => "");
   const [groups, mounts] = [await read("cgroup"), await read("mountinfo")];
-  // The number may be another program's by now.
+  // The process id may have been reused.
   return groups.includes(id) ? upperFolder(mounts) : null;
 }
 
-/** Of the last overlay at `/`, by proc_pid_mountinfo(5). */
+/** The upper directory of the last overlay at `/`, by proc_pid_mountinfo(5). */
 function upperFolder(mounts: string): string | null {
   const found = mounts.split("\n").flatMap((line) => {
     const [place = "", kind = ""] = line.split(" - ");
@@ -31,6 +31,6 @@ function upperFolder(mounts: string): string | null {
   const unescaped = path
     ?.slice("upperdir=".length)
     .replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-  // Docker's own driver may name it from its own folder.
+  // Docker's own driver may use a relative path.
   return unescaped?.startsWith("/") ? unescaped : null;
 }

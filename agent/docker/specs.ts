@@ -16,14 +16,14 @@ export const labelsOf = (id: string) =>
   id.startsWith(`${idPrefixes.database}_`)
     ? { [label.managed]: "true", [label.database]: id }
     : siteLabels(id);
-/** Whose a container is: a site's or a database's. */
+/** The id of the site or database that a container belongs to. */
 export const ownerOf = (labels: Record<string, string>): string | undefined =>
   labels[label.site] || labels[label.database] || undefined;
 
-/** Between a site's SIGTERM and its SIGKILL. */
+/** Seconds between a site's SIGTERM and its SIGKILL. */
 export const stopGraceSeconds = 10;
 
-/** A volume's name is the same for whichever agent of this engine carries the site. */
+/** A volume's name does not depend on the agent that manages the site. */
 export const volumeName = (siteId: string, name: string): string => `berth-${siteId}-${name}`;
 export const volumeLabels = (agentId: string, run: RunSpec, name: string) => ({
   ...siteLabels(run.siteId),
@@ -32,9 +32,9 @@ export const volumeLabels = (agentId: string, run: RunSpec, name: string) => ({
   [label.volume]: name,
 });
 
-/** Which of the site's containers this is, from 1. */
+/** The number of this container among the site's replicas, from 1. */
 export const replicaOf = (labels: Record<string, string>): number => Number(labels[label.replica] ?? 1);
-/** The names of the volumes that a container writes to. */
+/** The names of the volumes mounted into a container. */
 export const volumesOf = (labels: Record<string, string>): string[] =>
   labels[label.volumes]?.split(",").filter(Boolean) ?? [];
 
@@ -42,21 +42,22 @@ const mebibyte = 1024 * 1024;
 /** Runtimes start a dozen threads before they do anything. */
 const minPids = 64;
 
-/** What section 5 of the CIS Docker Benchmark asks of a container that runs hostile code, as far as images bear it. */
+/** Section 5 of the CIS Docker Benchmark for containers that run hostile code, as far as images tolerate it. */
 export const hardening = {
   Init: true,
   CapDrop: ["ALL"],
-  // What official images need to bind a low port and to change from root to their own user. KILL is the init's: as root it may
-  // not hand on a signal to another user without it, and ends everything instead. It reaches nothing beyond the container.
+  // Official images need these to bind a low port and to switch from root to their own user. KILL is for the init:
+  // without it, its root may not forward a signal to another user and kills everything instead. It affects nothing
+  // outside the container.
   CapAdd: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"],
   SecurityOpt: ["no-new-privileges"],
   IpcMode: "private",
   CgroupnsMode: "private",
   ShmSize: 64 * mebibyte,
-  // Short of memory, the kernel ends a site before the engine, the agent or the ingress.
+  // When memory is short, the kernel kills a site before the engine, the agent or the ingress.
   OomScoreAdj: 500,
   Ulimits: [
-    // Not above what an engine without CAP_SYS_RESOURCE may give.
+    // An engine without CAP_SYS_RESOURCE cannot grant more.
     { Name: "nofile", Soft: 16_384, Hard: 16_384 },
     // A core file would fill the host's disk.
     { Name: "core", Soft: 0, Hard: 0 },
@@ -64,20 +65,21 @@ export const hardening = {
   // A site that keeps crashing waits up to a minute between starts (Docker doubles the pause), within its own limits.
   RestartPolicy: { Name: "unless-stopped" },
   LogConfig: { Type: "json-file", Config: { "max-size": "10m", "max-file": "3" } },
-  // No StorageOpt size: overlay2 has quotas on xfs with pquota only. No ReadonlyRootfs: images write beside their code.
+  // No StorageOpt size: overlay2 has quotas only on xfs with pquota. No ReadonlyRootfs: images write beside their
+  // code.
 };
 
-/** What a container may use of its host. */
+/** The container's share of its host's resources. */
 export const limitsOf = ({ memoryMb, cpuMilli, pids }: RunSpec["limits"]) => ({
   Memory: memoryMb * mebibyte,
   MemorySwap: memoryMb * mebibyte,
   NanoCpus: cpuMilli * 1_000_000,
-  // Where cores are short, as much of them as was paid for.
+  // When cores are short, CPU time is shared in proportion to the packs.
   CpuShares: Math.max(2, Math.round((cpuMilli * 1024) / 1000)),
   PidsLimit: pids,
 });
 
-/** What an app may want to know of itself. */
+/** Variables that tell an app about itself. */
 const ownVariables = ({ siteId, siteUrl, commit }: RunSpec, deploymentId: string) => ({
   BERTH_SITE_ID: siteId,
   ...(siteUrl !== undefined && { BERTH_SITE_URL: siteUrl }),
@@ -86,9 +88,9 @@ const ownVariables = ({ siteId, siteUrl, commit }: RunSpec, deploymentId: string
 });
 
 /**
- * One container of a release. `release` tells releases of one deployment apart (a restart makes another one), `replica`
- * the containers of one release, which share what the pack gives.
- * Tenants are hostile: no host mounts, no ports on the host, no capability beyond binding a low port and changing user.
+ * One container of a release. `release` distinguishes releases of one deployment (a restart creates another),
+ * `replica` the containers of one release, which share the pack's limits. Tenants are hostile: no host mounts, no
+ * host ports, no capabilities beyond binding a low port and switching the user.
  */
 export function siteContainer(
   agentId: string,
@@ -110,7 +112,7 @@ export function siteContainer(
   const spec = {
     Image: image,
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
-    // Not the image's: the engine runs it on the host's means, as often as an image likes.
+    // Not the image's own check: the engine would run it outside the limits, as often as an image likes.
     Healthcheck: { Test: ["NONE"] },
     ...(run.startCommand !== null && { Cmd: ["sh", "-c", startLine(run.startCommand)], Entrypoint: [] }),
     HostConfig: {
@@ -153,24 +155,24 @@ export function siteContainer(
   };
 }
 
-/** Of an image: what its Procfile has run in each new version before it serves; nothing or empty: nothing. */
+/** On an image: the release command of its Procfile; absent or empty: none. */
 export const releaseLabel = label.release;
 
-/** A release command is its deployment's, whichever attempt began it. */
+/** A release command belongs to its deployment, whichever attempt started it. */
 export const releaseCommandId = (deploymentId: string): string => `${deploymentId}-release`;
 export const isReleaseCommand = ({
   [label.command]: commandId,
   [label.deployment]: deploymentId = "",
 }: Record<string, string>): boolean => commandId === releaseCommandId(deploymentId);
 
-/** The exact labels by which the containers of a site's commands are found: they are none of the site's own. */
+/** The exact labels by which the containers of a site's commands are found; they do not count as the site's own. */
 export const commandLabels = (siteId: string) => ({ [label.managed]: "true", [label.commandsOf]: siteId });
 
 type CommandArgs = Omit<JobArgs<"site.command">, "commandId"> & { commandId: string };
 
 /**
- * A command's container: as the site's own, but it runs once. Its labels say all that an agent needs that finds it. It has
- * the whole pack and the site's volumes.
+ * A command's container: like the site's own, but it runs once, with the whole pack and the site's volumes. Its
+ * labels hold everything that an agent needs to adopt it.
  */
 export function commandContainer(
   agentId: string,
@@ -191,13 +193,13 @@ export function commandContainer(
     HostConfig: {
       ...site.HostConfig,
       RestartPolicy: { Name: "no" },
-      // Short of memory, commands end before sites do.
+      // When memory is short, commands are killed before sites.
       OomScoreAdj: 700,
     },
     Labels: {
       ...site.Labels,
       ...commandLabels(run.siteId),
-      // Not the site's own.
+      // It does not count as the site's own.
       [label.site]: "",
       [label.command]: commandId,
       [label.job]: lease.jobId,
@@ -208,8 +210,8 @@ export function commandContainer(
 }
 
 /**
- * The secret values a container was given: the engine keeps them, so that an agent that has just started knows what to
- * mask. Of a container made before its secret variables were named, all values.
+ * The secret values in a container's environment: the engine keeps them, so that a restarted agent knows what to
+ * mask. All values if the container does not name its secret variables.
  */
 export function secretsIn({ env, labels }: ContainerState): string[] {
   const named = labels[label.database]

@@ -7,23 +7,23 @@ import { controlFolder, hasEnded } from "./usage.ts";
 
 type Limited = Pick<ContainerState, "id" | "pid" | "cpuMilli"> & Partial<Pick<ContainerState, "labels">>;
 
-/** A program that starts works in one thread, its compiler in others. */
+/** A starting program works in one thread and its compiler in others. */
 const startMilli = 2000;
-/** The first answers take many times what the next ones do. */
+/** The first responses take many times as long as later ones. */
 const firstAnswersMs = 2000;
 const startMs = 60_000;
-/** Below a hundredth of a processor the longer one: the kernel takes no less than a millisecond of each. */
+/** Below a hundredth of a core the longer one: the kernel's minimum quota is a millisecond per period. */
 const periodsMicroseconds = { usual: 100_000, longest: 1_000_000 };
-/** Of a site's or a database's, in an hour: starts that fail again and again would be a larger pack. */
+/** The limit per site or database and hour: otherwise repeated failing starts would amount to a larger pack. */
 const mostMs = 5 * startMs;
 const hourMs = 3_600_000;
 const spent = new Map<string, { sinceMs: number; ms: number }>();
 
 /**
- * Runs what waits for a container that starts, and lets it have more processors than its pack meanwhile: most packs have less
- * than one, and the kernel stops whoever has used it up for the rest of a tenth of a second, in the middle of the first answers.
- * Where cores are short, each still gets as much as was paid for. The engine knows nothing of it: what it starts by itself
- * is held to its pack.
+ * Runs `work`, which waits for a starting container, and raises the container's CPU limit meanwhile: most packs have
+ * less than one core, and throttling would stall the first responses for up to a tenth of a second each. When cores
+ * are short, the shares still apply. The engine does not know of it: containers that it starts itself keep their
+ * pack's limit.
  */
 export async function atStartSpeed<T>(container: Limited, work: () => Promise<T>, root = "/"): Promise<T> {
   const used = spentBy(ownerOf(container.labels ?? {}) ?? container.id);
@@ -49,16 +49,19 @@ function spentBy(owner: string): { ms: number } {
   return used;
 }
 
-/** Also what an agent before this one has let start, or slowed down. */
+/** Resets the limit, also after an agent before this one raised or lowered it. */
 export const holdToPack = (container: Limited, root = "/"): void => give(container, 0, root);
 
-/** To less than its pack has. */
+/** Limits a container to less than its pack. */
 export const holdTo = (container: Limited, milli: number, root = "/"): void =>
   give({ ...container, cpuMilli: milli }, 0, root);
 
 let warned = false;
 
-/** At least what its pack has, in the kernel's own files: they take microseconds, the engine's way a tenth of a start. */
+/**
+ * Sets the CPU limit, at least that of the pack, in the kernel's own files: this takes microseconds, the engine's API
+ * a tenth of a start.
+ */
 function give({ cpuMilli, ...container }: Limited, atLeastMilli: number, root: string): void {
   if (cpuMilli === null) return;
   const milli = Math.max(cpuMilli, atLeastMilli);
@@ -75,7 +78,7 @@ function give({ cpuMilli, ...container }: Limited, atLeastMilli: number, root: s
       writeFileSync(join(found.folder, name), value, { flag: "r+" });
   } catch (error) {
     if (hasEnded(error)) return;
-    if (!warned) log("warn", "Containers start with no more processors than their pack has", { error });
+    if (!warned) log("warn", "Containers start with no more CPU than their pack has", { error });
     warned = true;
   }
 }

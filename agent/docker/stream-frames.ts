@@ -1,8 +1,8 @@
-/** A piece of what a container or a program in it wrote; a payload may come in several. */
+/** A chunk of output of a container or a program in it; a payload may arrive in several. */
 export type StreamPiece = {
   stream: "stdout" | "stderr";
   bytes: Buffer;
-  /** The last piece of its payload. */
+  /** Whether this is the last chunk of its payload. */
   isLast: boolean;
 };
 
@@ -11,8 +11,8 @@ const stderrByte = 2;
 const keptErrorBytes = 8192;
 
 /**
- * Parses the frames in which the engine sends output: an 8-byte header (stream, length), then the payload (Docker API: Attach to a
- * container, Stream format). Payloads are handed on as they arrive and never buffered.
+ * Parses the frames in which the engine sends output: an 8-byte header (stream, length), then the payload (Docker
+ * API: Attach to a container, Stream format). Payloads are passed on as they arrive and never buffered.
  */
 export class StreamFrames {
   private readonly header = Buffer.alloc(headerBytes);
@@ -42,7 +42,7 @@ export class StreamFrames {
   }
 }
 
-/** What a program prints to stdout, as it arrives; its last bytes on stderr go to the callback. */
+/** A program's stdout as it arrives; the last bytes of its stderr are passed to the callback. */
 export async function* stdoutOf(
   stream: AsyncIterable<Buffer>,
   onStderr: (last: string) => void,

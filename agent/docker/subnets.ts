@@ -9,7 +9,7 @@ function rangeOf(subnet: string): Range | null {
   return { from, to: from + size - 1 };
 }
 
-/** A subnet for 254 containers, of 172.16.0.0/12, that overlaps none of these; null where there is none. */
+/** A /24 of 172.16.0.0/12 that overlaps none of these; null if there is none. */
 export function freeSubnet(taken: readonly string[]): string | null {
   const ranges = taken.flatMap((subnet) => rangeOf(subnet) ?? []);
   for (let second = 16; second < 32; second++)
@@ -21,13 +21,13 @@ export function freeSubnet(taken: readonly string[]): string | null {
   return null;
 }
 
-/** Hexadecimal, of the byte order of the hosts there are. */
+/** Parses hexadecimal in little-endian byte order, that of all supported hosts. */
 const bytesOf = (hex: string): number[] =>
   (hex.match(/../g) ?? []).toReversed().map((byte) => Number.parseInt(byte, 16));
 
 const ones = (byte: number): number => byte.toString(2).replaceAll("0", "").length;
 
-/** The subnets that the host has routes to, from the text of /proc/net/route; not the default route. */
+/** The subnets that the host has routes to, from the text of /proc/net/route, without the default route. */
 export function routedSubnets(routes: string): string[] {
   return routes.split("\n").flatMap((line) => {
     const [, destination = "", , , , , , mask = ""] = line.split("\t");

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Counters since the container started, and the memory it holds now. */
+/** Counters since the container started, and its present memory. */
 export type Usage = {
   cpuNanoseconds: number;
   memoryBytes: number;
@@ -10,9 +10,9 @@ export type Usage = {
 };
 
 /**
- * What a container uses, from the kernel's own files: the engine's statistics cost it twenty times as much. null when
- * the process is not (any more) this container's.
- * Not awaited: the kernel answers from memory in microseconds, and a thread of the pool for each costs ten times as much.
+ * Reads a container's resource usage from the kernel's own files: the engine's statistics cost twenty times as much.
+ * null if the process is not (or no longer) this container's. Synchronous: the kernel answers from memory in
+ * microseconds, and asynchronous reads cost ten times as much.
  */
 export function readUsage(containerId: string, pid: number, root = "/"): Usage | null {
   const read = (...path: string[]) => readFileSync(join(root, ...path), "utf8");
@@ -27,7 +27,7 @@ export function readUsage(containerId: string, pid: number, root = "/"): Usage |
   }
 }
 
-/** The container ended while its files were used. */
+/** Whether the error means that the container ended while its files were read. */
 export function hasEnded(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" || code === "ESRCH" || code === "ENODEV";
@@ -39,8 +39,8 @@ type OwnUsage = Pick<Usage, "cpuNanoseconds" | "memoryBytes">;
 const mount = ["sys", "fs", "cgroup"];
 
 /**
- * The folder of the kernel's files of a container for this controller, and the version of control groups it is of; null when the
- * process is not (any more) this container's.
+ * The directory of a container's control group for this controller, and the cgroup version; null if the process is
+ * not (or no longer) this container's.
  */
 export function controlFolder(
   { id, pid }: { id: string; pid: number },
@@ -82,7 +82,7 @@ function versionTwo(read: Read, path: string): OwnUsage {
   const stat = read(...mount, path, "memory.stat");
   return {
     cpuNanoseconds: field(read(...mount, path, "cpu.stat"), "usage_usec") * 1000,
-    // Pages that the kernel gives back when asked are not the site's, as `docker stats` counts.
+    // Reclaimable pages do not count, as in `docker stats`.
     memoryBytes: Math.max(0, used - field(stat, "inactive_file")),
   };
 }
@@ -90,7 +90,7 @@ function versionTwo(read: Read, path: string): OwnUsage {
 const field = (text: string, name: string): number =>
   Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
 
-/** All devices but the loopback: name, eight columns of what came, eight of what went. */
+/** Sums all devices but the loopback: name, eight columns received, eight columns sent. */
 function traffic(devices: string): Pick<Usage, "receivedBytes" | "sentBytes"> {
   let [receivedBytes, sentBytes] = [0, 0];
   for (const line of devices.split("\n")) {

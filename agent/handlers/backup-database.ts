@@ -8,7 +8,7 @@ import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import { JobError } from "../job.ts";
 import type { Handler } from "./handler.ts";
 
-/** One that does not run is started for it, and stopped again. */
+/** A stopped database is started for the backup and stopped again. */
 export const backupDatabase: Handler<"database.backup"> = async (host, args, job) => {
   const { database, backupId, attempt, serving } = args;
   const { signal } = job;
@@ -35,7 +35,7 @@ export const backupDatabase: Handler<"database.backup"> = async (host, args, job
     }
     return {};
   } finally {
-    // Not by what was found: an attempt before this one may have started it.
+    // Use the requested state, not the one found: an earlier attempt may have started the database.
     if (!serving) await takeDown(host, database.databaseId);
   }
 };

@@ -7,10 +7,16 @@ import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { containersOf } from "../sites/rollout.ts";
 import { label } from "../docker/labels.ts";
 
-/** Route, containers, those of its commands too, images, volumes, and the account's network when nothing uses it. */
+/**
+ * Removes the route, all containers including those of commands, images, volumes, and the account's network if
+ * unused.
+ */
 export const deleteSite: Handler<"site.delete"> = (host, args) => removeSite(host, args, () => true);
 
-/** As a deletion, but a command that runs goes on, with what it needs: once it has ended, this is asked for again. */
+/**
+ * Like a deletion, but a running command keeps running with everything it needs: the eviction is repeated once it has
+ * ended.
+ */
 export const evictSite: Handler<"site.evict"> = (host, args) =>
   removeSite(host, args, ({ running }) => !running);
 
@@ -19,7 +25,7 @@ async function removeSite(
   { siteId, accountId }: JobArgs<"site.evict">,
   isToGo: (command: ContainerSummary) => boolean,
 ): Promise<Record<string, never>> {
-  // On a full disk this cannot be written down before what follows has made room.
+  // On a full disk the routing table cannot be written before the following steps have freed space.
   const isUnrouted = await host.ingress.unroute(siteId).then(
     () => true,
     () => false,

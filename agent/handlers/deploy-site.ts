@@ -14,7 +14,10 @@ import { release, type Released } from "../sites/rollout.ts";
 
 type Args = JobArgs<"site.deploy">;
 
-/** Get an image, then release: whatever fails leaves the old version serving and nothing of the new one behind. */
+/**
+ * Gets an image, then rolls it out: any failure keeps the old version serving and leaves nothing of the new one
+ * behind.
+ */
 export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
   const repository = host.imageRepository(args.run.siteId);
   const reference = `${repository}:${args.deploymentId}`;
@@ -24,27 +27,27 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
     const version = { ...args, run: { ...args.run, commit: made.commit } };
     await runReleaseCommand(host, version, made.imageId, job);
-    // By its id: what an attempt before this one put into service may be of another build.
+    // By its id: an earlier attempt may have put another build into service.
     const { startMs, swapMs } = await putIntoService(host, version, made.imageId, job);
-    // The new version serves: what is cleaned up behind it is no part of its success.
+    // The new version serves; a failing cleanup does not make the deployment fail.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));
     const durations = { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs };
     return { ...made, durations, ...(args.parked && { parked: true }) };
   } catch (error) {
-    // The reason of the failure is the first error, not that it could not be tidied up after.
+    // Report the first error, not a failed cleanup.
     const onError = (left: unknown) =>
-      log("error", "A deployment left something behind", { reference, error: left });
-    // The next agent goes on with it.
+      log("error", "A failed deployment was not cleaned up", { reference, error: left });
+    // On shutdown, the next agent resumes it.
     if (!isShutdown(job.signal)) await removeReleaseCommand(host, args.deploymentId).catch(onError);
     await host.engine.removeImage(reference).catch(onError);
-    // In use by the account's other sites: it stays.
+    // The network stays if the account's other sites use it.
     await leaveAccountNetwork(host, args.run.accountId).catch(onError);
     throw error;
   }
 };
 
-/** What its owner has stopped does not run for a move either: not for a second. */
+/** A stopped site is not started for a move, not even briefly. */
 async function putIntoService(
   host: Host,
   { run, deploymentId, parked }: Args,
@@ -57,7 +60,7 @@ async function putIntoService(
   return { startMs: null, swapMs: null };
 }
 
-/** @throws JobError when the volumes hold more than the pack has. A rollback may be what mends it. */
+/** @throws JobError if the volumes hold more than the pack allows. Rollbacks are exempt, because one may be the fix. */
 async function demandVolumeRoom(host: Host, { run, source }: Args): Promise<void> {
   const { diskGb } = run.limits;
   if (diskGb === undefined || run.volumes.length === 0 || source.type === "kept") return;
@@ -73,7 +76,7 @@ async function obtainImage(host: Host, args: Args, reference: string, job: JobRu
     const { otherwise } = source;
     if (!otherwise)
       throw new JobError("The image of that deployment is no longer on the host: deploy its commit again.");
-    job.log(`This host has not the image of that deployment: it is ${madeAnew(otherwise)}.`);
+    job.log(`This host does not have the image of that deployment: it is ${madeAnew(otherwise)}.`);
     return obtainImage(host, { ...args, source: otherwise }, reference, job);
   }
   const unchanged = source.type === "image" ? null : await unchangedImage(host, args, job);
@@ -89,13 +92,13 @@ function madeAnew(source: MadeSource): string {
     case "git":
       return `built again from commit ${source.commit?.slice(0, 12)}`;
     case "dockerfile":
-      return "built again from the Dockerfile it had";
+      return "built again from its Dockerfile";
     case "image":
       return "pulled again by its digest";
   }
 }
 
-/** Of a site's images only those stay that a rollback may name; one that a container uses always stays. */
+/** Keeps only the images that a rollback may target; an image in use by a container always stays. */
 async function removeOtherImages(host: Host, repository: string, kept: readonly string[]): Promise<void> {
   const names = new Set(kept.map((deploymentId) => `${repository}:${deploymentId}`));
   for (const tag of await host.engine.imageTags(repository))

@@ -4,7 +4,7 @@ import { JobError } from "../job.ts";
 import type { Handler } from "./handler.ts";
 import { label } from "../docker/labels.ts";
 
-/** The server runs on: it has ended TLS since it began, and the rest are rules of the kernel. */
+/** The server keeps running: it already supports TLS, and everything else is firewall rules. */
 export const exposeDatabase: Handler<"database.expose"> = async (
   host,
   { database, generation },
@@ -12,9 +12,7 @@ export const exposeDatabase: Handler<"database.expose"> = async (
 ) => {
   const found = await host.engine.inspectContainer(containerName(database.databaseId));
   if (database.publicAccess && found?.running && found.labels[label.guarded] !== "true")
-    throw new JobError(
-      "It has run since before databases could be reached from outside: restart it once, and it will be.",
-    );
+    throw new JobError("It was started before public access was supported: restart it once, then try again.");
   const isGuarded = found?.running && found.labels[label.guarded] === "true";
   const endsAt = isGuarded ? await renewCertificate(host, found.id, database, signal) : null;
   await expose(host, database);

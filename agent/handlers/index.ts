@@ -20,7 +20,7 @@ import { stopDatabase } from "./stop-database.ts";
 import { stopSite } from "./stop-site.ts";
 import { verifyBackup } from "./verify-backup.ts";
 
-/** A kind without a handler does not compile. */
+/** Exhaustive: a kind without a handler does not compile. */
 export const handlers: Handlers = {
   "site.deploy": deploySite,
   "site.start": startSite,

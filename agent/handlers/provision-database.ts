@@ -5,8 +5,8 @@ import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 
 /**
- * Nobody has used it yet: what a failure leaves, half-made files too, goes, so that the next attempt begins anew. Data of one
- * that was in use, of which the record has forgotten that, is taken up, and never goes.
+ * The database is unused, so a failure removes everything, including partial files, and the next attempt starts
+ * afresh. Data that was in use, which a restored record may have forgotten, is adopted and never removed.
  */
 export const provisionDatabase: Handler<"database.provision"> = async (host, { database }, job) => {
   try {

@@ -1,7 +1,10 @@
 import type { Handler } from "./handler.ts";
 import { imageOf, release } from "../sites/rollout.ts";
 
-/** Same image, new container, zero-downtime swap. The job's id names the container, so that a second run finds it. */
+/**
+ * Same image, new container, zero-downtime swap. The container is named after the job, so that a second attempt finds
+ * it.
+ */
 export const restartSite: Handler<"site.restart"> = async (host, { run, deploymentId }, job) => {
   await release(
     host,

@@ -9,10 +9,10 @@ import type { Handler } from "./handler.ts";
 import { label } from "../docker/labels.ts";
 
 /**
- * Until the new volume is proven the old one serves; then the server changes over. Which volume is the right one is the
- * control plane's record, and the old one goes once that names the new: an end at any moment leaves one of the two. Whoever
- * reports a failure has changed back, or the record would name another volume than the one in use. Where the old one is
- * gone, this is the way to have a database again.
+ * The old volume serves until the new one is proven; then the server switches over. The control plane's record
+ * decides which volume is right, and the old one is removed only once the record names the new one, so that a crash
+ * at any moment leaves one of them. A failure is reported only after switching back; otherwise the record would name
+ * a volume that is not in use. If the old volume is lost, a restore recovers the database.
  */
 export const restoreDatabase: Handler<"database.restore"> = async (host, args, job) => {
   const { database, backup, serving } = args;
@@ -20,7 +20,7 @@ export const restoreDatabase: Handler<"database.restore"> = async (host, args, j
   const next = { ...database, volume: job.jobId };
   const volume = volumeName(databaseId, next.volume);
   const present = await host.engine.inspectContainer(containerName(databaseId));
-  // An earlier attempt had changed over, and was cut off before it could say so.
+  // An earlier attempt switched over but was interrupted before it could report.
   if (present?.labels[label.volume] !== volume) {
     if (serving && !present?.running) await bringBack(job.signal);
     await host.engine.removeVolume(volume);
@@ -36,10 +36,10 @@ export const restoreDatabase: Handler<"database.restore"> = async (host, args, j
   try {
     return { ...(await bringUp(host, next, job.signal)), damage: null, volume: next.volume };
   } catch (error) {
-    // An agent that ends now finds the new one at its next attempt.
+    // On shutdown, the next attempt finds the new volume in use.
     if (isShutdown(job.signal)) throw error;
     await takeDown(host, databaseId);
-    // Also where the job is to end: then it has the time that it may take to tidy up.
+    // Not bound to the job's signal: a cancelled job has time for cleaning up.
     if (serving) await bringBack(new AbortController().signal);
     await host.engine.removeVolume(volume);
     throw error instanceof JobError

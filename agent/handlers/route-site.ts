@@ -1,6 +1,6 @@
 import type { Handler } from "./handler.ts";
 
-/** The same container, or the page of a stopped site, under other names. */
+/** Routes other names to the same container, or to the page of a stopped site. */
 export const routeSite: Handler<"site.route"> = async ({ ingress }, { siteId, hostnames }) => {
   await ingress.rename(siteId, hostnames);
   return {};

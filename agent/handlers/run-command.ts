@@ -5,14 +5,14 @@ import { imageOf } from "../sites/rollout.ts";
 import { ensureVolumes } from "../sites/volumes.ts";
 import type { Handler } from "./handler.ts";
 
-/** A container of its own, which outlives the agent: the one that starts next attends to it further. */
+/** Runs in its own container, which outlives the agent: the next agent adopts it. */
 export const runCommand: Handler<"site.command"> = async (host, args, job) => {
   const { run, deploymentId } = args;
   const image = await imageOf(host, run.siteId, deploymentId);
   await ensureVolumes(host, run);
   job.signal.throwIfAborted();
   const container = commandContainer(host.agentId, args, job, image);
-  // By its name: the engine may make it without an answer.
+  // By its name: the engine may create the container without an answer.
   removeAfterwards(host.engine, container.name, job);
   const create = () => host.engine.createContainer(container);
   return attendCommand(host, await onAccountNetwork(host, run.accountId, create), job);

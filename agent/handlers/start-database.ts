@@ -3,8 +3,8 @@ import { bringUp } from "../databases/server.ts";
 import type { Handler } from "./handler.ts";
 
 /**
- * What is there stays there, whatever happens: it is somebody's data. Only a volume that the record itself knows as replaced goes
- * once the other is in use; one that the record lacks may be newer than the record.
+ * Never deletes data, whatever happens, except volumes that the record lists as replaced, once the current one is in
+ * use. A volume missing from the record may be newer than the record.
  */
 export const startDatabase: Handler<"database.start"> = async (
   host,

@@ -4,8 +4,8 @@ import { stopGraceSeconds } from "../docker/specs.ts";
 import { containersOf } from "../sites/rollout.ts";
 
 /**
- * Nobody is sent to the site any more, then its containers stop; they stay, with their logs. Where the engine does not stop
- * them the site serves on, unless it is suspended.
+ * Unroutes the site, then stops its containers; they are kept with their logs. If the engine cannot stop them, the
+ * site keeps serving unless it is suspended.
  */
 export const stopSite: Handler<"site.stop"> = async (host, { siteId, hostnames, notice }) => {
   const before = servingOf(host.ingress, siteId);

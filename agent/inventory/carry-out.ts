@@ -9,8 +9,8 @@ import { putAside } from "../docker/aside.ts";
 import { label } from "../docker/labels.ts";
 
 /**
- * Nothing is removed but containers that run beside what serves. What a job works on is that job's, also where it was taken after the
- * inventory: then the next one says what is left to do.
+ * Removes nothing but containers that run beside those in service. Skips whatever a job works on, even if it began
+ * after the inventory: the next inventory covers it.
  */
 export async function carryOut(
   host: Host,
@@ -20,7 +20,7 @@ export async function carryOut(
   const alone = (id: string, work: () => Promise<void>) =>
     isWorkingOn(id)
       ? undefined
-      : work().catch((error) => log("error", "What the record says of it was not done", { id, error }));
+      : work().catch((error) => log("error", "A verdict was not carried out", { id, error }));
   for (const id of setAside) await alone(id, () => setAsideOne(host, id));
   for (const { siteId, containerIds } of retire)
     await alone(siteId, () => removeBeside(host, siteId, containerIds));
@@ -34,7 +34,8 @@ async function setAsideOne(host: Host, id: string): Promise<void> {
   const now = new Date();
   for (const container of containers)
     await putAside(host.engine, container, isSite ? stopGraceSeconds : databaseGraceSeconds, now);
-  if (containers.length > 0) log("warn", "No record knows this: it is stopped, and kept aside", { id });
+  if (containers.length > 0)
+    log("warn", "No record knows this resource: it is stopped and set aside", { id });
 }
 
 async function removeBeside({ engine, ingress, agentId }: Host, siteId: string, containerIds: string[]) {

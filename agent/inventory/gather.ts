@@ -10,7 +10,7 @@ import { label } from "../docker/labels.ts";
 
 type Means = Pick<Host, "engine" | "ingress" | "agentId">;
 
-/** All of it, or nothing: what could not be looked at must not be taken for gone. @throws then */
+/** All or nothing: what could not be inspected must not count as gone. @throws if anything cannot be inspected */
 export async function gather(
   { engine, ingress, agentId }: Means,
   out: ReadonlySet<string>,
@@ -68,7 +68,7 @@ const deploymentsOf = (containers: readonly ContainerSummary[]) => [
 const memoryOf = (containers: readonly ContainerSummary[]): number =>
   containers.reduce((sum, { labels }) => sum + (Number(labels[label.memory]) || 0), 0);
 
-/** In the order of the ids, each page complete for its part of them. */
+/** In the order of the ids; each page is complete for its range. */
 export function inPages(
   { sites, databases }: { sites: HeldSite[]; databases: HeldDatabase[] },
   asOf: string,

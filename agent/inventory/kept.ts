@@ -26,7 +26,7 @@ export async function idsHeld(host: Host): Promise<{ ids: Owned[]; databases: Da
   };
 }
 
-/** What this host has of these, with sizes as far as they are counted in time. */
+/** This host's data of these resources, with sizes as far as they can be counted in time. */
 export async function keptOf(host: Host, ids: readonly Owned[]): Promise<Kept[]> {
   const began = performance.now();
   const kept: Kept[] = [];
@@ -50,7 +50,7 @@ export async function keptOf(host: Host, ids: readonly Owned[]): Promise<Kept[]>
   return kept;
 }
 
-/** The same of these volumes alone, of databases that run on another one. */
+/** The same for single volumes of databases that run on another volume. */
 export async function volumesKept(host: Host, databases: readonly DatabaseVolumes[]): Promise<Kept[]> {
   const began = performance.now();
   const kept: Kept[] = [];
@@ -71,7 +71,7 @@ export async function volumesKept(host: Host, databases: readonly DatabaseVolume
   return kept;
 }
 
-/** For good. false: a container uses one of them. */
+/** Deletes permanently. @returns false if a container uses one of them */
 export async function removeKeptVolumes(host: Host, { id, volumes }: DatabaseVolumes): Promise<boolean> {
   for (const volume of volumes) if (!(await host.engine.removeVolume(volumeName(id, volume)))) return false;
   return true;
@@ -91,7 +91,7 @@ async function withSizes(
   });
 }
 
-/** For good. false: something of it runs or is led to, so it is not aside. */
+/** Deletes permanently. @returns false if any of it runs or is routed, so that it is not aside */
 export async function removeKept(host: Host, id: Owned): Promise<boolean> {
   const { engine, ingress } = host;
   const { containers, volumes } = await allOf(host, id);

@@ -6,19 +6,22 @@ import { log } from "../log.ts";
 import { carryOut } from "./carry-out.ts";
 import { gather, inPages } from "./gather.ts";
 
-/** So long whoever ended a container may take for what it is about. */
+/** Grace period for the component that ended a container to finish. */
 const settleMs = 5000;
 
-/** Says what this host has: to a control plane that asks for it, after each welcome, every ten minutes, and when something has gone. */
+/**
+ * Reports this host's inventory to a control plane that requests it: after each welcome, every ten minutes, and when
+ * something has disappeared.
+ */
 export class InventoryReporter {
   private readonly means: {
     host: Host;
     isWorkingOn: (id: string) => boolean;
-    /** Databases that wait for their owner. */
+    /** Databases that are down until their owner starts them. */
     out: () => Promise<ReadonlySet<string>>;
   };
   private send: ((message: FromAgent) => void) | undefined;
-  /** The control plane's clock when it said so, and this machine's that never jumps. */
+  /** The control plane's time at the welcome, and this machine's monotonic clock at that moment. */
   private clock = { saidMs: 0, atMs: 0 };
   private resend: NodeJS.Timeout | undefined;
   private isDoubted = false;
@@ -28,7 +31,7 @@ export class InventoryReporter {
     this.means = means;
   }
 
-  /** @param now as the welcome says; none: this control plane does not compare */
+  /** @param now the control plane's time from the welcome; undefined: it does not compare inventories */
   connected(send: (message: FromAgent) => void, now: string | undefined): void {
     if (now === undefined) return;
     this.clock = { saidMs: Date.parse(now), atMs: performance.now() };
@@ -42,7 +45,7 @@ export class InventoryReporter {
     clearInterval(this.resend);
   }
 
-  /** Something that may be meant to run has ended. */
+  /** Called when something that may be meant to run has ended. */
   doubt(): void {
     if (this.isDoubted) return;
     this.isDoubted = true;
@@ -61,7 +64,8 @@ export class InventoryReporter {
     this.inTurn(async () => {
       const { send } = this;
       if (!send) return;
-      // Before anything is looked at. The way here took some time: what the control plane did meanwhile is later than this.
+      // Taken before the inspection. It lags behind the control plane's clock by the network delay, so changes made
+      // meanwhile count as later.
       const asOf = new Date(this.clock.saidMs + performance.now() - this.clock.atMs).toISOString();
       const held = await gather(this.means.host, await this.means.out());
       if (send === this.send) for (const page of inPages(held, asOf)) send(page);
@@ -71,8 +75,6 @@ export class InventoryReporter {
   private inTurn(work: () => Promise<void>): void {
     this.last = this.last
       .then(work)
-      .catch((error: unknown) =>
-        log("error", "What this host has was not compared with the record", { error }),
-      );
+      .catch((error: unknown) => log("error", "The inventory was not reported", { error }));
   }
 }

@@ -4,10 +4,10 @@ import { bridgeName } from "./rules.ts";
 
 type On = { engine: Engine; agentId: string };
 
-/** Of each network, what is under way with it. */
+/** Pending operations by network. */
 const lanes = new Map<string, Promise<unknown>>();
 
-/** One at a time: engines refuse two at once that make a network with the same bridge. */
+/** Runs one operation at a time: engines refuse to create two networks with the same bridge concurrently. */
 async function alone<T>(network: string, work: () => Promise<T>): Promise<T> {
   const before = lanes.get(network) ?? Promise.resolve();
   const mine = before.then(work, work);
@@ -19,7 +19,10 @@ async function alone<T>(network: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The account's network is there when `make` makes a container on it: what tidies up meanwhile does not take it away. */
+/**
+ * Ensures that the account's network exists while `make` creates a container on it; concurrent cleanup does not
+ * remove it.
+ */
 export function onAccountNetwork<T>(
   { engine, agentId }: On,
   accountId: string,
@@ -32,7 +35,7 @@ export function onAccountNetwork<T>(
   });
 }
 
-/** The account's network goes, where nothing uses it. */
+/** Removes the account's network if nothing uses it. */
 export function leaveAccountNetwork({ engine }: Pick<On, "engine">, accountId: string): Promise<void> {
   const network = networkName(accountId);
   return alone(network, () => engine.removeNetwork(network));

@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
 
-/** A destination that the operator lets tenants reach: an address or a network, whole or one TCP port of it. */
+/** A destination that the operator lets tenants reach: an address or a network, entirely or on one TCP port. */
 export type Destination = { family: 4 | 6; network: string; port: number | null };
 
 const form =
   /^(?:\[(?<six>[^\]]+)\]|(?<plain>[^[\]:]+|[0-9a-fA-F:]*:[0-9a-fA-F:/.]*))(?::(?<port>\d{1,5}))?$/;
 
-/** `10.0.0.5`, `10.0.0.0/24`, `10.0.0.5:3128`, `fd00::/64`, `[fd00::1]:3128`. @returns null for what is none of these */
+/** Parses `10.0.0.5`, `10.0.0.0/24`, `10.0.0.5:3128`, `fd00::/64`, `[fd00::1]:3128`. @returns null for anything else */
 export function parseDestination(text: string): Destination | null {
   const groups = form.exec(text)?.groups;
   const network = groups?.["six"] ?? groups?.["plain"] ?? "";
@@ -20,7 +20,7 @@ export function parseDestination(text: string): Destination | null {
   return { family, network, port };
 }
 
-/** The name servers of a resolv.conf that containers ask by themselves; Docker asks the host's own in their stead. */
+/** The name servers of a resolv.conf that containers query directly; Docker queries loopback ones on their behalf. */
 export function nameservers(...files: string[]): string[] {
   const found = files.flatMap((text) =>
     [...text.matchAll(/^\s*nameserver\s+(\S+)/gm)].map(([, address = ""]) => address),

@@ -2,10 +2,10 @@ import type { Engine } from "../docker/engine.ts";
 import { log } from "../log.ts";
 import type { Disk } from "./disk.ts";
 
-/** Bounds what the engine keeps of builds: looked at after builds, when none is under way, and seldom. */
+/** Limits the engine's build cache: checked after builds, when none is running, and at long intervals. */
 export type BuildCache = {
   buildBegins(): void;
-  /** Resolves when the cache is as small as it should be, or the next build begins; nobody need wait for it. */
+  /** Resolves when the cache is within its limit or the next build begins; awaiting it is optional. */
   buildEnds(): Promise<void>;
 };
 
@@ -29,7 +29,7 @@ export function openBuildCache(options: {
   return {
     buildBegins() {
       builds++;
-      // Both would read and write the same disk.
+      // Both would compete for the same disk.
       pruning?.abort();
     },
     async buildEnds() {
@@ -41,10 +41,10 @@ export function openBuildCache(options: {
         signal.throwIfAborted();
         const freedBytes = await engine.pruneBuildCache(Math.floor(keepBytes), signal);
         prunedAtMs = now();
-        if (freedBytes > 0) log("info", "The oldest of the build cache was removed", { freedBytes });
+        if (freedBytes > 0) log("info", "The oldest entries of the build cache were removed", { freedBytes });
       } catch (error) {
-        // What was interrupted goes on after the next build.
-        if (!signal.aborted) log("error", "The build cache was not made smaller", { error });
+        // An interrupted run resumes after the next build.
+        if (!signal.aborted) log("error", "The build cache was not pruned", { error });
       } finally {
         pruning = undefined;
       }

@@ -5,8 +5,8 @@ import { log } from "../log.ts";
 import { engineGroup } from "./engine-group.ts";
 
 /**
- * What one build may use. With the engine's cgroupfs driver all builds share one control group, which gets this for every
- * slot; with systemd's each step has a group of its own, which gets this.
+ * The limits of one build. With the engine's cgroupfs driver all builds share one control group, which gets this for
+ * every slot; with systemd's each step has its own group, which gets this.
  */
 export type BuildLimits = { memoryMb: number; cpus: number; pids: number };
 type Setting = { file: string; value: string; optional?: true };
@@ -15,8 +15,8 @@ const root = "/sys/fs/cgroup";
 const periodMicroseconds = 100_000;
 
 /**
- * BuildKit inside the engine takes no limits from a request, but runs every step below one group: `docker/buildkit`.
- * Builds give way to sites where cores are short, and never swap.
+ * BuildKit inside the engine accepts no limits per request, but runs every step below one group: `docker/buildkit`.
+ * Builds yield to sites when cores are short, and never swap.
  */
 export function limitSettings(version: 1 | 2, limits: BuildLimits, slots: number): Setting[] {
   const all = { memoryMb: limits.memoryMb * slots, cpus: limits.cpus * slots, pids: limits.pids * slots };
@@ -36,7 +36,7 @@ const fileOne = (controller: string, name: string): string =>
   join(root, controller, "docker/buildkit", `${controller}.${name}`);
 
 const settingsOne = (limits: BuildLimits): Setting[] => [
-  // Never below memory.limit_in_bytes, so it is lifted first; not there without swap accounting.
+  // It must not be below memory.limit_in_bytes, so it is lifted first; absent without swap accounting.
   { file: fileOne("memory", "memsw.limit_in_bytes"), value: "-1", optional: true },
   { file: fileOne("memory", "limit_in_bytes"), value: bytesOf(limits) },
   { file: fileOne("memory", "memsw.limit_in_bytes"), value: bytesOf(limits), optional: true },
@@ -46,7 +46,7 @@ const settingsOne = (limits: BuildLimits): Setting[] => [
   { file: fileOne("pids", "max"), value: String(limits.pids) },
 ];
 
-/** Of any group of version 2. */
+/** For any group of version 2. */
 const settingsTwo = (group: string, limits: BuildLimits): Setting[] => [
   { file: join(group, "memory.max"), value: bytesOf(limits) },
   { file: join(group, "memory.swap.max"), value: "0", optional: true },
@@ -55,10 +55,13 @@ const settingsTwo = (group: string, limits: BuildLimits): Setting[] => [
   { file: join(group, "pids.max"), value: String(limits.pids) },
 ];
 
-/** What BuildKit calls a step's group where systemd drives them: no unit of systemd's, made by runc beside dockerd's own. */
+/**
+ * BuildKit's name for a step's group under systemd's driver: not a systemd unit, but created by runc beside dockerd's
+ * own.
+ */
 const isStep = (name: string | null): name is string => name?.includes(".slice:docker:") ?? false;
 
-/** Limits each step as soon as its group is there, until `end`. */
+/** Limits each step as soon as its group exists, until `end`. */
 export function watchSteps(
   folder: string,
   limits: BuildLimits,
@@ -70,7 +73,7 @@ export function watchSteps(
     try {
       for (const setting of settingsTwo(group, limits)) await write(setting);
     } catch (error) {
-      // A short step may be gone.
+      // A short step may have ended.
       if (existsSync(group)) onError(error);
     }
   };
@@ -79,7 +82,7 @@ export function watchSteps(
   return { end: () => watcher.close() };
 }
 
-/** Takes the limits away again: what a test's agent leaves behind. */
+/** Removes the limits; used to clean up after a test's agent. */
 export const noLimits = (version: 1 | 2): Setting[] =>
   limitSettings(version, { memoryMb: 1, cpus: 1, pids: 1 }, 1)
     .filter(({ file }) => !/subtree_control|cfs_period/.test(file))
@@ -98,7 +101,7 @@ export async function cgroupVersion(): Promise<1 | 2> {
   );
 }
 
-/** @throws when the kernel does not take a setting */
+/** @throws if the kernel does not accept a setting */
 export async function apply(settings: readonly Setting[]): Promise<void> {
   for (const setting of settings) {
     if (!setting.file.startsWith(join(root, "cgroup.")))
@@ -114,11 +117,14 @@ async function write({ file, value, optional }: Setting): Promise<void> {
 
 let warned = false;
 const warn = (error: unknown): void => {
-  if (!warned) log("warn", "Builds run without limits of memory, processors and processes", { error });
+  if (!warned) log("warn", "Builds run without limits on memory, CPU and processes", { error });
   warned = true;
 };
 
-/** Before every build, as the engine may have made the group anew. Builds go on without limits where there is no way. */
+/**
+ * Runs before every build, because the engine may have recreated the group. Builds run without limits if there is no
+ * way to set them.
+ */
 export async function limitBuilds(
   cgroupDriver: string,
   limits: BuildLimits,
@@ -143,7 +149,7 @@ export async function limitBuilds(
   }
 }
 
-/** @throws never: what is not there has no limits */
+/** @throws never: a missing group has no limits */
 export async function liftBuildLimits(): Promise<void> {
   const version = await cgroupVersion();
   for (const setting of noLimits(version)) await apply([setting]).catch(() => undefined);

@@ -3,16 +3,16 @@ import { openBuildCache } from "./build-cache.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
 import { demandDisk, fullestOf, watchDisk, type Disk } from "./disk.ts";
 
-/** What a build may take from the host. */
+/** A build's share of the host. */
 export type BuildRoom = {
   memoryMb: number;
-  /** @throws JobError when the disk is too full for a deployment */
+  /** @throws JobError if the disk is too full for a deployment */
   demandDisk(): Promise<void>;
-  /** Where the engine keeps what containers write, the one with the least room; null where the agent does not see it. */
+  /** The engine's disk with the least room; null if the agent cannot see it. */
   disk(): Promise<Disk | null>;
-  /** Limits set, and a signal that aborts when the build fills the disk. */
+  /** Sets the limits and returns a signal that aborts if the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
-  /** A signal that aborts when an image that is pulled fills the disk. */
+  /** Returns a signal that aborts if a pulled image fills the disk. */
   receive(): Promise<{ signal: AbortSignal; end(): void }>;
 };
 
@@ -25,7 +25,7 @@ export function openBuildRoom(options: {
   maxCacheMb: number | null;
 }): BuildRoom {
   const { engine, workDirectory, limits, slots, minFreeDiskMb } = options;
-  // An engine keeps these for as long as it runs, and asking takes a while.
+  // An engine's facts are constant while it runs, and fetching them is slow.
   let known: EngineFacts | undefined;
   const facts = async () => (known ??= await engine.facts());
   const directories = async () => {

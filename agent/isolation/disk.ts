@@ -5,15 +5,15 @@ import { JobError } from "../job.ts";
 const gigabyte = 1e9;
 const watchMs = 1000;
 
-/** `bytesPerFile`: what each file takes up, however small it is, where files run out before bytes do. */
+/** `bytesPerFile`: counts each file as this many bytes, if inodes run out before bytes do. */
 export type Disk = { freeBytes: number; totalBytes: number; bytesPerFile?: number };
 
-/** Free space that builds leave alone: the operator's choice, or 2 GiB, or 5 % of a large disk. */
+/** Free space that builds must leave: the operator's choice, or 2 GiB, or 5 % of a large disk. */
 export function floorBytes({ totalBytes }: Disk, minFreeMb: number | null): number {
   return minFreeMb === null ? Math.max(2 * 1024 ** 3, totalBytes * 0.05) : minFreeMb * 1024 * 1024;
 }
 
-/** Some file systems have no bound of files, and say that it is 0. */
+/** Some file systems have no inode limit and report 0. */
 export function diskOf({
   bavail,
   blocks,
@@ -28,17 +28,17 @@ export function diskOf({
     : { freeBytes, totalBytes };
 }
 
-/** null: not there. */
+/** null: it does not exist. */
 export async function diskAt(path: string): Promise<Disk | null> {
   try {
     return diskOf(await statfs(path));
   } catch {
-    // An engine in a virtual machine keeps its files where the agent does not see them.
+    // If the engine runs in a virtual machine, the agent cannot see its files.
     return null;
   }
 }
 
-/** Of the disks that these are on, the one with the least room above its floor. */
+/** The disk of these paths with the least room above its floor. */
 export async function fullestOf(paths: readonly string[], minFreeMb: number | null): Promise<Disk | null> {
   const room = (disk: Disk) => disk.freeBytes - floorBytes(disk, minFreeMb);
   const disks = (await Promise.all(paths.map(diskAt))).filter((disk) => disk !== null);
@@ -47,19 +47,19 @@ export async function fullestOf(paths: readonly string[], minFreeMb: number | nu
 
 const gigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`;
 
-/** Where files run out first, gigabytes would say nothing to whoever looks at the disk. */
+/** If inodes run out first, gigabytes would be misleading. */
 export function tooFull(disk: Disk, minFreeMb: number | null): string {
   const { freeBytes, bytesPerFile } = disk;
   const floor = floorBytes(disk, minFreeMb);
   const files = (bytes: number) => Math.ceil(bytes / (bytesPerFile ?? 1)).toLocaleString("en");
   const has =
     bytesPerFile === undefined
-      ? `only ${gigabytes(freeBytes)} of free disk, and a deployment needs ${gigabytes(floor)}`
-      : `room on its disk for only ${files(freeBytes)} more files, and a deployment needs it for ${files(floor)}`;
+      ? `only ${gigabytes(freeBytes)} of free disk space, and a deployment needs ${gigabytes(floor)}`
+      : `room on its disk for only ${files(freeBytes)} more files, and a deployment needs room for ${files(floor)}`;
   return `This host has ${has}: try again later, or ask the operator to make room.`;
 }
 
-/** @throws JobError when a build would find too little room */
+/** @throws JobError if there is too little room for a build */
 export async function demandDisk(paths: readonly string[], minFreeMb: number | null): Promise<void> {
   for (const path of paths) {
     const disk = await diskAt(path);
@@ -67,7 +67,7 @@ export async function demandDisk(paths: readonly string[], minFreeMb: number | n
   }
 }
 
-/** Aborts when something eats what was left: half the floor is still there for the sites. */
+/** Aborts when free space falls below half the floor; the rest is left for the sites. */
 export function watchDisk(
   paths: readonly string[],
   minFreeMb: number | null,
@@ -78,7 +78,9 @@ export function watchDisk(
     void fullestOf(paths, minFreeMb).then((disk) => {
       if (disk && disk.freeBytes < floorBytes(disk, minFreeMb) / 2)
         full.abort(
-          new JobError(`${what.ended} was ended because this host ran out of free disk: ${what.advice}.`),
+          new JobError(
+            `${what.ended} was ended because this host ran out of free disk space: ${what.advice}.`,
+          ),
         );
     });
   }, watchMs);

@@ -5,7 +5,7 @@ import { log } from "../log.ts";
 
 const unifiedPath = (text: string) => /^0::\/(.*)$/m.exec(text)?.[1] ?? "";
 
-/** @returns dockerd's control group below the root, when neither the agent nor all programs are in it */
+/** @returns dockerd's control group below the root, if neither the agent nor all programs are in it */
 export function groupOfItsOwn(engine: string, agent: string): string | null {
   const [path, own] = [unifiedPath(engine), unifiedPath(agent)];
   return path === "" || own === path || own.startsWith(`${path}/`) ? null : path;
@@ -13,7 +13,7 @@ export function groupOfItsOwn(engine: string, agent: string): string | null {
 
 const read = (file: string) => readFile(file, "utf8").catch(() => "");
 
-/** Gives a dockerd that nothing supervises what systemd would have given it. @returns false where there is no cgroup2 */
+/** Gives an unsupervised dockerd the group that systemd would have created. @returns false if there is no cgroup2 */
 export async function giveOwnGroup(pid: number, name: string): Promise<boolean> {
   const root = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((folder) =>
     existsSync(join(folder, "cgroup.controllers")),
@@ -30,7 +30,7 @@ export async function giveOwnGroup(pid: number, name: string): Promise<boolean> 
 
 let warned = false;
 
-/** As systemd starts it, dockerd has one. */
+/** The engine's group, which it has if systemd started it; null otherwise. */
 export async function engineGroup(): Promise<string | null> {
   const pid = (await read("/var/run/docker.pid")).trim();
   const group = /^\d+$/.test(pid)
@@ -39,7 +39,7 @@ export async function engineGroup(): Promise<string | null> {
   if (group === null && !warned)
     log(
       "warn",
-      "The engine has no control group of its own, so ADD and FROM in a Dockerfile reach this host's networks: let systemd run it",
+      "The engine has no control group of its own, so ADD and FROM in a Dockerfile can reach this host's networks: run the engine with systemd",
     );
   warned = group === null;
   return group;

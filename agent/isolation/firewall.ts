@@ -7,7 +7,9 @@ import { enlargeConnectionTable } from "./kernel-bounds.ts";
 import { log } from "../log.ts";
 import { chainNames, countingRules, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
-export type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & { ways?: Policy["ways"] };
+export type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & {
+  publicPorts?: Policy["publicPorts"];
+};
 
 const tools: Record<Family, string> = { 4: "iptables", 6: "ip6tables" };
 /** Docker and others change the tables too: wait for their lock. */
@@ -26,8 +28,8 @@ function run(program: string, args: readonly string[], input = ""): Promise<stri
 }
 
 /**
- * Where packets that the host passes on are refused before Docker accepts them: its own chain for that, made here when the
- * engine is not up yet, and the kernel's as long as nothing leads from there to Docker's.
+ * The chains in which forwarded packets are refused before Docker accepts them: DOCKER-USER, created here if the
+ * engine is not up yet, and FORWARD as long as it does not jump there.
  */
 async function forwardHooks(family: Family, listing: string): Promise<string[]> {
   if (family === 4 && !listing.includes("-N DOCKER-USER\n"))
@@ -38,7 +40,7 @@ async function forwardHooks(family: Family, listing: string): Promise<string[]> 
 
 const warned = new Set<string>();
 
-/** Left alone where they are as they must be. A kernel without them keeps tenants apart all the same. */
+/** Unchanged rules are left alone, which keeps their counts. A kernel without connlimit still isolates tenants. */
 async function ensureCounting(policy: Policy, family: Family): Promise<void> {
   const tool = tools[family];
   for (const { chain, rule } of countingRules(policy, family)) {
@@ -47,7 +49,8 @@ async function ensureCounting(policy: Policy, family: Family): Promise<void> {
     await run(tool, [...wait, listed === null ? "-N" : "-F", chain]);
     if (rule)
       await run(tool, [...wait, ...rule]).catch((error: unknown) => {
-        if (!warned.has(chain)) log("warn", "Connections are not counted by who has them", { chain, error });
+        if (!warned.has(chain))
+          log("warn", "Connections are not limited per container and per visitor", { chain, error });
         warned.add(chain);
       });
   }
@@ -56,7 +59,7 @@ async function ensureCounting(policy: Policy, family: Family): Promise<void> {
 const families = async (): Promise<Family[]> =>
   (await readFile("/proc/net/if_inet6", "utf8").catch(() => "")) === "" ? [4] : [4, 6];
 
-/** Sets the rules in one step for each family, whatever was there. @throws with what iptables said */
+/** Replaces the rules of each family in one step, whatever was there. @throws with iptables' message */
 export async function ensureFirewall(
   agentId: string,
   bridges: Bridges,
@@ -67,13 +70,13 @@ export async function ensureFirewall(
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
   const policy: Policy = {
     agentId,
-    ways: [],
+    publicPorts: [],
     ...bridges,
     nameservers: nameservers(...texts),
     allowed,
     engineGroup: group === undefined ? await engineGroup() : group,
   };
-  const { forward, input, output, ways } = chainNames(agentId);
+  const { forward, input, output, publicPorts } = chainNames(agentId);
   for (const family of await families()) {
     const tool = tools[family];
     await ensureCounting(policy, family);
@@ -85,7 +88,7 @@ export async function ensureFirewall(
       ["INPUT", input],
       ["OUTPUT", output],
     ] as const)
-      // Listed anew before a change: others change the tables too.
+      // Lists the rules again before a change, because others change the tables too.
       if (hookCommands(listing, parent, chain).length > 0)
         for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
           await run(tool, [...wait, ...command]);
@@ -95,12 +98,12 @@ export async function ensureFirewall(
   for (const command of hookCommands(
     await run(tools[4], [...translation, "-S", "PREROUTING"]),
     "PREROUTING",
-    ways,
+    publicPorts,
   ))
     await run(tools[4], [...translation, ...command]);
 }
 
-/** For a test's agent: its rules go. An agent that only stops leaves them, as its sites run on. */
+/** Removes the rules of a test's agent. An agent that only stops keeps them, because its sites keep running. */
 export async function removeFirewall(agentId: string): Promise<void> {
   const chains = chainNames(agentId);
   for (const family of await families()) {
@@ -113,8 +116,8 @@ export async function removeFirewall(agentId: string): Promise<void> {
     for (const parent of ["DOCKER-USER", "FORWARD", "INPUT", "OUTPUT"])
       for (const chain of [chains.forward, chains.input, chains.output])
         while (await tryTo("-D", parent, "-j", chain));
-    while (await tryTo("-t", "nat", "-D", "PREROUTING", "-j", chains.ways));
-    for (const change of ["-F", "-X"]) await tryTo("-t", "nat", change, chains.ways);
+    while (await tryTo("-t", "nat", "-D", "PREROUTING", "-j", chains.publicPorts));
+    for (const change of ["-F", "-X"]) await tryTo("-t", "nat", change, chains.publicPorts);
     for (const chain of Object.values(chains)) await tryTo("-F", chain);
     for (const chain of Object.values(chains)) await tryTo("-X", chain);
   }

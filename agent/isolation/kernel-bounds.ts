@@ -7,22 +7,27 @@ const most = "2147483647";
 let warned = false;
 
 /**
- * Root in any container is the host's root to the kernel, and one site could take all that these leave to a user, or to all: no
- * other program, the ingress's responder included, could watch a file. What they count is a container's own memory as well.
+ * To the kernel, root in any container is the host's root: one site could use up these per-user and global limits,
+ * and no other program, including the ingress's responder, could watch a file. The watches themselves count towards a
+ * container's memory.
  */
 export async function liftKernelBounds(root = "/"): Promise<void> {
   try {
     for (const name of bounds) await writeFile(join(root, "proc/sys/fs", name), most, { flag: "r+" });
   } catch (error) {
-    if (!warned) log("warn", "A site may keep other programs from watching files", { error });
+    if (!warned)
+      log("warn", "The limits on file watches were not raised: one site may use all of them", { error });
     warned = true;
   }
 }
 
-/** As many as a host with much memory is given: on a small one, few containers would fill the table of connections. */
+/** The kernel's default on hosts with much memory; its default on small hosts is filled by a few containers. */
 const leastConnections = 262_144;
 
-/** What the firewall's rules have loaded by then. An operator's larger one stays; a namespace cannot change its host's. */
+/**
+ * Requires the modules loaded by the firewall's rules. A larger value set by an operator is kept; a network namespace
+ * cannot change its host's.
+ */
 export async function enlargeConnectionTable(root = "/"): Promise<void> {
   const file = join(root, "proc/sys/net/netfilter/nf_conntrack_max");
   const most = Number(await readFile(file, "utf8").catch(() => "NaN"));

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import type { Destination } from "./addresses.ts";
 
-/** From a port of the host to a container, for these sources only; each packet is held to it, not each connection. */
-export type Way = {
+/** Forwards a port of the host to a container, for these sources only; checked per packet, not only per connection. */
+export type PublicPort = {
   port: number;
   allow: readonly string[];
   address: string;
@@ -12,26 +12,29 @@ export type Way = {
 
 export type Policy = {
   agentId: string;
-  /** Bridges whose containers are tenants' sites; those of one bridge are one account's and may talk. */
+  /** Bridges of tenants' sites; the containers of one bridge belong to one account and may communicate. */
   siteBridges: readonly string[];
-  /** The bridge of build steps, which are of all tenants and may not talk. */
+  /** The bridge of build steps, which belong to all tenants and may not communicate. */
   buildBridge: string;
   nameservers: readonly string[];
   allowed: readonly Destination[];
   /**
-   * The engine's own control group (v2), below the root. A Dockerfile's ADD and FROM make the engine itself ask any
-   * address; null where it cannot be told from the host's other programs.
+   * The engine's own control group (v2), below the root. A Dockerfile's ADD and FROM make the engine itself connect
+   * to any address; null if its group cannot be told from that of the host's other programs.
    */
   engineGroup: string | null;
-  ways: readonly Way[];
+  publicPorts: readonly PublicPort[];
   visitors?: Visitors | null | undefined;
 };
-/** Where the ingress listens, and how many connections of one address it has at most; null where a proxy is all that connects. */
+/** The ports of the ingress and its connection limit per client address; null if only a proxy connects. */
 export type Visitors = { ports: readonly number[]; maxPerAddress: number };
 export type Family = 4 | 6;
 type Rule = readonly string[];
 
-/** What no tenant reaches: cloud metadata, the operator's networks, carrier-grade NAT, benchmarks, other tenants. */
+/**
+ * Networks that no tenant may reach: cloud metadata, the operator's networks, carrier-grade NAT, benchmarks, other
+ * tenants.
+ */
 const refused: Record<Family, readonly string[]> = {
   4: [
     "10.0.0.0/8",
@@ -42,7 +45,7 @@ const refused: Record<Family, readonly string[]> = {
     "192.0.0.0/24",
     "198.18.0.0/15",
   ],
-  // fd00:ec2::254 (metadata) is in fc00::/7; the last three are ways to IPv4.
+  // fd00:ec2::254 (metadata) is in fc00::/7; the last three lead to IPv4.
   6: ["fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"],
 };
 const reject = (family: Family): Rule => [
@@ -52,13 +55,16 @@ const reject = (family: Family): Rule => [
   family === 4 ? "icmp-admin-prohibited" : "icmp6-adm-prohibited",
 ];
 
-/** A kernel's interface name has at most 15 characters; the agent's four tell its bridges from another agent's. */
+/**
+ * An interface name has at most 15 characters; four characters of the agent's id distinguish its bridges from another
+ * agent's.
+ */
 const prefix = (agentId: string) => `bth${agentId.slice(0, 4)}`;
 export const siteBridgePattern = (agentId: string): string => `${prefix(agentId)}+`;
 export const bridgeName = (agentId: string, network: string): string =>
   `${prefix(agentId)}${createHash("sha256").update(network).digest("hex").slice(0, 8)}`;
 
-/** Its own chains, so that agents on one engine do not undo each other's. */
+/** Each agent has its own chains, so that agents on one engine do not undo each other's. */
 export function chainNames(agentId: string) {
   const name = (part: string) => `BERTH-${agentId.slice(0, 4)}-${part}`;
   return {
@@ -70,8 +76,8 @@ export function chainNames(agentId: string) {
     engine: name("ENGINE"),
     many: name("MANY"),
     visitors: name("VISITORS"),
-    /** In the tables of filters and of addresses. */
-    ways: name("WAYS"),
+    /** Exists in both the filter and the nat table. */
+    publicPorts: name("WAYS"),
   };
 }
 
@@ -79,7 +85,9 @@ const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, output, outside, host, engine, many, visitors, ways } = chainNames(policy.agentId);
+  const { forward, input, output, outside, host, engine, many, visitors, publicPorts } = chainNames(
+    policy.agentId,
+  );
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -104,24 +112,24 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
     ...(policy.visitors?.ports ?? []).map((port) =>
       add(input, ..."! -i lo -p tcp --dport".split(" "), String(port), "-j", visitors),
     ),
-    // What a port of the host led to: both directions of it, and no connection that a site began.
+    // Traffic of forwarded ports, in both directions; connections opened by a site do not match.
     ...policy.siteBridges.flatMap((bridge) => [
-      add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", ways),
-      add(forward, "-i", bridge, ...translated, "--ctdir", "REPLY", "-j", ways),
+      add(forward, "-o", bridge, ...translated, "--ctdir", "ORIGINAL", "-j", publicPorts),
+      add(forward, "-i", bridge, ...translated, "--ctdir", "REPLY", "-j", publicPorts),
     ]),
-    ...waysOf(policy, family).map(({ source, port, address, containerPort }) =>
+    ...publicPortsOf(policy, family).map(({ source, port, address, containerPort }) =>
       add(
-        ways,
+        publicPorts,
         ...`-p tcp -m conntrack --ctorigsrc ${source} --ctorigdstport ${port}`.split(" "),
         ...`--ctreplsrc ${address} --ctreplsrcport ${containerPort} -j ACCEPT`.split(" "),
       ),
     ),
-    // Also what was open before its source went from the list.
-    add(ways, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
+    // Also ends open connections whose source was removed from the list.
+    add(publicPorts, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
     ...policy.siteBridges.map((bridge) =>
       add(forward, "-i", bridge, "-m", "physdev", "--physdev-is-bridged", "-j", "RETURN"),
     ),
-    // Before any exception: a build may take itself for another's gateway, and be sent what that one asks of the internet.
+    // Before any exception: a build step may spoof another one's gateway and receive its traffic to the internet.
     add(forward, "-i", policy.buildBridge, "-o", policy.buildBridge, ...reject(family)),
     ...bridges.map((bridge) => add(forward, "-i", bridge, "-j", outside)),
     ...bridges.map((bridge) => add(input, "-i", bridge, "-j", host)),
@@ -129,12 +137,12 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
       ? []
       : [add(output, "-m", "cgroup", "--path", policy.engineGroup, "-j", engine)]),
     ...exceptions.flatMap((rule) => [outside, host, engine].map((chain) => add(chain, ...rule))),
-    // The host's own resolver, in whose stead Docker asks.
+    // The host's own resolver, which Docker queries on the containers' behalf.
     ...["udp", "tcp"].map((protocol) =>
       add(engine, "-o", "lo", "-p", protocol, "--dport", "53", "-j", "RETURN"),
     ),
     ...policy.siteBridges.map((bridge) => add(engine, "-o", bridge, ...reject(family))),
-    // The way of published ports to other containers of the operator's.
+    // Published ports of the operator's other containers.
     ...[policy.buildBridge, "br-+"].map((bridge) => add(engine, "-o", bridge, "-j", "RETURN")),
     ...refused[family].map((network) => add(engine, "-d", network, ...reject(family))),
     add(engine, "-o", "lo", ...reject(family)),
@@ -146,9 +154,9 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
 const maxConnections = 10_000;
 
 /**
- * The host has one table of connections, for its visitors too: what one container has open may not fill it; nor may one visitor's
- * take the ingress' memory, whose network is /64 in IPv6. Set anew, these rules count from nothing: so each has a chain of its
- * own, which stays.
+ * Limits connections per container, because the host has one connection table, which also serves its visitors; and
+ * per visitor (a /64 in IPv6), to protect the ingress's memory. Replacing these rules resets their counts, so each
+ * has a chain of its own that is kept.
  */
 export function countingRules(
   { agentId, visitors }: Pick<Policy, "agentId" | "visitors">,
@@ -174,24 +182,24 @@ export function countingRules(
 
 const translated = ["-p", "tcp", "-m", "conntrack", "--ctstate", "DNAT"];
 
-/** Containers have addresses of IPv4 only. */
-const waysOf = (policy: Policy, family: Family) =>
+/** Containers have IPv4 addresses only. */
+const publicPortsOf = (policy: Policy, family: Family) =>
   family === 6
     ? []
-    : policy.ways.flatMap(({ allow, ...way }) =>
-        allow.filter((source) => !source.includes(":")).map((source) => ({ ...way, source })),
+    : policy.publicPorts.flatMap(({ allow, ...one }) =>
+        allow.filter((source) => !source.includes(":")).map((source) => ({ ...one, source })),
       );
 
-/** Where the ways lead, in the table of addresses: not for containers, whosever they are, and not beyond this host. */
-export function wayRules(policy: Policy): Rule[] {
-  const { ways } = chainNames(policy.agentId);
+/** The nat rules of the forwarded ports: only for packets to this host, and not from any container. */
+export function publicPortRules(policy: Policy): Rule[] {
+  const { publicPorts } = chainNames(policy.agentId);
   return [
     ...["bth+", ...policy.siteBridges, policy.buildBridge].map((bridge) =>
-      add(ways, "-i", bridge, "-j", "RETURN"),
+      add(publicPorts, "-i", bridge, "-j", "RETURN"),
     ),
-    ...waysOf(policy, 4).map(({ source, port, address, containerPort }) =>
+    ...publicPortsOf(policy, 4).map(({ source, port, address, containerPort }) =>
       add(
-        ways,
+        publicPorts,
         ...`-s ${source} -p tcp -m addrtype --dst-type LOCAL --dport ${port}`.split(" "),
         ...`-j DNAT --to-destination ${address}:${containerPort}`.split(" "),
       ),
@@ -199,28 +207,31 @@ export function wayRules(policy: Policy): Rule[] {
   ];
 }
 
-/** Without these, nothing on an IPv6 network finds its gateway. */
+/** IPv6 neighbour discovery: without it, nothing on a network finds its gateway. */
 const neighbours = ["neighbour-solicitation", "neighbour-advertisement", "router-solicitation"].map(
   (type) => ["-p", "ipv6-icmp", "--icmpv6-type", type, "-j", "RETURN"],
 );
 
 const linesOf = (rules: readonly Rule[]): string[] => rules.map((rule) => rule.join(" "));
 
-/** The input of `iptables-restore --noflush`: our chains are emptied and filled in one step, all others stay. */
+/** The input of `iptables-restore --noflush`: our chains are replaced in one step, all others stay. */
 export function restoreInput(policy: Policy, family: Family): string {
   const { many, visitors } = chainNames(policy.agentId);
   const chains = Object.values(chainNames(policy.agentId))
     .filter((chain) => chain !== many && chain !== visitors)
     .map((chain) => `:${chain} - [0:0]`);
-  const ways = [`:${chainNames(policy.agentId).ways} - [0:0]`, ...linesOf(wayRules(policy))];
+  const publicPorts = [
+    `:${chainNames(policy.agentId).publicPorts} - [0:0]`,
+    ...linesOf(publicPortRules(policy)),
+  ];
   const filter = ["*filter", ...chains, ...linesOf(firewallRules(policy, family)), "COMMIT"];
-  const addresses = family === 4 ? ["*nat", ...ways, "COMMIT"] : [];
+  const addresses = family === 4 ? ["*nat", ...publicPorts, "COMMIT"] : [];
   return [...filter, ...addresses, ""].join("\n");
 }
 
 /**
- * How a chain of Docker's or the kernel's comes to jump to ours before any rule but ours.
- * @param listing what `iptables -S` printed
+ * The commands that make a chain of Docker's or the kernel's jump to ours before any rule but ours.
+ * @param listing the output of `iptables -S`
  */
 export function hookCommands(listing: string, parent: string, chain: string): Rule[] {
   const rules = listing.split("\n").filter((line) => line.startsWith(`-A ${parent} `));

@@ -8,21 +8,22 @@ import { endService, lastWords, sayLoop, serves, type Watched } from "./watch.ts
 import { label } from "../docker/labels.ts";
 
 type Means = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out" | "onCrash"> & {
-  /** A job has stopped what serves the site, to start something else in its place. */
+  /** A job has stopped the site's serving container in order to start another one in its place. */
   isHandingOver: (siteId: string) => boolean;
 };
 type Doubt = { sinceMs: number; refusals: number };
 
-/** So long whoever ended a container may take for what it is about, such as taking its version out of service. */
+/** Grace period for the component that ended a container to finish, such as taking its version out of service. */
 const settleMs = 3000;
-/** So often in a row it is not to be had, or not started, before nobody waits for it any more. */
+/** The number of consecutive failures to create or start a container before giving up. */
 const maxRefusals = 5;
-/** A container that ended and does not come into service meanwhile is nobody's concern. */
+/** A container that ended without coming into service is forgotten after this. */
 const forgetMs = 10 * 60_000;
 
 /**
- * What is in service runs: a container that the engine does not bring back, or somebody stopped by hand, is started again; one
- * that is gone, or cannot be started, is taken out of service with the reason. Only those that ended are looked at.
+ * Keeps containers in service running: starts again those that the engine does not bring back or that were stopped by
+ * hand, and takes those that are gone or cannot be started out of service with the reason. Only checks containers
+ * that ended.
  */
 export class ContainerSupervisor {
   private readonly means: Means;
@@ -32,12 +33,12 @@ export class ContainerSupervisor {
     this.means = means;
   }
 
-  /** It ended. */
+  /** Call when the container ended. */
   doubt(containerId: string): void {
     this.doubts.set(containerId, { sinceMs: performance.now(), refusals: 0 });
   }
 
-  /** Nobody knows what happened meanwhile. */
+  /** Call when events may have been missed. */
   doubtAll(): void {
     const { ingress } = this.means;
     for (const siteId of ingress.sites())
@@ -53,7 +54,8 @@ export class ContainerSupervisor {
     for (const [containerId, { sinceMs }] of this.doubts)
       if (performance.now() - sinceMs > forgetMs) this.doubts.delete(containerId);
     if (this.doubts.size === 0) return;
-    // With its data elsewhere, as after a wrong setting, the engine lacks all of them: none is gone for that.
+    // An engine with another data directory, as after a misconfiguration, lacks all containers: none counts as gone
+    // then.
     const isOurs = await engine.listContainers({ [label.ingress]: agentId }).then(
       (found) => found.length > 0,
       () => false,
@@ -62,7 +64,7 @@ export class ContainerSupervisor {
     for (const siteId of ingress.sites())
       for (const target of servingOf(ingress, siteId))
         await this.lookAt(siteId, target).catch((error) =>
-          log("error", "What does not run was not mended", { siteId, error }),
+          log("error", "Containers in service were not checked", { siteId, error }),
         );
   }
 
@@ -71,14 +73,14 @@ export class ContainerSupervisor {
     const { containerId } = target;
     const doubt = this.doubts.get(containerId);
     if (!doubt || out.has(containerId) || this.means.isHandingOver(siteId)) return;
-    // As long as it serves and is not up, however long the engine pauses between its own tries.
+    // The container is still serving, so keep waiting, however long the engine pauses between its own attempts.
     doubt.sinceMs = performance.now();
     const found = await engine.inspectContainer(containerId);
     if (found?.running) {
       if (found.pid > 0) this.doubts.delete(containerId);
       return;
     }
-    // Either way: the clock may have been set since.
+    // Absolute, because the clock may have been set since.
     const endedMs = Math.abs(Date.now() - (found?.finishedAt?.getTime() ?? 0));
     if (endedMs < settleMs || !this.isMine(siteId, containerId)) return;
     try {
@@ -86,9 +88,9 @@ export class ContainerSupervisor {
       await engine.startContainer(containerId);
       doubt.refusals = 0;
     } catch (error) {
-      log("error", "What serves a site was not started", { siteId, containerId, error });
+      log("error", "A site's container was not started", { siteId, containerId, error });
       if (++doubt.refusals < maxRefusals) return;
-      // It is tried again where it cannot be written down, as on a full disk.
+      // Retried if it cannot be recorded, as on a full disk.
       await this.giveUp(siteId, target, found, error);
       this.doubts.delete(containerId);
     }
@@ -107,10 +109,10 @@ export class ContainerSupervisor {
     const who = others.length > 0 ? (found ? `Replica ${replicaOf(found.labels)}` : "A replica") : "The app";
     const reason = found
       ? `${who} does not run, and its container cannot be started: ${engineSaid(refusal)} Start the site again or deploy it; ask the operator about the host if that fails as well.`
-      : `${who} does not run: its container was removed from the host by somebody. Start the site again.`;
+      : `${who} does not run: its container was removed from the host. Start the site again.`;
     if (others.length > 0) {
       out.add(containerId);
-      return sayLoop(this.means, siteId, containerId, `${reason} The site's other replicas serve on.`);
+      return sayLoop(this.means, siteId, containerId, `${reason} The site's other replicas keep serving.`);
     }
     const error = found ? await lastWords(engine, found, reason) : reason;
     const deploymentId = found?.labels[label.deployment] || target.deploymentId;
@@ -118,7 +120,7 @@ export class ContainerSupervisor {
     await endService(this.means, { siteId, containerId, deploymentId, reason, error });
   }
 
-  /** It is to run, as far as is known at this moment. */
+  /** It should be running, as far as is known at this moment. */
   private isMine(siteId: string, containerId: string): boolean {
     return !this.means.isHandingOver(siteId) && serves(this.means.ingress, siteId, containerId);
   }

@@ -3,12 +3,12 @@ import type { Engine } from "../docker/engine.ts";
 import type { DatabaseCrash, DatabaseOut, Records } from "./records.ts";
 
 /**
- * Databases whose server kept exiting. Such a container is stopped and stays, for its log, until somebody starts the database:
- * one that was started after that moment, or is gone, is not out any more.
+ * Databases whose server kept exiting. The container is stopped and kept for its log until somebody starts the
+ * database. A database whose container was started later, or is gone, no longer counts.
  */
 type Means = { engine: Engine; records: Records };
 
-/** Also done again after the agent was interrupted. */
+/** Repeatable after an interruption of the agent. */
 export async function takeOutDatabase({ engine, records }: Means, out: DatabaseOut): Promise<DatabaseCrash> {
   await engine.stopContainer(out.containerId, stopGraceSeconds);
   const crash = { ...out.crash, at: new Date().toISOString() };
@@ -16,7 +16,7 @@ export async function takeOutDatabase({ engine, records }: Means, out: DatabaseO
   return crash;
 }
 
-/** What the control plane is to be told. */
+/** The crashes that the control plane does not know yet. */
 export async function databaseCrashes(means: Means): Promise<DatabaseCrash[]> {
   const crashes = [];
   for (const out of means.records.databasesOut()) {
@@ -35,7 +35,7 @@ export function databaseCrashKnown(
   if (out) records.addDatabaseOut({ ...out, isKnown: true });
 }
 
-/** Those that an agent which begins leaves as they are. */
+/** Databases that a starting agent must leave stopped. */
 export async function databasesStillOut(means: Means): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const out of means.records.databasesOut()) {
@@ -50,7 +50,7 @@ async function isStillOut({ engine }: Means, { crash, containerId }: DatabaseOut
   return found?.id === containerId && !found.running && (found.startedAt ?? 0) <= new Date(crash.at);
 }
 
-/** Unless another crash has taken its place. */
+/** Unless another crash has replaced it. */
 function forget({ records }: Means, { crash }: DatabaseOut): void {
   const now = records.databasesOut().find((one) => one.crash.databaseId === crash.databaseId);
   if (now?.crash.at === crash.at) records.forgetDatabaseOut(crash.databaseId);

@@ -19,29 +19,33 @@ type Means = {
   agentId: string;
   diskUse: Pick<DiskUse, "holdings" | "of">;
   databases: () => Promise<ReadonlyMap<string, string>>;
-  /** The disk that containers write to; null where the agent does not see it. */
+  /** The disk that containers write to; null if the agent cannot see it. */
   disk: () => Promise<Disk | null>;
   /** The operator's floor, or null. */
   minFreeMb: number | null;
   onCrash: (crash: Crash) => void;
 };
 
-/** Beyond its pack by so much a site is stopped whenever it is measured; with too little free disk, beyond its pack at all. */
+/**
+ * A site larger than its pack by this factor is stopped at its next measurement; if disk space is short, any excess
+ * suffices.
+ */
 const tolerance = 1.2;
-/** While the disk stays as full as it is, its writers are not measured more often. */
+/** The pause between measurements while free space stays the same. */
 const againMs = 60_000;
-/** Sites measured at once. */
+/** Sites measured concurrently. */
 const concurrency = 4;
-/** What is not counted in a short walk, as its files are too many, is counted in one of so long. */
+/** The limit of the long walk, for sites with too many files for a short one. */
 const longWalkMs = 10 * 60_000;
-/** A disk that lost so much since the last look is filled by somebody: databases are measured at once. */
+/** A disk that lost this much since the last check is being filled: databases are measured at once. */
 const fastBytes = 256 * 1024 * 1024;
-/** What fills the disk does so until it ends. */
+/** Short, because the site keeps filling the disk until it ends. */
 const graceSeconds = 1;
 
 /**
- * Takes sites out of service that hold more than their packs have, before they fill the disk of all: never a database, never
- * what is within its pack, never a volume's data. Their containers go, as only so what they wrote does.
+ * Takes sites that exceed their packs' disk out of service before they fill the shared disk: never a database, never
+ * a site within its pack, never a volume's data. Their containers are removed, because only that frees their writable
+ * layers.
  */
 export class DiskGuard {
   private readonly means: Means;
@@ -56,10 +60,10 @@ export class DiskGuard {
     this.means = means;
   }
 
-  /** One statfs each time. */
+  /** One statfs per check. */
   watch(intervalMs: number, signal: AbortSignal): void {
     every(intervalMs, signal, () =>
-      this.look().catch((error) => log("error", "The disk's writers were not measured", { error })),
+      this.look().catch((error) => log("error", "Disk use was not measured", { error })),
     );
   }
 
@@ -67,13 +71,13 @@ export class DiskGuard {
     return this.freeBytes !== Infinity;
   }
 
-  /** Measures all who write once the disk has less room than its floor, and again when it still falls. */
+  /** Measures all writers when free space falls below the floor, and again as it keeps falling. */
   async look(): Promise<void> {
     const disk = await this.means.disk();
     if (!disk) return;
     const floor = floorBytes(disk, this.means.minFreeMb);
     const fell = this.lastFreeBytes - disk.freeBytes;
-    // Since the last measuring, however slowly: nobody else looks as often.
+    // Compared with the last measurement, so that slow growth counts too: nothing else checks as often.
     if (fell >= fastBytes) this.measureDatabases();
     if (fell >= fastBytes || fell < 0) this.lastFreeBytes = disk.freeBytes;
     if (disk.freeBytes >= floor) {
@@ -83,13 +87,13 @@ export class DiskGuard {
     const falls = disk.freeBytes < this.freeBytes - floor / 20;
     if (!falls && performance.now() - this.lookedAtMs < againMs) return;
     this.freeBytes = disk.freeBytes;
-    log("warn", "This host is short of disk: those who write are measured", { freeBytes: disk.freeBytes });
+    log("warn", "This host is short of disk: measuring its writers", { freeBytes: disk.freeBytes });
     this.measureDatabases();
     await this.stopWhoIsBeyond(disk);
     this.lookedAtMs = performance.now();
   }
 
-  /** What a measurement found of a site in service. */
+  /** Handles a measurement of a site in service. */
   async judge(holding: Holding, isShort = false): Promise<void> {
     const { siteId, diskGb, heldMb, containerIds } = holding;
     const [first] = containerIds;
@@ -103,7 +107,7 @@ export class DiskGuard {
     }
   }
 
-  /** Nobody waits for it: a database has files that take long to walk. */
+  /** Not awaited: walking a database's files may take long. */
   private measureDatabases(): void {
     this.measuring ??= this.means
       .databases()
@@ -122,15 +126,15 @@ export class DiskGuard {
     await sideBySide(new Set(running.map(siteOf)), concurrency, async (siteId) => {
       if (!(await this.stopIfBeyond(siteId, running, { bytesPerFile }))) uncounted.push(siteId);
     });
-    // Who has so many files holds up nobody else's measuring.
+    // In the background, so that sites with many files do not hold up the others.
     this.counting ??= sideBySide(uncounted, concurrency, (siteId) =>
       this.stopIfBeyond(siteId, running, { bytesPerFile, limitMs: longWalkMs }),
     )
-      .catch((error) => log("error", "The disk's writers were not measured", { error }))
+      .catch((error) => log("error", "Disk use was not measured", { error }))
       .finally(() => (this.counting = undefined));
   }
 
-  /** @returns false: what it holds could not be counted in time. */
+  /** @returns false if its size could not be determined in time */
   private async stopIfBeyond(
     siteId: string,
     running: readonly ContainerSummary[],
@@ -139,7 +143,7 @@ export class DiskGuard {
     const serving = servingIds(this.means.ingress, siteId);
     const beside = running.filter((one) => siteOf(one) === siteId && !serving.includes(one.id));
     const holdings = await this.means.diskUse.holdings(siteId, serving, beside, count);
-    // There may be room again, once that was counted.
+    // Counting takes long: space may be available again.
     if (this.freeBytes === Infinity) return true;
     for (const holding of holdings)
       await (
@@ -150,7 +154,7 @@ export class DiskGuard {
     return holdings.every(({ heldMb }) => heldMb !== null);
   }
 
-  /** A command, or a version that is not in service: whoever waits for it hears that it ended. */
+  /** Stops a command, or a version that is not in service; its job sees that it ended. */
   private async judgeBeside(holding: Holding): Promise<void> {
     const { siteId, diskGb, heldMb, containerIds } = holding;
     if (heldMb === null || diskGb === 0 || heldMb <= diskGb * 1024) return;
@@ -163,12 +167,12 @@ export class DiskGuard {
     const container = await engine.inspectContainer(first);
     const deploymentId = container?.labels[label.deployment] as Id<"deployment"> | undefined;
     if (!container || deploymentId === undefined) return;
-    // They write to the same volumes.
+    // Commands write to the same volumes.
     const commands = await engine.listContainers(commandLabels(siteId));
     const running = commands.filter((one) => one.running).map(({ id }) => id);
     await Promise.all([...containerIds, ...running].map((id) => engine.stopContainer(id, graceSeconds)));
     const error = await lastWords(engine, container, reason);
-    // First: to a disk that has no room at all nothing can be written.
+    // First: nothing can be recorded on a full disk.
     await Promise.all(containerIds.map((id) => engine.removeContainer(id)));
     this.say(siteId, first, reason);
     const crash: Crash = { type: "crashed", siteId: siteId as Id<"site">, deploymentId, error };
@@ -187,7 +191,7 @@ export class DiskGuard {
 }
 
 const remedy =
-  "Its containers are gone with what they wrote, its volumes are kept. Let it write less, remove files or choose a larger pack, then start it again.";
+  "Its containers were removed with everything they wrote; its volumes are kept. Let it write less, remove files or choose a larger pack, then start it again.";
 
 const siteOf = ({ labels }: ContainerSummary): string =>
   labels[label.database] ? "" : labels[label.site] || labels[label.commandsOf] || "";

@@ -13,12 +13,12 @@ import { every } from "./every.ts";
 import type { Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
 
-/** Receives every measurement: of sites in service and of databases. */
+/** Receives every measurement of sites in service and of databases. */
 export type MeasurementListener = {
   onSite(holding: Holding): void;
   onDatabase(holding: DatabaseHolding): Promise<void>;
 };
-/** Megabytes; null where the host cannot tell. */
+/** In megabytes; null if the host cannot tell. */
 export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
 type Means = {
   engine: Engine;
@@ -27,16 +27,16 @@ type Means = {
   databases: () => Promise<ReadonlyMap<string, string>>;
   ownFolder?: typeof ownFolderOf;
 };
-/** What a site's containers and volumes hold, and its pack has; null where the host cannot tell. */
+/** The size of a site's containers and volumes, and its pack's limit; null if the host cannot tell. */
 export type Holding = {
   siteId: string;
   containerIds: readonly string[];
   heldMb: number | null;
   diskGb: number;
-  /** Files were counted, each as its part of the disk. */
+  /** Set if files were counted, each as its share of the disk. */
   isOfFiles?: boolean;
 };
-/** What a database holds, in megabytes, and its pack has. */
+/** The size of a database in megabytes, and its pack's limit. */
 export type DatabaseHolding = { databaseId: string; containerId: string; usedMb: number; diskGb: number };
 type Known = { atMs: number; disk: SiteDisk };
 
@@ -44,7 +44,10 @@ const none: ReadonlyMap<string, string> = new Map();
 const mebibyte = 1024 * 1024;
 const keptMs = 10 * 60_000;
 
-/** What sites hold on disk. Somebody must walk all their files for it: one site at a time, and seldom. */
+/**
+ * Measures the disk use of sites. This walks all of their files, so it runs for one site at a time and at long
+ * intervals.
+ */
 export class DiskUse {
   private readonly means: Means;
   private readonly known = new Map<string, Known>();
@@ -64,17 +67,17 @@ export class DiskUse {
     this.listener = listener;
   }
 
-  /** As last measured, at most ten minutes ago while the site serves. */
+  /** The last measurement, at most ten minutes old while the site serves. */
   totalMb(siteId: string): number | null {
     return this.known.get(siteId)?.disk.totalMb ?? null;
   }
 
-  /** What databases that run hold, as last measured. */
+  /** The last measurements of running databases. */
   databases(): { databaseId: Id<"database">; usedMb: number }[] {
     return [...this.ofDatabases].map(([id, usedMb]) => ({ databaseId: id as Id<"database">, usedMb }));
   }
 
-  /** Of now, or not older than this. */
+  /** Measures unless there is a measurement of at most this age. */
   async of(siteId: string, maxAgeMs: number): Promise<SiteDisk> {
     const fresh = () => {
       const known = this.known.get(siteId);
@@ -93,7 +96,7 @@ export class DiskUse {
     return walk;
   }
 
-  /** Of now if that takes no longer than this, otherwise what is known. */
+  /** A fresh measurement if it completes within `waitMs`, otherwise the last one. */
   async soon(siteId: string, maxAgeMs: number, waitMs: number): Promise<SiteDisk | null> {
     const late = new AbortController();
     const known = delay(waitMs, undefined, { signal: late.signal }).then(
@@ -107,7 +110,7 @@ export class DiskUse {
     }
   }
 
-  /** Looks, every so often, after the sites whose figure is old. */
+  /** Periodically measures the sites whose measurement is old. */
   watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void = () => undefined): void {
     every(intervalMs, signal, async () => {
       const sites = [
@@ -126,7 +129,7 @@ export class DiskUse {
     });
   }
 
-  /** Of now and of no cache: what serves, with the site's volumes, and each container beside it by itself. */
+  /** Measures without caching: the serving containers with the site's volumes, and each other container by itself. */
   async holdings(
     siteId: string,
     serving: readonly string[],
@@ -177,7 +180,7 @@ export class DiskUse {
     };
   }
 
-  /** Bytes that containers wrote beside the site's volumes. */
+  /** Bytes that containers wrote outside the site's volumes. */
   private async written(
     containerIds: readonly string[],
     count: Count = {},
@@ -199,12 +202,12 @@ export class DiskUse {
     ]);
     return {
       diskGb: Number(there[0]?.labels[label.disk] ?? 0),
-      // As files, they are as many as they ever were.
+      // These files exist in any container, so they do not add to the count of files.
       bytes: inFolders && [...inFolders, ...(count.bytesPerFile ? [] : inFiles)],
     };
   }
 
-  /** Only the volume it runs on counts: a restore that is under way has another. */
+  /** Only the volume in use counts: a running restore has another one. */
   private async measured(
     databaseId: Id<"database">,
     volumes: readonly VolumeSummary[],
@@ -220,7 +223,7 @@ export class DiskUse {
     await this.listener?.onDatabase({ databaseId, containerId: container.id, usedMb, diskGb });
   }
 
-  /** Says it once when a site or a database comes to hold more than the pack has. */
+  /** Records an event once when a site or a database begins to exceed its pack. */
   private judge(id: string, heldMb: number | null, diskGb: number, says: () => string): void {
     if (heldMb === null || diskGb === 0) return;
     if (heldMb <= diskGb * 1024) return void this.over.delete(id);
@@ -234,7 +237,7 @@ export class DiskUse {
   }
 }
 
-/** What it takes of the disk; one that is not there, or not for the agent to see, takes nothing. */
+/** Allocated bytes; 0 for a file that is missing or not visible to the agent. */
 const fileBytes = (file: string): Promise<number> =>
   stat(file).then(
     ({ blocks }) => blocks * 512,
@@ -246,16 +249,16 @@ const megabytes = (bytes: readonly number[] | null): number | null =>
   bytes && tenths(bytes.reduce((sum, one) => sum + one, 0) / mebibyte);
 
 export const overQuota = (volumesMb: number, diskGb: number): string =>
-  `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site goes on running, but nothing new is deployed.`;
+  `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site keeps running, but new versions are not deployed.`;
 
 const holds = ({ heldMb, diskGb, isOfFiles }: Holding): string =>
   `what its containers wrote and its volumes hold is ${isOfFiles ? "so many files that they take the place of " : ""}${((heldMb ?? 0) / 1024).toFixed(1)} GB, and its pack has ${diskGb} GB`;
 
 const overPack = (holding: Holding): string =>
-  `The site is over its disk: ${holds(holding)}. Remove files or choose a larger pack: a site that goes on writing is stopped.`;
+  `The site is over its disk: ${holds(holding)}. Remove files or choose a larger pack: a site that keeps writing is stopped.`;
 
 export const beyondPack = (holding: Holding, who: string): string =>
   `${who} wrote more than its pack's disk and was stopped: ${holds(holding)}.`;
 
 const databaseOverQuota: typeof overQuota = (usedMb, diskGb) =>
-  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it goes on running, and is backed up; more than a tenth over it, it is read-only while its host is short of disk.`;
+  `The database holds ${(usedMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: choose a larger pack, or delete what is no longer needed. Until then it keeps running and is backed up; if it exceeds the pack by more than a tenth, it is read-only while its host is short of disk.`;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Works once after each pause, until the signal, or until the work throws. Keeps no process alive. */
+/** Runs `work` after each pause, until the signal aborts or `work` throws. Keeps no process alive. */
 export function every(intervalMs: number, signal: AbortSignal, work: () => Promise<unknown>): void {
   const loop = async () => {
     for (;;) {

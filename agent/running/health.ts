@@ -11,15 +11,16 @@ import { label } from "../docker/labels.ts";
 type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string };
 type Asked = { siteId: string; target: Target; labels: Record<string, string>; path: string };
 
-/** So often in a row a check fails before it is said: one may meet a busy moment. */
+/** The number of consecutive failures before an event is recorded: a single one may be a busy moment. */
 const failuresToSay = 3;
 const answerMs = 5000;
-/** Asked at once. */
+/** Concurrent checks. */
 const concurrency = 16;
 
 /**
- * Asks the health checks of what serves, as was done when it was deployed, and says as events when one fails and when it succeeds
- * again. It ends nothing: where a check fails for what it depends on, a restart would take the site away as well.
+ * Runs the health checks of serving containers as at their deployment, and records an event when one fails and when
+ * it recovers. It restarts nothing: if a check fails because of a dependency, a restart would take the site down as
+ * well.
  */
 export class HealthWatch {
   private readonly means: Means;
@@ -31,7 +32,7 @@ export class HealthWatch {
 
   watch(intervalMs: number, signal: AbortSignal): void {
     every(intervalMs, signal, () =>
-      this.look(signal).catch((error) => log("error", "Health checks were not asked", { error })),
+      this.look(signal).catch((error) => log("error", "Health checks were not run", { error })),
     );
   }
 
@@ -42,7 +43,7 @@ export class HealthWatch {
     await sideBySide(asked, concurrency, (one) => this.ask(one, signal));
   }
 
-  /** What runs and has a health check. */
+  /** Running containers with a health check. */
   private async asked(): Promise<Asked[]> {
     const { engine, ingress, agentId } = this.means;
     const all = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });

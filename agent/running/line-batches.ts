@@ -1,12 +1,15 @@
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 
-/** A line, and which container wrote it. */
+/** A line and the container that wrote it. */
 export type Written = { containerId: string; line: SiteLogLine };
 
 const flushMs = 60;
 const batchBytes = 64 * 1024;
 const batchLines = 1000;
-/** Beyond it the reader waits: a site that writes more than a follower takes does not fill the agent's memory. */
+/**
+ * Beyond this the reader waits, so that a site that writes faster than a follower reads does not fill the agent's
+ * memory.
+ */
 const maxHeldBytes = 256 * 1024;
 
 export const bytesOf = ({ text }: SiteLogLine): number => Buffer.byteLength(text) + 80;
@@ -14,7 +17,7 @@ export const bytesOf = ({ text }: SiteLogLine): number => Buffer.byteLength(text
 export const byTime = ({ line: a }: Written, { line: b }: Written): number =>
   a.at < b.at ? -1 : a.at > b.at ? 1 : 0;
 
-/** Hands lines on in batches, sorted by time where containers overlap, at most 64 KiB every 60 ms. */
+/** Delivers lines in batches, sorted by time if containers overlap, at most 64 KiB every 60 ms. */
 export class LineBatches {
   private readonly deliver: (lines: Written[]) => void;
   private readonly signal: AbortSignal;

@@ -20,30 +20,30 @@ type Writer = {
   file: string;
   seen: Pick<Stats, "ino" | "size" | "birthtimeMs">;
   seenAtMs: number;
-  /** Bytes beyond what it may write, which it has yet to make up for. */
+  /** Bytes written beyond the allowed rate and not yet compensated. */
   aheadBytes: number;
-  /** What it may use of processors meanwhile; null: what its pack has. */
+  /** The reduced CPU limit; null: that of its pack. */
   milli: number | null;
   toldAtMs: number;
 };
 
-/** A second, for long; what comes at once, as at a start, may be more. */
+/** The sustained rate per second; bursts, as at a start, may exceed it. */
 const mostBytes = 1024 * 1024;
 const burstBytes = 32 * 1024 * 1024;
-/** As the engine is told in agent/docker/specs.ts. */
+/** Must match the log rotation in agent/docker/specs.ts. */
 const rotatedAtBytes = 10 * 1000 * 1000;
-/** A millisecond of each second: who writes 4 KiB at a time writes 0.7 MB then. */
+/** A millisecond of each second, in which a container that writes 4 KiB at a time still writes 0.7 MB. */
 const leastMilli = 1;
 const listEveryMs = 10_000;
 const tellEveryMs = 3_600_000;
 
-/** Whose it is, a command's too. */
+/** The owner of the container, also of a command's. */
 const writerIn = (labels: Record<string, string>): string | undefined =>
   ownerOf(labels) ?? labels[label.commandsOf];
 
 /**
- * Slows down who writes to its log without end: each line is the engine's work, which is all tenants', and takes many times the
- * processor that its writer pays for. It is seen in the engine's own files, and so only where the agent may read them.
+ * Throttles containers that log excessively: each line costs the engine, which all tenants share, many times the CPU
+ * that its writer pays for. Log sizes are read from the engine's own files, so this needs access to them.
  */
 export class LogGuard {
   private readonly means: Means;
@@ -62,9 +62,7 @@ export class LogGuard {
 
   watch(intervalMs: number, signal: AbortSignal): void {
     every(intervalMs, signal, () =>
-      this.look().catch((error) =>
-        log("error", "What containers write to their logs was not seen", { error }),
-      ),
+      this.look().catch((error) => log("error", "Containers' logs were not measured", { error })),
     );
   }
 
@@ -75,13 +73,13 @@ export class LogGuard {
       try {
         this.judge(writer);
       } catch {
-        // Gone, or no longer to be read: it is looked for anew.
+        // It is gone or no longer readable: look it up again.
         this.writers.delete(id);
       }
     }
   }
 
-  /** One call to the engine, and one more for each container that is new. */
+  /** One call to the engine, and one more for each new container. */
   private async list(): Promise<void> {
     this.listedAtMs = this.now();
     const { engine, agentId } = this.means;
@@ -111,7 +109,7 @@ export class LogGuard {
     const seconds = (this.now() - writer.seenAtMs) / 1000;
     if (seconds <= 0) return;
     const isSame = seen.ino === writer.seen.ino && seen.birthtimeMs === writer.seen.birthtimeMs;
-    // At least: of a file that came and went between two looks nothing is known.
+    // A lower bound: a file that was rotated twice between two checks is missed.
     const bytes = isSame
       ? Math.max(0, seen.size - writer.seen.size)
       : seen.size + Math.max(0, rotatedAtBytes - writer.seen.size);
@@ -122,7 +120,10 @@ export class LogGuard {
     this.slow(writer, bytes / seconds);
   }
 
-  /** To what it takes to write as much as it may, step by step; back to its pack once it writes less by itself. */
+  /**
+   * Lowers the CPU limit step by step until the log rate is acceptable, and restores the pack's limit once the
+   * container logs less by itself.
+   */
   private slow(writer: Writer, bytesPerSecond: number): void {
     const { container } = writer;
     const pack = container.cpuMilli;
@@ -140,9 +141,9 @@ export class LogGuard {
     writer.toldAtMs = this.now();
     const { id, labels } = writer.container;
     const owner = writerIn(labels);
-    log("warn", "A container writes too much to its log and is slowed down", { owner, id });
+    log("warn", "A container writes too much to its log and is throttled", { owner, id });
     if (owner === undefined) return;
-    const detail = `It writes more than ${mostBytes / 1024 / 1024} MB a second to its log, and has less processor until it writes less: let it log less, or into a file.`;
+    const detail = `It writes more than ${mostBytes / 1024 / 1024} MB a second to its log and is throttled until it writes less: let it log less, or into a file.`;
     this.means.records.addEvent(owner, id, { at: new Date().toISOString(), kind: "slowed", detail });
   }
 }

@@ -1,12 +1,12 @@
 import { nanosecondsBetween, shifted, withNanoseconds } from "../docker/log-parser.ts";
 
 const beginning = "1970-01-01T00:00:00.000000000Z";
-/** As engines show ids. */
+/** The short form in which engines show ids. */
 const short = (containerId: string): string => containerId.slice(0, 12);
 
 /**
- * How far a reader has come in the logs of several containers. Each is read at its own pace, so a line may come after a later
- * one of another container: the time of the last line alone would leave it out where the reader goes on.
+ * The positions of a reader in the logs of several containers. Each is read at its own pace, so a line may arrive
+ * after a later one of another container: resuming from the last line's time alone would lose it.
  */
 export class LogPlaces {
   private newest: string;
@@ -14,7 +14,7 @@ export class LogPlaces {
   private readonly seen = new Map<string, string>();
   private readonly open = new Set<string>();
 
-  /** Where the reader goes on, as `passed` told it; null: from the beginning. */
+  /** @param after the position from which the reader resumes, as returned by `passed`; null: the beginning */
   constructor(after: string | null) {
     const [at = beginning, ...behind] = (after ?? beginning).split(";");
     this.start = this.newest = withNanoseconds(at);
@@ -29,23 +29,23 @@ export class LogPlaces {
     return this.seen.get(short(containerId)) ?? this.start;
   }
 
-  /** The reader has not asked for what this container wrote up to then. */
+  /** The reader does not want what this container wrote up to then. */
   skipped(containerId: string, at: string): void {
     this.seen.set(short(containerId), at);
   }
 
-  /** It is read from now on. */
+  /** The container is read from now on. */
   opened(containerId: string): void {
     this.seen.set(short(containerId), this.of(containerId));
     this.open.add(short(containerId));
   }
 
-  /** Nothing more comes of it, as far as is known. */
+  /** Nothing more is expected from this container. */
   closed(containerId: string): void {
     this.open.delete(short(containerId));
   }
 
-  /** The reader has this container's lines up to this one: where it goes on after that. */
+  /** The reader has this container's lines up to this one. @returns the position to resume from */
   passed(containerId: string, at: string): string {
     this.seen.set(short(containerId), at);
     if (at > this.newest) this.newest = at;

@@ -9,39 +9,45 @@ export type Crash = Extract<FromAgent, { type: "crashed" }>;
 export type PendingCrash = { crash: Crash; containerId: string; isOut: boolean };
 
 export type DatabaseCrash = Extract<FromAgent, { type: "databaseCrashed" }>;
-/** It stays until the next one of that database: whether its container is out of service, and the control plane knows. */
+/**
+ * The last crash of a database, kept until its next one: whether its container is out of service, and whether the
+ * control plane knows.
+ */
 export type DatabaseOut = { crash: DatabaseCrash; containerId: string; isOut: boolean; isKnown: boolean };
 
-/** What this host knows of its running sites and must survive the agent. It may be deleted at any time. */
+/** This host's records of its running sites, which must survive the agent. The file may be deleted at any time. */
 export type Records = {
-  /** One moment's samples; what is older than a day of them goes. */
+  /** Adds one moment's samples; samples older than a day are removed. */
   addSamples(at: Date, intervalMs: number, samples: [siteId: string, sample: Omit<SiteSample, "at">][]): void;
   samples(siteId: string): SiteSample[];
   addEvent(siteId: string, containerId: string, event: SiteEvent): void;
   events(siteId: string): SiteEvent[];
-  /** What a container wrote last, which is about to go; of each site those of its last ten. */
+  /** Keeps the last output of a container that is about to be removed, for the last ten of each site. */
   addLastLines(siteId: string, containerId: string, lines: readonly SiteLogLine[]): void;
   lastLines(siteId: string): { containerId: string; lines: SiteLogLine[] }[];
-  /** What happened last to this container. */
+  /** The kind of this container's last event. */
   lastKind(containerId: string): SiteEvent["kind"] | null;
-  /** The engine's time of the last event taken in. */
+  /** The engine's time of the last event that was processed. */
   eventsUpTo(): string | null;
   takenIn(time: string): void;
-  /** Also instead of what was pending for this site. */
+  /** Replaces a pending crash of the same site. */
   addCrash(pending: PendingCrash): void;
   crashes(): PendingCrash[];
   forgetCrash(crash: Pick<Crash, "siteId" | "deploymentId">): void;
-  /** Also instead of what there was of this database. */
+  /** Replaces the record of the same database. */
   addDatabaseOut(out: DatabaseOut): void;
   databasesOut(): DatabaseOut[];
   forgetDatabaseOut(databaseId: string): void;
-  /** Whether this is the first time that it is used; known until it has expired. */
+  /** Whether the nonce is new; it is remembered until it has expired. */
   useOnce(nonce: string, expiresAt: string, now: Date): boolean;
-  /** A container that is out of service may end what it began until then; what was said first counts. */
+  /** Records the time until which a container out of service may drain; the first one counts. */
   drainUntil(containerId: string, until: Date): void;
   drainsUntil(containerId: string): Date | null;
   drained(containerId: string): void;
-  /** Of sites and databases that are gone: samples and lines at once, events an hour after the last. */
+  /**
+   * Removes records of sites and databases that are gone: samples and lines at once, events an hour after the last
+   * one.
+   */
   keepOnly(siteIds: readonly string[], now: Date): void;
   close(): void;
 };
@@ -77,7 +83,10 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires_at TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT`;
 
-/** The sites of a table that ?1 does not list, from one step in its index for each: a day's rows are not read every minute. */
+/**
+ * The sites of a table that ?1 does not list, with one index step per site, so that a day's rows are not scanned
+ * every minute.
+ */
 const goneFrom = (table: "samples" | "events" | "last_lines"): string =>
   `WITH RECURSIVE known (id) AS (
      SELECT min(site_id) FROM ${table}
@@ -166,7 +175,7 @@ export function openRecords(file: string): Records {
     databasesOut: () => databasesOut.all().flatMap(({ out }) => readRow(Out, () => JSON.parse(String(out)))),
     forgetDatabaseOut: (databaseId) => void forgetDatabaseOut.run(databaseId),
     useOnce(nonce, expiresAt, now) {
-      // Clocks of hosts may be wrong by some minutes.
+      // Hosts' clocks may be wrong by some minutes.
       dropUsed.run(new Date(now.getTime() - hourMs).toISOString());
       return use.run(nonce, expiresAt).changes === 1;
     },
@@ -176,7 +185,7 @@ export function openRecords(file: string): Records {
       const until = new Date(String(found?.["until"]));
       return Number.isNaN(until.getTime()) ? null : until;
     },
-    // With what was removed otherwise.
+    // Also drops rows of containers that were removed otherwise.
     drained: (containerId) => void drained.run(containerId, new Date(Date.now() - 24 * hourMs).toISOString()),
     keepOnly(siteIds, now) {
       const kept = JSON.stringify(siteIds);

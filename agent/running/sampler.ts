@@ -12,24 +12,27 @@ type Means = {
   ingress: Ingress;
   records: Records;
   intervalMs: number;
-  /** Databases that run, and their containers. */
+  /** Running databases and their containers. */
   databases: () => Promise<ReadonlyMap<string, string>>;
   /** Megabytes the site or database holds on disk, as last measured. */
   diskMb: (siteId: string) => number | null;
   read?: typeof readUsage;
 };
-/** `pid` is asked of the engine once, until the process is another. */
+/** The engine is asked for `pid` once, until that process ends. */
 type Reading = Usage & { atMs: number; pid: number };
-/** As all counters were when the container started. */
+/** The counters at a container's start. */
 const nothing: Usage = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
 type Sample = Omit<SiteSample, "at">;
 type Used = Omit<Sample, "diskMb">;
 
 const mebibyte = 1024 * 1024;
-/** Containers that the engine is asked for at once. */
+/** Concurrent inspections by the engine. */
 const concurrency = 4;
 
-/** One sample of every site in service and every database that runs per interval, at round times, without a call to the engine for those it knows. */
+/**
+ * Takes one sample per interval, at round times, of every site in service and every running database, without a call
+ * to the engine for known containers.
+ */
 export function startSampling(means: Means, signal: AbortSignal): void {
   const { intervalMs, ingress, records, databases } = means;
   let before = new Map<string, Reading>();
@@ -61,7 +64,7 @@ async function sampleAll(
     return database === undefined ? servingIds(ingress, id) : [database];
   };
   await sideBySide([...ingress.sites(), ...databases.keys()], concurrency, async (siteId) => {
-    // Reading holds up whatever else the agent does: between two sites that has its turn.
+    // Reads are synchronous: let other work run between two sites.
     await turn();
     const parts: Used[] = [];
     for (const containerId of containersOf(siteId)) {
@@ -70,7 +73,7 @@ async function sampleAll(
       if (!found) continue;
       const { ageMs, ...reading } = found;
       readings.set(containerId, reading);
-      // A new version's; of one that runs for longer, nobody knows what of it was in this minute.
+      // For a new container; if it has run for longer, its usage in this interval is unknown.
       const start = { ...nothing, pid: reading.pid, atMs: reading.atMs - Math.max(ageMs, intervalMs) };
       const last = known ?? (ageMs < 2 * intervalMs ? start : undefined);
       if (last) parts.push(usedBetween(last, reading));
@@ -96,7 +99,7 @@ async function readingOf(
   return usage && { ...usage, atMs: performance.now(), pid: found.pid, ageMs };
 }
 
-/** What came between two readings. Counters begin anew when Docker restarts the container. */
+/** The usage between two readings. Counters restart when Docker restarts the container. */
 export function usedBetween(last: Reading, now: Reading): Used {
   const restarted = now.pid !== last.pid || now.cpuNanoseconds < last.cpuNanoseconds;
   const grown = (key: "cpuNanoseconds" | "receivedBytes" | "sentBytes") =>
@@ -110,7 +113,7 @@ export function usedBetween(last: Reading, now: Reading): Used {
   };
 }
 
-/** Of all replicas. */
+/** The sum of all replicas. */
 export function sumOf(parts: readonly Used[]): Used {
   const sum = (key: keyof Used) => parts.reduce((total, part) => total + part[key], 0);
   return {

@@ -1,4 +1,4 @@
-/** Works on each, so many at once; ends with the last, or at the first error. */
+/** Runs `work` for all items with limited concurrency; ends with the last one, or at the first error. */
 export async function sideBySide<Item>(
   items: Iterable<Item>,
   concurrency: number,

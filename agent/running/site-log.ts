@@ -14,20 +14,20 @@ export type SiteLogs = {
   engine: Engine;
   agentId: string;
   records: Pick<Records, "lastLines">;
-  /** Calls back for every container of the site that starts, until the signal. */
+  /** Calls back for every container of the site that starts, until the signal aborts. */
   onStart(siteId: string, callback: (containerId: string) => void, signal: AbortSignal): void;
 };
 
 type Asked = Pick<Extract<Question, { kind: "logs" }>, "tail" | "after" | "masks">;
 
-/** What one answer may hold: the newest lines win. */
+/** The limit of one answer: the newest lines win. */
 const maxReadBytes = 4 * 1024 * 1024;
-/** What is kept of a container that goes. */
+/** The limits on what is kept of a removed container. */
 const keptLines = 500;
 const keptBytes = 64 * 1024;
-/** Between the end of a container's log and the next look whether it runs again. */
+/** The pause between the end of a container's log and the check whether it runs again. */
 const againMs = 200;
-/** As long as nothing else of the agent has to wait. */
+/** The longest stretch of work without yielding. */
 const turnMs = 10;
 
 /** The last lines of a site or a database after a time, of all its containers, oldest first. */
@@ -42,7 +42,7 @@ export async function readSiteLog(
   return lastOf(lines.slice(-tail), maxReadBytes).map(({ line }) => line);
 }
 
-/** Up to so many lines of each container, oldest first. */
+/** The last lines of each container up to this number, oldest first. */
 async function linesOf(
   logs: SiteLogs,
   siteId: string,
@@ -62,7 +62,7 @@ async function linesOf(
   return [...lines, ...earlierLines(logs, siteId, { containers, places, masks })].sort(byTime);
 }
 
-/** The last lines of containers that are gone, such as those before a restart or a deployment. */
+/** The last lines of removed containers, such as those before a restart or a deployment. */
 function earlierLines(
   { records }: SiteLogs,
   siteId: string,
@@ -79,7 +79,7 @@ function earlierLines(
     );
 }
 
-/** Before a container of a site goes: its log goes with it. */
+/** Call before a site's container is removed, because its log is removed with it. */
 export async function keepLastLines(
   { engine, records }: { engine: Engine; records: Pick<Records, "addLastLines"> },
   containerId: string,
@@ -92,7 +92,7 @@ export async function keepLastLines(
   if (kept.length > 0) records.addLastLines(siteId, containerId, kept);
 }
 
-/** The newest lines that have no more than so many bytes. */
+/** The newest lines up to this many bytes. */
 function lastOf(lines: Written[], maxBytes: number): Written[] {
   let bytes = 0;
   const fits = lines.findLastIndex(({ line }) => (bytes += bytesOf(line)) > maxBytes);
@@ -101,7 +101,7 @@ function lastOf(lines: Written[], maxBytes: number): Written[] {
 
 /**
  * The site's log after a time, or from its last lines, then live: across restarts, and from each new container, until
- * the signal. Every line once, in the order of its container's log.
+ * the signal aborts. Every line is delivered once, in the order of its container's log.
  */
 export async function followSiteLog(
   logs: SiteLogs,
@@ -164,7 +164,7 @@ export async function followSiteLog(
     const shown = tail === 0 ? [] : lastOf(lines.slice(-tail), maxReadBytes);
     const hidden = lines.slice(0, lines.length - shown.length);
     for (const { containerId, line } of lines) lastAt.set(containerId, line.at);
-    // In each container up to its last hidden line, or else to just before its first.
+    // Skips each container to its last hidden line, or else to just before its first shown one.
     for (const { containerId, line } of shown.toReversed())
       places.skipped(containerId, shifted(line.at, -1n));
     for (const { containerId, line } of hidden) places.skipped(containerId, line.at);
@@ -175,7 +175,7 @@ export async function followSiteLog(
   for (const containerId of [...containers, ...held]) follow(containerId);
 }
 
-/** Long logs are masked a little at a time, so that the link's pings go out meanwhile. */
+/** Yields while masking long logs, so that the link's pings are sent in time. */
 async function inTurns<T, U>(items: readonly T[], make: (item: T) => U): Promise<U[]> {
   const made: U[] = [];
   let since = performance.now();
@@ -188,7 +188,7 @@ async function inTurns<T, U>(items: readonly T[], make: (item: T) => U): Promise
   return made;
 }
 
-/** What is shown of a container's entry: its secrets masked, then cut. */
+/** Formats a container's entries: masks its secrets, then cuts the text. */
 async function lineMaker(
   engine: Engine,
   containerId: string,

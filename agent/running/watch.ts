@@ -10,11 +10,11 @@ import { takeOutDatabase } from "./databases-out.ts";
 import type { Crash, DatabaseCrash, PendingCrash, Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
 
-/** What only the databases' own code knows of their servers. */
+/** Knowledge about servers that only the databases' code has. */
 export type DatabaseExits = {
-  /** Removes what keeps the server from starting. @returns false: there is nothing of the kind */
+  /** Removes a known obstacle to the server's start. @returns false if there is none */
   repair(labels: Readonly<Record<string, string>>): Promise<boolean>;
-  /** What its last lines mean for its owner; null: nothing known. */
+  /** The meaning of its last lines for its owner; null: unknown. */
   advice(lines: readonly string[]): string | null;
 };
 
@@ -23,34 +23,34 @@ export type Watched = {
   ingress: Ingress;
   records: Records;
   agentId: string;
-  /** Replicas that are left stopped, while others serve. */
+  /** Replicas that are left stopped while others serve. */
   out: Set<string>;
   onStart: (siteId: string, containerId: string) => void;
   onEnd: (siteId: string, containerId: string) => void;
-  /** The engine is there, for the first time or again. */
+  /** Called when the engine is available, for the first time or again. */
   onConnect: () => void;
-  /** A version was taken out of service because it keeps exiting. */
+  /** Called when a version was taken out of service because it keeps exiting. */
   onCrash: (crash: Crash) => void;
   databaseExits: DatabaseExits;
-  /** A database's server was stopped because it keeps exiting. */
+  /** Called when a database's server was stopped because it keeps exiting. */
   onDatabaseOut: (crash: DatabaseCrash) => void;
 };
 
-/** So many exits within so long are a crash loop: Docker's pauses between restarts let it come about in seconds. */
+/** This many exits within this time are a crash loop: Docker's first pauses between restarts take seconds. */
 const loopExits = 5;
 const loopMs = 60_000;
-/** So many lives in a row that are shorter than that are one as well: an app may take its time to give up. */
+/** So is this number of consecutive runs that are each shorter than that: an app may take its time to give up. */
 const loopLives = 10;
-/** So long a container that is out of memory is not told of again. */
+/** The pause between reports of a container that is out of memory. */
 const oomAgainMs = 10_000;
-/** As many events as the engine repeats at most. */
+/** The maximum number of events that the engine repeats. */
 const engineKeeps = 256;
 const shownLines = 20;
 /** Stacks among them are not shown. */
 const readLines = 100;
 const maxErrorCharacters = 2000;
 
-/** Keeps what happens to sites' and databases' containers, and takes a version out of service that keeps exiting. */
+/** Records the events of sites' and databases' containers, and takes versions that keep exiting out of service. */
 export function watchSites(watched: Watched, signal: AbortSignal): void {
   const { engine, records, agentId } = watched;
   const history = new SiteHistory(watched);
@@ -61,7 +61,7 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
   const inOrder = (work: () => Promise<void>): void => {
     handling = handling
       .then(work)
-      .catch((error) => log("error", "An event of a site was not kept", { error }));
+      .catch((error) => log("error", "An event of a site was not recorded", { error }));
   };
   for (const pending of records.crashes()) if (!pending.isOut) inOrder(() => takeOut(watched, pending));
   for (const out of records.databasesOut())
@@ -70,11 +70,11 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
     since: () => upTo,
     onConnect: watched.onConnect,
     onEvent: (event) => {
-      // The engine repeats what it said at that moment and since. A time may be an earlier one: what happens at once is told
-      // in any order, and clocks are set.
-      const told = `${event.time} ${event.action} ${event.containerId}`;
-      if (event.time === before || known.includes(told)) return;
-      known = [...known.slice(1 - engineKeeps), told];
+      // The engine repeats events from that moment on. Times may go back: concurrent events arrive in any order, and
+      // clocks are set.
+      const key = `${event.time} ${event.action} ${event.containerId}`;
+      if (event.time === before || known.includes(key)) return;
+      known = [...known.slice(1 - engineKeeps), key];
       upTo = event.time;
       const siteId = ownerOf(event.labels);
       if (!siteId) return;
@@ -87,11 +87,11 @@ export function watchSites(watched: Watched, signal: AbortSignal): void {
 
 class SiteHistory {
   private readonly watched: Watched;
-  /** Containers that somebody asked to end. */
+  /** Containers that were asked to end. */
   private readonly asked = new Set<string>();
-  /** When containers ended by themselves or ran out of memory, in milliseconds. */
+  /** Times at which containers exited by themselves or ran out of memory, in milliseconds. */
   private readonly exits = new Map<string, number[]>();
-  /** Since when a container runs, and how many short lives it had before, one after the other. */
+  /** The start of a container's current run, and the number of consecutive short runs before it. */
   private readonly lives = new Map<string, { startedAt: number; short: number }>();
   private readonly ooms = new Map<string, number>();
   private readonly oomsTold = new Map<string, number>();
@@ -144,7 +144,7 @@ class SiteHistory {
     }
   }
 
-  /** A container may run out of memory a hundred times a second, by a process that another one starts anew. */
+  /** Rate-limits reports: a container that respawns a process may run out of memory a hundred times a second. */
   private isTold(containerId: string, atMs: number): boolean {
     this.ooms.set(containerId, atMs);
     const before = this.oomsTold.get(containerId) ?? -Infinity;
@@ -171,7 +171,7 @@ class SiteHistory {
     this.lives.delete(containerId);
     const container = await engine.inspectContainer(containerId);
     if (!container || !(isDatabase || serves(ingress, siteId, containerId))) return;
-    // The engine's next try goes well.
+    // The obstacle is removed, so the engine's next restart succeeds.
     if (isDatabase && (await this.watched.databaseExits.repair(labels))) return;
     const lacksMemory = (this.ooms.get(containerId) ?? 0) > at - loopMs;
     const often =
@@ -187,16 +187,16 @@ class SiteHistory {
     }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !out.has(one));
     const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} ${exits} ${
-      lacksMemory ? outOfMemory(labels) : "Correct it and deploy again."
+      lacksMemory ? outOfMemory(labels) : "Fix it and deploy again."
     }`;
     if (others.length > 0) {
-      const detail = `${reason} The site's other replicas serve on; a restart starts all of them again.`;
+      const detail = `${reason} The site's other replicas keep serving; a restart starts all of them again.`;
       sayLoop(this.watched, siteId, containerId, detail);
       out.add(containerId);
       return engine.stopContainer(containerId, stopGraceSeconds);
     }
     const error = await lastWords(engine, container, reason);
-    // A newer version took its place meanwhile.
+    // A newer version has taken its place meanwhile.
     if (!serves(ingress, siteId, containerId)) return;
     const deploymentId = labels[label.deployment] ?? "";
     await endService(this.watched, { siteId, containerId, deploymentId, reason, error });
@@ -221,11 +221,11 @@ class SiteHistory {
   }
 }
 
-const seeLog = "See what its log says; start it again, or restore a backup into it.";
+const seeLog = "Check its log; then start it again, or restore a backup into it.";
 
 type TakingOut = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "onCrash">;
 
-/** The last container that served goes out of service, for good until a job brings one; `error` is the owner's to read. */
+/** Takes the last serving container out of service until a job starts one; `error` is shown to the owner. */
 export async function endService(
   means: TakingOut,
   {
@@ -256,7 +256,10 @@ export const sayLoop = (
 ): void =>
   records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
 
-/** Visitors see that the site is stopped, then its container is; also done again after the agent was interrupted. */
+/**
+ * Routes visitors to the page of a stopped site, then stops the container. Repeatable after an interruption of the
+ * agent.
+ */
 export async function takeOut(
   { engine, ingress, records, agentId, onCrash }: TakingOut,
   pending: PendingCrash,
@@ -283,7 +286,7 @@ export function serves(ingress: Ingress, siteId: string, containerId: string): b
 const replicasBeside = (ingress: Ingress, siteId: string, containerId: string): string[] =>
   servingIds(ingress, siteId).filter((id) => id !== containerId);
 
-/** As events name it. */
+/** The version's name in events. */
 function versionOf(labels: Record<string, string>): string {
   if (labels[label.database]) return "The database's server";
   const replica = labels[label.replica];
@@ -294,10 +297,10 @@ function versionOf(labels: Record<string, string>): string {
 const outOfMemory = (labels: Record<string, string>): string => {
   const memory = labels[label.memory];
   const who = labels[label.database] ? "The database's server" : "The app";
-  return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was ended by the kernel: let it use less, or choose a larger pack.`;
+  return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was killed by the kernel: let it use less, or choose a larger pack.`;
 };
 
-/** A reason, and what the container printed last, without its secrets. */
+/** The reason with the container's last output, without its secrets. */
 export async function lastWords(engine: Engine, container: ContainerState, reason: string): Promise<string> {
   return wordsOf(container, reason, await engine.lastLines(container.id, readLines));
 }
@@ -307,7 +310,7 @@ function wordsOf(container: ContainerState, reason: string, lines: readonly stri
   return withLines(reason, telling(lines.map((line) => redact(plain(line)))).slice(-shownLines));
 }
 
-/** The last lines that fit. */
+/** Appends the last lines that fit. */
 function withLines(reason: string, lines: string[]): string {
   if (lines.length === 0) return `${reason} It printed nothing.`;
   const room = maxErrorCharacters - reason.length - 20;

@@ -9,17 +9,17 @@ import { goOnWithCommand } from "../sites/command.ts";
 import { label } from "../docker/labels.ts";
 
 /**
- * Commands that an agent before this one began go on as this one's work, before the control plane hears what that is. What
- * has been reported, is of no lease or has not begun goes.
+ * Adopts running commands that a previous agent started, before the control plane is sent the list of running jobs.
+ * Removes those that were reported, have no lease or never started.
  */
 export async function adoptCommands(host: Host, journal: Journal, runner: Runner): Promise<void> {
   const reported = new Set<string>(journal.unacknowledged().map(({ jobId }) => jobId));
   for (const found of await host.engine.listContainers({ [label.agent]: host.agentId })) {
     const { [label.command]: commandId = "" } = found.labels;
-    // An image's own labels may say anything; names are given by agents only.
+    // An image's own labels are untrusted; names are given only by agents.
     if (!idPattern("command").test(commandId) || found.name !== `berth-${commandId}`) continue;
     await adopt(host, runner, found, reported).catch((error) =>
-      log("error", "A command is not gone on with", { commandId, error }),
+      log("error", "A command was not adopted", { commandId, error }),
     );
   }
 }
@@ -33,9 +33,9 @@ async function adopt(
   const { [label.command]: commandId = "", [label.job]: jobId = "" } = labels;
   const container = await host.engine.inspectContainer(id);
   if (!container) return;
-  // What has not begun may have been said to have failed: not claimed, it has.
+  // A command that never started may have been reported as failed; as long as it is not claimed, it has.
   if (reported.has(jobId) || container.startedAt === null) return host.engine.removeContainer(id);
-  log("info", "Going on with a command", { commandId, isRunning: container.running });
+  log("info", "Adopting a command", { commandId, isRunning: container.running });
   runner.adopt({
     jobId: jobId as Id<"job">,
     attempt: Number(labels[label.attempt]),

@@ -15,13 +15,15 @@ export async function ensureIngress(host: Host, spec: ContainerSpec, signal: Abo
   await startIngress(host.engine, spec);
 }
 
-/** The pause respects registries that limit how often they are asked. */
+/** The pause respects registries' rate limits. */
 async function untilImageIsHere(host: Host, image: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       return await ensureImage(host, image, signal);
     } catch (error) {
-      log("error", "This host has no image for its ingress, and serves nothing until it has", { error });
+      log("error", "The image of this host's ingress is missing; no site is served until it can be pulled", {
+        error,
+      });
       await delay(30_000);
     }
   }

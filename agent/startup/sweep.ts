@@ -14,14 +14,14 @@ import { isHandingOver } from "../sites/hand-over.ts";
 import { readdress } from "../sites/readdress.ts";
 import { label } from "../docker/labels.ts";
 
-/** Beside its own time. */
+/** Added to the command's own timeout. */
 const unclaimedMs = 10 * 60_000;
 
 /**
- * What a crash, a reboot or an engine restart left: work directories and containers that neither run nor are routed go, routed
- * containers run again and are reached at the address they have now, and so do databases. Runs before the agent takes work, and whatever
- * one of them does: a tenant's container that cannot be started must not keep the agent from starting.
- * @param out databases that were stopped because they kept exiting: they wait for their owner
+ * Cleans up after a crash, a reboot or an engine restart: removes work directories and containers that neither run
+ * nor are routed, starts routed containers and databases and updates their addresses. It runs before the agent takes
+ * work and tolerates failures, so that no tenant's container can keep the agent from starting.
+ * @param out databases that were stopped because they kept exiting; they stay down until their owner starts them
  */
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
   for (const name of await readdir(host.workDirectory))
@@ -40,10 +40,12 @@ async function sweepContainer(
 ): Promise<void> {
   const { id, labels, running } = container;
   if (running) await hold(host, id);
-  // What made or proved a backup ended with the agent that watched over it.
+  // Backup helpers ended with the agent that supervised them.
   if (labels[label.copy]) return host.engine.removeContainer(id);
   if (labels[label.database] && running)
-    await endStrays(host.engine, id).catch((error) => log("warn", "A backup's remains stay", { id, error }));
+    await endStrays(host.engine, id).catch((error) =>
+      log("warn", "A backup's leftover programs were not ended", { id, error }),
+    );
   if (isAside(container)) return running ? host.engine.stopContainer(id, stopGraceSeconds) : undefined;
   await reviveDatabase(host, container, out);
   if (isReleaseCommand(labels)) return endReleaseCommand(host, container);
@@ -51,14 +53,15 @@ async function sweepContainer(
   if (!siteId || host.ingress.lost().includes(siteId)) return;
   const routed = host.ingress.current(siteId);
   if (routed === "parked") {
-    // They stay for the next start. One that runs was being stopped, or made, when the agent before this one ended.
+    // The containers stay for the next start. A running one was being stopped or created when the previous agent
+    // ended.
     if (running) await host.engine.stopContainer(id, stopGraceSeconds);
     return;
   }
   if (routed?.some(({ containerId }) => containerId === id)) return;
-  // It serves again where the version in service does not pass its probation.
+  // It serves again if the version in service fails its probation.
   if (host.ingress.fallback(siteId)?.some(({ containerId }) => containerId === id)) return;
-  // An old version still ends what it began.
+  // Resumes draining an old version.
   const retiring = routed && running ? host.goOnRetiring(id) : null;
   if (retiring === "under way") return;
   if (running && retiring === null) return keepUnrouted(host, container, routed ?? []);
@@ -66,15 +69,15 @@ async function sweepContainer(
 }
 
 /**
- * It may be what was half made, or the table may be an older one, or wrong: what runs is kept until the control plane has said what
- * it is. Two never write to one volume: where another is known to serve, this one ends.
+ * It may be half created, or the routing table outdated or wrong: a running container is kept until the control plane
+ * has decided. Two containers must never write to one volume: if another one is known to serve, this one is stopped.
  */
 async function keepUnrouted(
   { engine }: Host,
   { id, labels }: ContainerSummary,
   routed: readonly Target[],
 ): Promise<void> {
-  log("warn", "A container runs that the ingress does not lead to", { id, siteId: labels[label.site] });
+  log("warn", "A container runs that the ingress has no route to", { id, siteId: labels[label.site] });
   if (volumesOf(labels).length === 0) return;
   for (const { containerId } of routed)
     if ((await engine.inspectContainer(containerId))?.running)
@@ -86,16 +89,20 @@ async function hold({ engine }: Host, id: string): Promise<void> {
   if (found) holdToPack(found);
 }
 
-/** It runs on for the next attempt, which comes in a moment. Where its deployment was given up meanwhile, not for ever. */
+/**
+ * It keeps running for the next attempt, which follows shortly; if its deployment was given up meanwhile, this
+ * timeout ends it.
+ */
 function endReleaseCommand({ engine }: Host, { id, labels }: ContainerSummary): void {
-  const onError = (error: unknown) => log("error", "A release command's container stays", { id, error });
+  const onError = (error: unknown) =>
+    log("error", "A release command's container was not removed", { id, error });
   const end = () => void engine.removeContainer(id).catch(onError);
   setTimeout(end, Number(labels[label.timeout]) * 1000 + unclaimedMs).unref();
 }
 
 /**
- * The engine is there again: sites in service and databases that ended with it run again, as not every engine starts all of
- * them by itself. What jobs are making is theirs.
+ * After an engine restart: starts sites in service and databases that ended with it, because not every engine
+ * restarts all of them. Containers that jobs are working on are left to the jobs.
  */
 export async function reviveServing(host: Host, out: ReadonlySet<string>): Promise<void> {
   await reviveSites(host);
@@ -119,11 +126,11 @@ async function reviveDatabase(
   const databaseId = labels[label.database];
   if (!databaseId || labels[label.copy] || out.has(databaseId)) return;
   try {
-    // Not what the list says of it: Docker lists a container that has just ended as one that runs.
+    // Inspect instead of using the list: Docker may list a container that has just ended as running.
     const found = await host.engine.inspectContainer(id);
-    // One that never ran may lack the files it starts with: the job that makes it starts it.
+    // A container that never ran may lack its initial files: the job that creates it starts it.
     if (!found || found.running || found.startedAt === null) return;
-    // The control plane, told that it does not run, has it started by a job, whose refusal says why.
+    // The control plane sees that it does not run and queues a start job, whose failure gives the reason.
     if (await isEmptied(host.engine, labels))
       return log("error", "A database's data is gone", { databaseId });
     await removeEmptyLock(host.engine, labels);
@@ -133,7 +140,7 @@ async function reviveDatabase(
   }
 }
 
-/** A container that serves a site runs, and the ingress knows its address. */
+/** Starts a container that serves a site and updates its address in the ingress. */
 async function revive(host: Host, siteId: string, containerId: string): Promise<void> {
   try {
     const found = await host.engine.inspectContainer(containerId);

@@ -14,21 +14,21 @@ import { projectRoot } from "./bundle.ts";
 import { installPackages } from "./docker-engine.ts";
 import { pipe, run, step, succeeds } from "./command.ts";
 
-/** What stand-ins are made of: of another release than this where only that has the version. */
+/** The Debian release of stand-ins, unless only another one has the version. */
 const release = "bookworm";
 /** The smallest image of a release. */
 export const debianOf = (name: string): string => `debian:${name}-slim`;
 /** The release that has this version of PostgreSQL. */
 const postgresReleases = { 15: "bookworm", 17: "trixie", 18: "sid" } as const;
 type PostgresVersion = keyof typeof postgresReleases;
-/** Of MariaDB; 11.4 is in none, so it is the one before. */
+/** Releases with MariaDB; none has 11.4, so its predecessor is used. */
 const mariadbReleases = { "10.11": "bookworm", "11.4": "bookworm", "11.8": "trixie" } as const;
-/** Of Redis; 7.2 is in none, so it is the one before, and sid's is whichever it has. */
+/** Releases with Redis; none has 7.2, so its predecessor is used; sid has whichever is current. */
 const redisReleases = { "7.0": "bookworm", "7.2": "bookworm", "8": "trixie", sid: "sid" } as const;
-/** The images that every host needs at once: the ingress is one, and most sites are built on the other. */
+/** The images that every host needs at once: the ingress's, and the base of most sites. */
 export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
 
-/** What is built where no registry is in reach, under the name of the official image. */
+/** Stand-ins under the official images' names, built if no registry is reachable. */
 const standIns: Record<string, () => Promise<unknown>> = {
   [debianOf(release)]: () => buildDebian(release),
   [debianOf("trixie")]: () => buildDebian("trixie"),
@@ -60,33 +60,33 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "valkey/valkey:8": buildValkey,
 };
 
-/** What sites may be made of where only this machine has them. */
+/** The images that sites may be based on if only this machine has them. */
 export const standInImages = Object.keys(standIns);
 
-/** The images of databases, as worker/domain/database-engines.ts names them. */
+/** The images of databases, as in worker/domain/database-engines.ts. */
 export const databaseImages = ["postgres:17", "mariadb:11.4", "redis:7.2"] as const;
 
 export const hasImage = (image: string): Promise<boolean> => succeeds("docker", ["image", "inspect", image]);
 
-/** Fails at once where no registry is in reach. */
+/** Fails at once if no registry is reachable. */
 const pull = (image: string): Promise<boolean> =>
   step(`Pulling ${image}`, () => succeeds("docker", ["pull", "--quiet", image], 10 * 60_000));
 
 export const ensureBaseImages = (): Promise<void> => ensureImages(baseImages);
 
-/** Pulls the official images, or builds stand-ins of the same names from Debian's packages where none can be pulled. */
+/** Pulls the official images, or builds stand-ins of the same names from Debian's packages if none can be pulled. */
 export async function ensureImages(names: readonly string[]): Promise<void> {
   const missing: string[] = [];
   for (const image of names)
     if (!(await hasImage(image)) && (missing.length > 0 || !(await pull(image)))) missing.push(image);
   if (missing.length === 0) return;
-  console.log("No container registry is in reach: building base images from Debian's packages, once.");
+  console.log("No container registry is reachable: building base images from Debian's packages, once.");
   for (const image of missing) await buildStandIn(image);
 }
 
-/** One stand-in, whatever is there already. */
+/** Builds one stand-in, even if the image exists. */
 export async function makeStandIn(image: string): Promise<void> {
-  console.log(`Making a stand-in of ${image} from Debian's packages; this happens once.`);
+  console.log(`Building a stand-in for ${image} from Debian's packages; this happens once.`);
   await buildStandIn(image);
 }
 
@@ -126,13 +126,13 @@ async function buildDebian(name: string): Promise<void> {
       );
     });
   } finally {
-    // Left mounted when debootstrap was ended half-way.
+    // Still mounted if debootstrap was interrupted.
     await succeeds("umount", [join(folder, "proc")]);
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** The mirror this machine itself uses, or debootstrap's own choice. */
+/** The mirror that this machine uses, or debootstrap's default. */
 function mirror(): string[] {
   for (const file of ["/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources"]) {
     const found =
@@ -146,7 +146,7 @@ function mirror(): string[] {
 }
 
 const build = (folder: string, tag: string) =>
-  // The classic builder: the Docker client has no BuildKit of its own without a plug-in.
+  // The classic builder: the Docker client has BuildKit only with a plug-in.
   run("docker", ["build", "--quiet", "--label", "berth.stand-in=true", "--tag", tag, folder], {
     env: { DOCKER_BUILDKIT: "0" },
   });
@@ -160,7 +160,7 @@ async function inFolder(work: (folder: string) => Promise<unknown>): Promise<voi
   }
 }
 
-/** A stand-in that is Debian's packages and a few lines more. */
+/** A stand-in that consists of Debian's packages and a few lines more. */
 async function buildFromPackages(
   image: string,
   packages: string[],
@@ -170,7 +170,7 @@ async function buildFromPackages(
   const debian = await ensureDebian(from);
   await step(`Building ${image} (Debian's packages)`, () =>
     inFolder(async (folder) => {
-      // What a mirror says of unstable is good for a week; one that stands still is as good here.
+      // The metadata of unstable is valid for a week; an outdated mirror is acceptable here.
       const update = "apt-get update -o Acquire::Check-Valid-Until=false";
       // Packages of Java's link to their manuals' folders, which a slim image has not.
       const folders = "mkdir -p /usr/share/man/man1";
@@ -203,7 +203,7 @@ function buildGo() {
   );
 }
 
-/** The official image compiles extensions by this command; Debian has them as packages, or built in. */
+/** The official image compiles extensions with this command; Debian has them as packages or built in. */
 const installExtensions = [
   "#!/bin/sh",
   "set -e",
@@ -229,7 +229,7 @@ function buildPhp() {
     ["php8.2-cli", ...modules],
     [
       `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
-      // Debian's have everything.
+      // Debian's PHP has everything enabled.
       `RUN ln -s /bin/true ${configure}`,
       "WORKDIR /var/www/html",
       'CMD ["php", "-a"]',
@@ -331,7 +331,7 @@ async function buildNode() {
   );
 }
 
-/** Beside Node itself, or in the package of npm's that brings Node. */
+/** Node's headers: beside the Node binary, or in the npm package that contains Node. */
 function headersOf(node: string): string {
   const prefix = join(node, "..", "..");
   const own = join("node_modules", `node-${process.platform}-${process.arch}`);
@@ -353,7 +353,10 @@ function buildCaddy() {
   );
 }
 
-/** What a stand-in of a database server has in common with the official image: the contract is in `scripts/stand-ins`. */
+/**
+ * The parts of a database server's stand-in that match the official image; `scripts/stand-ins` documents the
+ * contract.
+ */
 const asServer = (port: number, data: string, command: string) => [
   `RUN chmod 755 /usr/local/bin/docker-entrypoint.sh && mkdir -p /docker-entrypoint-initdb.d ${data}`,
   `VOLUME ${data}`,
@@ -369,7 +372,7 @@ function buildPostgres(version: PostgresVersion) {
     `postgres:${version}`,
     [`postgresql-${version}`],
     [
-      // The package makes a cluster of its own.
+      // Remove the cluster that the package creates.
       `RUN rm -rf /var/lib/postgresql/${version} /etc/postgresql`,
       `ENV PATH=${bin}:$PATH PGDATA=${data} LANG=C.UTF-8`,
       "STOPSIGNAL SIGINT",
@@ -385,7 +388,7 @@ function buildMariadb(version: keyof typeof mariadbReleases) {
     `mariadb:${version}`,
     ["mariadb-server"],
     [
-      // The package makes a database of its own.
+      // Remove the database that the package creates.
       `RUN rm -rf ${data} && printf '[mariadbd]\\nbind-address=0.0.0.0\\n' > /etc/mysql/mariadb.conf.d/99-stand-in.cnf`,
       "ENV LANG=C.UTF-8",
       ...asServer(3306, data, "mariadbd"),
@@ -408,7 +411,7 @@ function buildRedis(version: keyof typeof redisReleases) {
   );
 }
 
-/** As Redis's, with the names that are Valkey's. */
+/** Like Redis's, with Valkey's names. */
 function buildValkey() {
   const data = "/data";
   return buildFromPackages(

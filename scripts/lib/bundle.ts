@@ -6,7 +6,7 @@ import { agentVersion } from "../../agent/version.ts";
 
 export const projectRoot = join(import.meta.dirname, "..", "..");
 
-/** The Worker as wrangler bundles it: ES modules, workerd's own modules left outside. */
+/** Bundles the Worker as wrangler does: ES modules, without workerd's built-in modules. */
 export async function bundleWorker(outfile: string): Promise<void> {
   await build({
     entryPoints: [join(projectRoot, "worker", "index.ts")],
@@ -26,8 +26,8 @@ export async function bundleWorker(outfile: string): Promise<void> {
 const sha256 = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
 
 /**
- * What the Worker serves to hosts, below `public/install`: agent and responder, the script that installs them, and a
- * manifest with their hashes.
+ * Builds the files that the Worker serves to hosts, below `public/install`: agent and responder, their install
+ * script, and a manifest with their hashes.
  */
 export async function bundleHostPrograms(directory: string): Promise<{ agent: string; responder: string }> {
   const install = join(directory, "install");
@@ -40,12 +40,15 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   const script = readFileSync(join(projectRoot, "scripts", "install.sh"), "utf8");
   writeFileSync(join(install, "manifest.json"), JSON.stringify(manifest));
   writeFileSync(join(install, "install.sh"), script);
-  // Source maps are for this machine's own logs.
+  // Source maps are only for this machine's logs.
   writeFileSync(join(directory, ".assetsignore"), "*.map\n");
   return { agent, responder };
 }
 
-/** A Node program as one file. ssh2 is dockerode's way to remote engines, which an agent never uses. */
+/**
+ * Bundles a Node program into one file. Without ssh2, which dockerode uses for remote engines and an agent never
+ * needs.
+ */
 export async function bundleNode(entry: string, outfile: string): Promise<void> {
   await build({
     entryPoints: [join(projectRoot, entry)],
@@ -54,7 +57,7 @@ export async function bundleNode(entry: string, outfile: string): Promise<void> 
     platform: "node",
     format: "esm",
     target: "node22",
-    // Node keeps the source in memory, and twice as much of it where a comment has a character beyond Latin-1.
+    // Node keeps the source in memory, and twice as much of it if a comment has a character beyond Latin-1.
     minifyWhitespace: true,
     lineLimit: 120,
     sourcemap: "linked",

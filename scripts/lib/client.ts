@@ -4,8 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 export type Answer = { status: number; text: string };
 
 /**
- * One request, on a connection of its own or one of the agent's. Names below localhost are dialled on the loopback address: not
- * every resolver knows them.
+ * Sends one request, on its own connection or one of the agent's. Names below localhost are dialled on the loopback
+ * address, because not every resolver knows them.
  */
 export function request(
   url: string,
@@ -34,7 +34,7 @@ export function request(
   });
 }
 
-/** JSON in and out with a bearer token. @throws when the status is not one of `expected` */
+/** Sends and receives JSON with a bearer token. @throws if the status is not one of `expected` */
 export async function call<Body>(
   method: string,
   url: string,
@@ -56,7 +56,7 @@ export async function call<Body>(
   return { status: answer.status, body: JSON.parse(answer.text) as Body };
 }
 
-/** Asks until it holds. */
+/** Polls until the condition holds. */
 export async function until(holds: () => Promise<boolean>, what: string, timeoutMs: number): Promise<void> {
   for (const end = Date.now() + timeoutMs; ;) {
     if (await holds().catch(() => false)) return;

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 const running = new Set<ChildProcess>();
 let ending = false;
 
-/** Ends the programs that run, with all they started, and lets no further step begin; those of the clean-up still run. */
+/** Ends running programs with all their children and prevents further steps; clean-up programs still run. */
 export function endSteps(): void {
   ending = true;
   for (const child of running) killGroup(child);
@@ -13,11 +13,14 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGTERM");
   } catch {
-    // Gone.
+    // It has ended.
   }
 }
 
-/** Resolves when the program has ended well. It leads a group of its own: what it starts goes with it, Ctrl-C reaches us first. */
+/**
+ * Resolves when the program has succeeded. It leads its own process group: its children end with it, and Ctrl-C
+ * reaches us first.
+ */
 function ended(child: ChildProcess, toTheEnd = false): Promise<void> {
   if (!toTheEnd) running.add(child);
   return new Promise<void>((resolve, reject) => {
@@ -28,7 +31,10 @@ function ended(child: ChildProcess, toTheEnd = false): Promise<void> {
   }).finally(() => running.delete(child));
 }
 
-/** Runs a program with arguments; answers what it printed. `toTheEnd` spares it from endSteps. @throws with its last lines when it fails */
+/**
+ * Runs a program with arguments and returns its output. `toTheEnd` spares it from endSteps. @throws with its last
+ * lines if it fails
+ */
 export async function run(
   program: string,
   args: string[],
@@ -68,13 +74,13 @@ export const succeeds = (program: string, args: string[], timeoutMs = 10_000): P
 export async function pipe(from: [string, string[]], to: [string, string[]]): Promise<void> {
   const source = spawn(...from, { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const sink = spawn(...to, { stdio: ["pipe", "ignore", "inherit"], detached: true });
-  // A sink that ends early is told by its own exit.
+  // A sink that ends early is reported by its exit.
   sink.stdin.on("error", () => undefined);
   source.stdout.pipe(sink.stdin);
   await Promise.all([ended(source), ended(sink)]);
 }
 
-/** A long step, with the time it took. */
+/** Runs a long step and prints its duration. */
 export async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
   if (ending) throw new Error("Ending");
   process.stdout.write(`• ${title} …\n`);

@@ -12,7 +12,10 @@ type Options = {
   apiKey: string;
 };
 
-/** The main job through the public API: create → pay → build → RUNNING. Each step is kept, so that it can go on. */
+/**
+ * The main workflow through the public API: create → pay → build → RUNNING. Each step is saved, so that it can be
+ * resumed.
+ */
 export async function deploySample({ state, save, siteUrl, baseUrl, apiKey }: Options): Promise<Sample> {
   const read = (id: string, expected = [200]) =>
     call<Site>("GET", `${baseUrl}/sites/${id}`, apiKey, undefined, expected);
@@ -43,13 +46,13 @@ export async function deploySample({ state, save, siteUrl, baseUrl, apiKey }: Op
     await call("POST", `${siteUrl}/invoice/${state.sampleInvoiceToken ?? ""}/pay`, apiKey);
   else if (known.status === "FAILED")
     await call("PATCH", `${baseUrl}/sites/${id}`, apiKey, { action: "deploy" });
-  // Its owner has stopped or deleted it: nothing to wait for.
+  // Its owner has stopped or deleted it: there is nothing to wait for.
   else if (known.status !== "RUNNING" && known.status !== "DEPLOYING") return { id, url: known.url };
 
   let cursor = 0;
   for (;;) {
     const { body: site } = await read(id);
-    // A sample that runs already has nothing new to tell.
+    // The log of a sample that runs already was shown before.
     if (site.latestDeployment && known.status !== "RUNNING") {
       const url = `${baseUrl}/deployments/${site.latestDeployment.id}/logs?cursor=${cursor}`;
       const { body: log } = await call<{ data: { seq: number; text: string }[] }>("GET", url, apiKey);
@@ -68,7 +71,8 @@ export async function deploySample({ state, save, siteUrl, baseUrl, apiKey }: Op
       throw new Error(
         `The sample site is ${site.status}: ${site.latestDeployment?.error ?? "no reason known"}`,
       );
-    // Two requests a round, and sixty a minute: slower than a person would poll, so that the key keeps some room.
+    // Two requests per round of a limit of sixty a minute: slower than a person would poll, to leave the key some
+    // room.
     await delay(3000);
   }
 }

@@ -8,7 +8,7 @@ import { run, step, succeeds } from "./command.ts";
 
 export type DockerEngine = {
   socketPath: string;
-  /** Ends the engine if we started it and nobody else's containers run on it. */
+  /** Ends the engine if we started it and it runs no other containers. */
   stop(): Promise<void>;
 };
 
@@ -31,7 +31,7 @@ const answers = (socketPath: string): Promise<boolean> =>
 const isDebian = (): boolean => existsSync("/etc/debian_version");
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** Debian packages, where they are not installed yet. */
+/** Installs the Debian packages that are missing. */
 export async function installPackages(packages: string[]): Promise<void> {
   if (!isDebian() || !isRoot())
     throw new Error(
@@ -41,13 +41,13 @@ export async function installPackages(packages: string[]): Promise<void> {
     await run("apt-get", ["update"]);
     await run("apt-get", ["install", "--yes", "--no-install-recommends", ...packages], {
       env: { DEBIAN_FRONTEND: "noninteractive" },
-      // Ended half-way it would leave packages half installed.
+      // An interruption would leave packages half installed.
       toTheEnd: true,
     });
   });
 }
 
-/** Makes sure that a Docker engine answers; installs and starts one where that can be done. */
+/** Ensures that a Docker engine is running; installs and starts one if possible. */
 export async function ensureDockerEngine(stateDirectory: string): Promise<DockerEngine> {
   const socketPath = dockerSocket();
   const left: DockerEngine = { socketPath, stop: async () => undefined };
@@ -86,7 +86,7 @@ async function startEngine(socketPath: string, stateDirectory: string): Promise<
   engine.once("error", () => (ended = true)).once("exit", () => (ended = true));
   if (engine.pid !== undefined) writeFileSync(pidFile(stateDirectory), String(engine.pid));
   await untilAnswers(socketPath, () => ended);
-  // So that the agent's firewall can tell what the engine asks from what the host's other programs ask.
+  // Lets the agent's firewall distinguish the engine's traffic from that of the host's other programs.
   if (engine.pid !== undefined) await giveOwnGroup(engine.pid, "berth-engine");
   engine.unref();
   return owned(socketPath, stateDirectory, engine.pid ?? 0);

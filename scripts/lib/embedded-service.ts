@@ -7,11 +7,11 @@ import { freePort, type State } from "./state.ts";
 export type EmbeddedService = {
   stateDirectory: string;
   env: Record<string, string>;
-  /** Ends it and removes what it made, on the engine too. */
+  /** Ends the service and removes everything it created, including on the engine. */
   stop(): Promise<void>;
 };
 
-/** `npm start` as a child with ports and a fresh state directory of its own; what it prints is shown. */
+/** Runs `npm start` as a child process with its own ports and a fresh state directory; its output is shown. */
 export async function startEmbeddedService(
   name: string,
   limits: Record<string, string> = {},
@@ -22,7 +22,7 @@ export async function startEmbeddedService(
   const child = spawn(
     process.execPath,
     ["--disable-warning=ExperimentalWarning", join(projectRoot, "scripts", "start.ts"), ...flags],
-    // The channel ends it when this process is gone, however that ended; its own group keeps Ctrl-C from ending it first.
+    // The IPC channel ends it when this process ends in any way; its own group keeps Ctrl-C from ending it first.
     {
       detached: true,
       stdio: ["ignore", "pipe", "inherit", "ipc"],
@@ -46,7 +46,7 @@ export async function startEmbeddedService(
     void exited.then((code) => reject(new Error(`npm start ended with ${code} before it was ready`)));
   });
   const { ports } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as State;
-  // Below the state directory, so that what a test leaves goes with it.
+  // Below the state directory, so that tests' leftovers are removed with it.
   const temporary = join(stateDirectory, "tmp");
   mkdirSync(temporary, { recursive: true });
   return {
@@ -66,9 +66,9 @@ export async function startEmbeddedService(
 
 function onSignal(stop: () => Promise<void>): void {
   const end = () => void stop().then(() => process.exit(1));
-  // Ctrl-C arrives twice: from the terminal and from the process that started this one.
+  // Ctrl-C arrives twice: from the terminal and from the parent process.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end);
   process.on("disconnect", end);
-  // Waiting for either is no reason to run on.
+  // These listeners must not keep the process running.
   process.channel?.unref();
 }

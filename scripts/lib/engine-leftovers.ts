@@ -1,15 +1,17 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { agentIdOf, lines, repositoryOf } from "./engine-objects.ts";
 
-/** One thing on the engine; `isOurs`: the service with this token made it. */
+/** One object on the engine; `isOurs`: the service with this token created it. */
 type Found = { name: string; isOurs: boolean };
 
-/** Where the service that tests run on writes down what was left. */
+/** The service that tests run on records its leftovers here. */
 export const leftoversFile = "left-on-engine.json";
 
 const lookMs = 10_000;
 
-/** What the engine holds before a service runs on it; then what that service, and the tests, left there. */
+/**
+ * Records the engine's objects before a service runs on it. @returns lists what that service and the tests left there
+ */
 export async function rememberEngine(hostToken: () => string): Promise<() => Promise<string[]>> {
   const before = new Set((await berthObjects("")).map(({ name }) => name));
   let isShared = false;
@@ -23,7 +25,7 @@ export async function rememberEngine(hostToken: () => string): Promise<() => Pro
     look();
     if (isShared)
       console.log(
-        "Another Berth runs on this engine: of what is left there only what this run's agent made was looked for.",
+        "Another Berth runs on this engine: only objects of this run's agent were checked for leftovers.",
       );
     return (await berthObjects(hostToken()))
       .filter(({ name, isOurs }) => !before.has(name) && (isOurs || !isShared))
@@ -37,7 +39,7 @@ const berthCommand = /\bscripts\/(?:start|test|bench)\.ts\b|\bagent\.mjs\b/;
 
 const ofBerth = ({ command }: Process): boolean => berthCommand.test(command);
 
-/** Whether a Berth runs on this machine that is neither this one nor started by what started this one. */
+/** Whether another Berth runs on this machine that is unrelated to this process tree. */
 export function runsAnother(): boolean {
   const all = new Map(processes().map((one) => [one.pid, one]));
   const ancestry = (pid: number): Process[] => {
@@ -48,7 +50,7 @@ export function runsAnother(): boolean {
   return [...all.values()].some((one) => ofBerth(one) && !ancestry(one.pid).some((up) => up === root));
 }
 
-/** Of this machine, not of containers on it. */
+/** Processes of this machine, not of containers on it. */
 function processes(): Process[] {
   const own = readlinkSync("/proc/self/ns/pid");
   return readdirSync("/proc").flatMap((name) => {
@@ -65,7 +67,10 @@ function processes(): Process[] {
   });
 }
 
-/** Everything with a name or a label of Berth's, and volumes without a name that nothing uses. Base images are none: they stay. */
+/**
+ * Every object with a name or a label of Berth's, and unused anonymous volumes. Base images do not count: they are
+ * kept.
+ */
 async function berthObjects(hostToken: string): Promise<Found[]> {
   const agentId = agentIdOf(hostToken);
   const label = '{{.Label "berth.agent"}}{{.Label "berth.ingress"}}';
@@ -94,7 +99,7 @@ async function berthObjects(hostToken: string): Promise<Found[]> {
   ];
 }
 
-/** Of an image that lost its name only the labels tell. */
+/** An untagged image is identified by its labels only. */
 async function berthImages(images: string[], hostToken: string): Promise<Found[]> {
   const found = new Map<string, Found>();
   for (const kind of ["berth.managed", "berth.test"])

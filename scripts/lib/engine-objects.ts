@@ -3,7 +3,7 @@ import { liftBuildLimits } from "../../agent/isolation/build-limits.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { run, succeeds } from "./command.ts";
 
-/** The agent's name on the engine's labels; agent/config.ts derives it the same way. */
+/** The agent's id in the engine's labels; agent/config.ts derives it the same way. */
 export const agentIdOf = (hostToken: string) =>
   createHash("sha256").update(hostToken).digest("hex").slice(0, 16);
 
@@ -12,16 +12,16 @@ export const lines = async (...args: string[]): Promise<string[]> =>
 
 const sitesOf = (hostToken: string) => `label=berth.agent=${agentIdOf(hostToken)}`;
 
-/** Sites and databases stop, and keep their containers for the next start. */
+/** Stops sites and databases, and keeps their containers for the next start. */
 export async function stopSites(hostToken: string): Promise<void> {
   const ids = await lines("ps", "--quiet", "--filter", sitesOf(hostToken), "--filter", "label=berth.site");
   if (ids.length > 0) await run("docker", ["stop", "--time", "5", ...ids]);
-  // Last, and each with the time it needs to write everything.
+  // Databases last, each with the time it needs to write everything.
   const others = await lines("ps", "--quiet", "--filter", sitesOf(hostToken));
   if (others.length > 0) await run("docker", ["stop", ...others]);
 }
 
-/** Caddy is made anew at every start. */
+/** Caddy's container is recreated at every start. */
 export async function removeIngress(hostToken: string): Promise<void> {
   const ids = await lines(
     "ps",
@@ -34,15 +34,16 @@ export async function removeIngress(hostToken: string): Promise<void> {
 }
 
 /**
- * What kept tenants in bounds, once none of their containers runs: other uses of the engine are free again. All builds on it share
- * one bound, which stays where another Berth may be building.
+ * Removes firewall rules and build limits once no tenant's container runs, so that other uses of the engine are
+ * unrestricted again. The build limit is shared by all builds on the engine, and is kept if another Berth may be
+ * building.
  */
 export async function removeIsolation(hostToken: string, isShared: boolean): Promise<void> {
   if (!isShared) await liftBuildLimits();
   await removeFirewall(agentIdOf(hostToken));
 }
 
-/** Containers, networks and images of this host's sites, and its databases with their data. */
+/** Removes containers, networks and images of this host's sites, and its databases with their data. */
 export async function removeSites(hostToken: string): Promise<void> {
   const found = await lines(
     "ps",
@@ -54,7 +55,7 @@ export async function removeSites(hostToken: string): Promise<void> {
   );
   const ids = found.map((line) => line.split(" ")[0] ?? "");
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
-  // A stopped database has nothing else, and a site's outlive its containers.
+  // A stopped database consists of its volume only, and a site's volumes outlive its containers.
   const volumes = await lines(
     "volume",
     "ls",
@@ -66,7 +67,7 @@ export async function removeSites(hostToken: string): Promise<void> {
   for (const line of volumes) await run("docker", ["volume", "rm", line.split(" ")[0] ?? ""]);
   for (const account of new Set([...found, ...volumes].map((line) => line.split(" ")[1] ?? "")))
     await succeeds("docker", ["network", "rm", `berth-${account}`]);
-  // An image's label names its site, and only this host's token makes the repository's name of it.
+  // An image's label names its site, and only this host's token derives the repository's name from it.
   const images = await lines(
     "images",
     "--filter",
@@ -79,14 +80,14 @@ export async function removeSites(hostToken: string): Promise<void> {
       await succeeds("docker", ["rmi", image]);
 }
 
-/** The repository that this host's token makes of the site an image names; undefined where it names none. */
+/** The repository that this host's token derives for the image's site; undefined if its label names none. */
 export async function repositoryOf(image: string, hostToken: string): Promise<string | undefined> {
   const label = ["--format", '{{index .Config.Labels "berth.site"}}', image];
-  // Another service on this engine may have removed its own just now.
+  // Another service on this engine may have just removed its own.
   const [siteId] = await lines("image", "inspect", ...label).catch(() => []);
   return siteId === undefined ? undefined : imageRepository(hostToken, siteId);
 }
 
-/** As agent/config.ts makes it. */
+/** Derived as in agent/config.ts. */
 export const imageRepository = (hostToken: string, siteId: string): string =>
   `berth-site/${createHmac("sha256", hostToken).update(siteId).digest("hex").slice(0, 32)}`;

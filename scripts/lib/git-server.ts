@@ -6,17 +6,17 @@ import { join } from "node:path";
 
 export type GitServer = {
   port: number;
-  /** Who asked for what, in the order of arrival. */
+  /** All requests in the order of arrival. */
   requests: { path: string; authorization: string | undefined }[];
   close(): Promise<void>;
 };
 
-/** Where an object of Git LFS is to be fetched: by default from this server. */
+/** The address of a Git LFS object: by default on this server. */
 export type HrefOf = (oid: string, own: string) => string;
 
 /**
- * Serves the bare repositories below a folder, read-only, by Git's own smart HTTP backend (git-http-backend(1)), and the
- * objects in a repository's folder `lfs` by Git LFS's batch API.
+ * Serves the bare repositories below a folder, read-only, by Git's own smart HTTP backend (git-http-backend(1)), and
+ * the objects in a repository's `lfs` folder by Git LFS's batch API.
  */
 export async function startGitServer(
   root: string,

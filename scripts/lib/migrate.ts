@@ -7,12 +7,12 @@ type Statement = {
   run(): Promise<unknown>;
   all(): Promise<{ results: { name: string }[] }>;
 };
-/** As much of D1 as Miniflare hands to Node. */
+/** The part of D1 that Miniflare offers to Node. */
 export type Database = { prepare(sql: string): Statement; batch(statements: Statement[]): Promise<unknown> };
 
 const migrations = join(projectRoot, "drizzle");
 
-/** Applies drizzle/*.sql in order, each with its own record in one batch; the table is the one wrangler keeps. */
+/** Applies drizzle/*.sql in order, each with its own record in one batch; the table is wrangler's. */
 export async function migrate(
   db: Database,
   onApplied: (name: string) => void = () => undefined,
@@ -29,7 +29,7 @@ export async function migrate(
   // Until 1.0 the migrations may be rewritten.
   if ([...applied].some((name) => !names.includes(name)))
     throw new Error(
-      "The database was made by another version of Berth, whose migrations this one does not know: start with a new --state-dir, or go back to that version.",
+      "The database was created by another version of Berth, whose migrations this one does not know: start with a new --state-dir, or go back to that version.",
     );
   for (const name of names.toSorted()) {
     if (applied.has(name)) continue;

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { projectRoot } from "./bundle.ts";
 import { run } from "./command.ts";
 
-/** Always the same author and time, so that an unchanged example is the same commit in every state directory. */
+/** A fixed author and time, so that an unchanged example is the same commit in every state directory. */
 const author = {
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_AUTHOR_NAME: "Berth",
@@ -15,7 +15,10 @@ const author = {
   GIT_COMMITTER_DATE: "2026-01-01T00:00:00Z",
 };
 
-/** Each folder of examples/ as a bare repository below `root`/examples. */
+/**
+ * Publishes each folder of examples/ as a bare repository below `root`/examples; a changed folder becomes another
+ * commit.
+ */
 export async function publishExamples(root: string): Promise<void> {
   const folder = join(projectRoot, "examples");
   for (const name of readdirSync(folder))

@@ -4,11 +4,14 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { removeIngress, removeSites } from "./engine-objects.ts";
 
-/** What `npm start` remembers between runs. Written as soon as it is known, so that an interrupted set-up goes on. */
+/**
+ * The state that `npm start` keeps between runs. Written as soon as it changes, so that an interrupted set-up
+ * resumes.
+ */
 export type State = {
   ports: { git: number; responder: number; status: number; mail: number };
   secretKey: string;
-  /** Earlier ones, by commas. */
+  /** Earlier keys, separated by commas. */
   secretKeysOld?: string;
   tokenKey?: string;
   setupToken: string;
@@ -22,7 +25,7 @@ export type State = {
 
 const given = new Set<number>();
 
-/** A port nobody listens on now, and not one given before: whoever got that may not listen yet. */
+/** An unused port that was not returned before: whoever got that one may not be listening yet. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
@@ -40,7 +43,7 @@ export const isFree = (port: number): Promise<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 
-/** Readable by this user only, replaced as a whole. */
+/** Written atomically, readable by this user only. */
 export function writePrivate(file: string, value: unknown): void {
   writeFileSync(`${file}.new`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
   chmodSync(`${file}.new`, 0o600);
@@ -56,13 +59,16 @@ export const freePorts = async (): Promise<State["ports"]> => ({
 
 const secretsFile = (directory: string) => join(directory, "secrets.json");
 
-/** One run at a time may use a state directory. Answers what gives it back. @throws when another run has it */
+/**
+ * Locks a state directory, which only one run may use at a time. @returns releases the lock @throws if another run
+ * holds it
+ */
 export function lockState(directory: string): () => Promise<void> {
   const file = join(directory, "start.pid");
   const holder = existsSync(file) ? readFileSync(file, "utf8") : "";
   if (holder !== "" && isStart(holder))
     throw new Error(
-      `Berth already runs on ${directory} (process ${holder}): end that, or choose another with --state-dir.`,
+      `Berth already runs on ${directory} (process ${holder}): stop it, or choose another with --state-dir.`,
     );
   writeFileSync(file, String(process.pid));
   return async () => rmSync(file, { force: true });
@@ -76,7 +82,7 @@ function isStart(id: string): boolean {
   }
 }
 
-/** What an earlier run in this directory left, on the engine too. */
+/** Removes everything that an earlier run in this directory left, including on the engine. */
 export async function discardState(directory: string): Promise<void> {
   if (existsSync(secretsFile(directory))) {
     const { hostToken } = JSON.parse(readFileSync(secretsFile(directory), "utf8")) as State;
@@ -105,7 +111,7 @@ export function openState(
         email: "demo@berth.localhost",
         password: randomBytes(12).toString("base64url"),
       };
-  // A state of an earlier version knows fewer ports.
+  // A state of an earlier version has fewer ports.
   state.ports = { ...ports, ...state.ports };
   writePrivate(file, state);
   return { state, save: (change) => writePrivate(file, Object.assign(state, change)) };

@@ -9,7 +9,7 @@ export type Program = {
   args: string[];
   env?: Record<string, string>;
   nodeFlags?: string[];
-  /** Asked while it runs: it may live on and do nothing. Silent for so long, it is ended and started again. */
+  /** A health check, because a hanging program may stay alive. One that does not answer for this long is restarted. */
   answersAt?: { url: string; withinMs: number };
 };
 
@@ -20,13 +20,13 @@ type Starting = {
   reject: (error: Error) => void;
 };
 
-/** Exit code of a program that would end the same way however often it is started (sysexits.h: EX_CONFIG). */
+/** The exit code of a program for which a restart is pointless (sysexits.h: EX_CONFIG). */
 export const wrongSetUp = 78;
 
-/** There while programs run; a run that was killed leaves it. */
+/** Exists while programs run; a killed run leaves it. */
 export const processesFile = (stateDirectory: string): string => join(stateDirectory, "processes.json");
 
-/** Runs programs, starts again what ends, and ends all of it; `processes.json` says which process is which. */
+/** Runs programs, restarts those that end, and ends all of them; `processes.json` lists their process ids. */
 export class Supervisor {
   private readonly stateDirectory: string;
   private readonly children = new Map<string, ChildProcess>();
@@ -37,7 +37,7 @@ export class Supervisor {
     mkdirSync(join(stateDirectory, "logs"), { recursive: true });
   }
 
-  /** Resolves once the program has printed `readyLine` (at once when none is given), rejects when it never does. */
+  /** Resolves once the program has printed `readyLine` (at once if none is given), rejects if it never does. */
   start(program: Program, readyLine = ""): Promise<void> {
     return new Promise((resolve, reject) => {
       const starting: Starting = { readyLine, wasReady: readyLine === "", resolve, reject };
@@ -46,7 +46,7 @@ export class Supervisor {
     });
   }
 
-  /** SIGTERM to all, SIGKILL to what is left after eight seconds. */
+  /** Sends SIGTERM to all, and SIGKILL to the remaining ones after eight seconds. */
   async stop(): Promise<void> {
     this.stopping = true;
     const ended = [...this.children.values()].map(async (child) => {
@@ -63,8 +63,8 @@ export class Supervisor {
     if (this.stopping) return starting.reject(new Error("Ending"));
     const log = join(this.stateDirectory, "logs", `${program.name}.log`);
     const startedAt = performance.now();
-    // Its own process group, so that Ctrl-C reaches only the supervisor, which then ends things in order; the pipe on
-    // standard input closes with the supervisor, however that ends.
+    // In its own process group, so that Ctrl-C reaches only the supervisor, which then ends programs in order; the
+    // pipe on standard input closes when the supervisor ends in any way.
     const child = spawn(
       process.execPath,
       ["--disable-warning=ExperimentalWarning", ...(program.nodeFlags ?? []), program.file, ...program.args],
@@ -90,13 +90,13 @@ export class Supervisor {
     child.stdin.on("error", () => undefined);
     child.once("exit", (code, signal) => {
       unlessFull(() => appendFileSync(log, `— ended with ${signal ?? code}\n`));
-      // A killed control plane leaves its workerd, which would keep the port from the next one.
+      // A killed control plane leaves its workerd, which would block the port for the next one.
       killGroup(child);
       this.children.delete(program.name);
       if (this.stopping) return starting.reject(new Error("Ending"));
       const flapping = performance.now() - startedAt < 2000 ? failures + 1 : 0;
       if ((flapping >= 8 || code === wrongSetUp) && !starting.wasReady)
-        return starting.reject(new Error(`${program.name} does not start; its last words:\n${last}`));
+        return starting.reject(new Error(`${program.name} does not start; its last output:\n${last}`));
       setTimeout(() => this.launch(program, flapping, starting), Math.min(5000, 100 * 2 ** flapping));
     });
   }
@@ -111,12 +111,12 @@ export class Supervisor {
   }
 }
 
-/** Programs run on where nothing of them can be written down. */
+/** Programs keep running if nothing can be written. */
 function unlessFull(write: () => void): void {
   try {
     write();
   } catch {
-    // Tried again with what is written next.
+    // The next write includes it.
   }
 }
 
@@ -124,7 +124,7 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // Gone.
+    // It has ended.
   }
 }
 
@@ -132,7 +132,7 @@ async function endWhenSilent(
   child: ChildProcess,
   { url, withinMs }: NonNullable<Program["answersAt"]>,
 ): Promise<void> {
-  // It takes its time to start.
+  // Starting takes longer.
   let deadline = performance.now() + 5 * withinMs;
   while (child.exitCode === null && child.signalCode === null) {
     await delay(withinMs / 20, undefined, { ref: false });

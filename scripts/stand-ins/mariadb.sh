@@ -7,7 +7,7 @@ set -euo pipefail
 data=/var/lib/mysql
 socket=/run/mysqld/mysqld.sock
 
-# Where both are set, the newer name is meant.
+# If both are set, the newer name takes precedence.
 setting() {
   local value="MARIADB_$1" old="MYSQL_$1" file="MARIADB_$1_FILE"
   if [ -n "${!file:-}" ]; then cat "${!file}"; else printf '%s' "${!value:-${!old:-}}"; fi
@@ -28,12 +28,12 @@ set_up() {
     echo "Error: neither MARIADB_ROOT_PASSWORD nor another choice for root is set." >&2
     exit 1
   fi
-  # With the server's own options, but for those that it would split.
+  # With the server's own options, except those that it would split.
   local option options=()
   for option in "${@:2}"; do if [[ ! "$option" =~ [[:space:]] ]]; then options+=("$option"); fi; done
   mariadb-install-db --user=mysql --datadir="$data" --rpm --auth-root-authentication-method=normal "${options[@]}" \
     --skip-test-db --default-time-zone=SYSTEM --enforce-storage-engine= --skip-log-bin --expire-logs-days=0 >/dev/null
-  # Over its socket only: who waits for the port finds nothing before the set-up is done.
+  # On its socket only, so that clients cannot connect over the network before the set-up is complete.
   "$@" --user=mysql --skip-networking --default-time-zone=SYSTEM --socket="$socket" --expire-logs-days=0 \
     --skip-ssl &
   local server=$! tries

@@ -27,7 +27,8 @@ set_up() {
   as_postgres initdb --username="$user" --pwfile="$secret" "${arguments[@]}"
   rm "$secret"
   printf '\nhost all all all %s\n' "$authentication" >>"$PGDATA/pg_hba.conf"
-  # With the server's own options, but over its socket only: who waits for the port finds nothing before the set-up is done.
+  # With the server's own options, but on its socket only, so that clients cannot connect over the network before the
+  # set-up is complete.
   set -- "${@:2}" -c listen_addresses=
   as_postgres pg_ctl --pgdata="$PGDATA" --options="$(printf '%q ' "$@")" --wait start
   local client=(psql --no-psqlrc --set=ON_ERROR_STOP=1 --username="$user" --no-password)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The contract of the official redis image: options or a configuration file become redis-server's, which is never root.
+# The contract of the official redis image: options or a configuration file are passed to redis-server, which never runs as root.
 set -e
 case "$1" in -* | *.conf) set -- redis-server "$@" ;; esac
 if [ "$1" = redis-server ] && [ "$(id -u)" = 0 ]; then

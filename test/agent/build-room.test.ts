@@ -105,14 +105,14 @@ describe("the disk's floor", () => {
   it("says it in files where those run out before bytes do", () => {
     const disk = diskOf({ bavail: 5e6, blocks: 1e7, bsize: 4096, files: 1e6, ffree: 1234 });
     expect(tooFull(disk, null)).toBe(
-      "This host has room on its disk for only 1,234 more files, and a deployment needs it for 52,429: try again later, or ask the operator to make room.",
+      "This host has room on its disk for only 1,234 more files, and a deployment needs room for 52,429: try again later, or ask the operator to make room.",
     );
   });
 
   it("keeps deployments from beginning, with a sentence that says how much is free", async () => {
     await demandDisk([tmpdir()], 0);
     await expect(demandDisk([tmpdir()], 1e9)).rejects.toThrow(
-      /^This host has only \d+\.\d GB of free disk, and a deployment needs /,
+      /^This host has only \d+\.\d GB of free disk space, and a deployment needs /,
     );
     await demandDisk(["/not/to/be/seen/from/here"], 1e9);
   });

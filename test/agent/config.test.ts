@@ -59,7 +59,7 @@ it.each([
   const functions = script.replaceAll("@SITE_URL@", url).replace(/\n.*\n$/, "\n");
   const { status, stderr } = spawnSync("sh", ["-c", `${functions}check_address`], { encoding: "utf8" });
   expect([status, stderr]).toEqual(
-    isTaken ? [0, ""] : [1, expect.stringContaining("by http on their own machine only")],
+    isTaken ? [0, ""] : [1, expect.stringContaining("over http only on their own machine")],
   );
 });
 

@@ -170,7 +170,7 @@ it("one that the engine cannot start again ends the service with the engine's re
   const [crash] = crashes;
   expect(crash).toMatchObject({ siteId, deploymentId });
   expect(crash?.error).toMatch(
-    /^The app does not run.*the engine says ".*OCI runtime.*no such file.*".*Its last lines: up$/s,
+    /^The app does not run.*the engine reports ".*OCI runtime.*no such file.*".*Its last lines: up$/s,
   );
   expect(host.ingress.current(siteId)).toBe("parked");
 });
@@ -198,7 +198,7 @@ it("of several replicas the others serve on when one is gone; all that are gone 
   const [first = "", second = ""] = ids;
   await docker("rm", "--force", second);
   await vi.waitUntil(() => kindsOf(siteId).includes("crash_loop"), within);
-  expect(records.events(siteId).at(-1)?.detail).toMatch(/other replicas serve on/);
+  expect(records.events(siteId).at(-1)?.detail).toMatch(/other replicas keep serving/);
   expect([crashes, await runs(first)]).toEqual([[], true]);
   expect(host.ingress.current(siteId)).toMatchObject([
     { containerId: first },

@@ -41,7 +41,7 @@ it("makes it read-only until it is back under its pack, says so once, and asks t
   expect(said).toEqual(["less", "less", "all"]);
   expect(events).toEqual([
     expect.stringMatching(/holds 1\.2 GB, its pack has 1 GB and its host is short of disk: it is read-only/),
-    expect.stringMatching(/takes writes again/),
+    expect.stringMatching(/accepts writes/),
   ]);
 });
 

@@ -117,7 +117,7 @@ it("a rollback on a host without the image makes it anew of what it was made of,
   const back = (source: object) => deploySite(host, { ...args, source: { ...args.source, ...source } }, job);
   expect(await back({ otherwise })).toMatchObject({ imageId: "made anew", imageDigest: digest });
   expect(lines).toContain(
-    "This host has not the image of that deployment: it is pulled again by its digest.",
+    "This host does not have the image of that deployment: it is pulled again by its digest.",
   );
   await expect(back({})).rejects.toThrow("no longer on the host");
 });

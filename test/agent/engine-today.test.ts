@@ -293,8 +293,8 @@ describe("an engine that Berth does not work with", () => {
   };
 
   it.each([
-    ["rootless", /^Docker runs rootless here.*Install Docker as root/],
-    ["userns", /^Docker remaps users here.*Take "userns-remap" out/],
+    ["rootless", /^Docker runs rootless on this host.*Install Docker as root/],
+    ["userns", /^Docker remaps users on this host.*Remove "userns-remap" from/],
   ])("says so by its option name=%s, and the reason says what to do", async (name, told) => {
     expect(unfitReason(await facts({}))).toBeNull();
     expect(unfitReason(await facts({ SecurityOptions: null }))).toBeNull();

@@ -50,7 +50,7 @@ async function read(backupId: string, each: () => Promise<unknown> = async () =>
 }
 
 const isData = (request: { url?: string | undefined }) => request.url?.endsWith("/data") === true;
-const said = "The store gave none of this backup's bytes for";
+const said = "The store sent no bytes of this backup for";
 
 it.each<[string, PartServer["disturb"]]>([
   ["is refused", (_, response) => Boolean(response.writeHead(500).end())],
@@ -80,7 +80,9 @@ it("gives up a backup whose manifest the store does not give", async () => {
 it("gives up an upload of which the store takes nothing", async () => {
   server.disturb = (request, response) =>
     request.url?.includes("/parts/") === true && Boolean(response.writeHead(500).end());
-  await expect(upload(Buffer.from("some rows"))).rejects.toThrow("The store took none of this backup for");
+  await expect(upload(Buffer.from("some rows"))).rejects.toThrow(
+    "The store accepted no bytes of this backup for",
+  );
 });
 
 it("takes a connection that breaks again and again for alive while bytes come", async () => {

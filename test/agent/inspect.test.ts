@@ -82,7 +82,7 @@ describe("questions", () => {
     asked.push(ask("other"));
     await expect.poll(() => refusedAtOnce.length).toBe(4);
     expect(new Set(refusedAtOnce)).toEqual(
-      new Set(["Too much is asked of your databases at once: wait until one answer is there."]),
+      new Set(["Too many questions to your databases are open: wait for an answer first."]),
     );
     end.abort();
     await Promise.all(asked);

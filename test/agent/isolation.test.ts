@@ -31,7 +31,7 @@ const policy: Policy = {
     { family: 4, network: "10.2.0.1", port: 3128 },
   ],
   engineGroup: "system.slice/docker.service",
-  ways: [],
+  publicPorts: [],
 };
 const least = {
   BERTH_URL: "https://berth.example",
@@ -140,7 +140,7 @@ describe("the firewall's rules", () => {
   it("lead from a port of the host to a database for the sources named, and for no container", () => {
     const way = { port: 20_001, allow: ["203.0.113.0/24", "2001:db8::/32"], address: "172.18.0.2" };
     const [filter = "", nat = ""] = restoreInput(
-      { ...policy, ways: [{ ...way, containerPort: 5432 }] },
+      { ...policy, publicPorts: [{ ...way, containerPort: 5432 }] },
       4,
     ).split("*nat\n");
     expect(filter.split("\n").filter((line) => line.startsWith("-A BERTH-0123-WAYS "))).toEqual([
@@ -258,7 +258,7 @@ it("name servers on the host's loopback are Docker's affair", () => {
 it("the operator's list is read with the configuration, and a wrong entry is named", () => {
   const read = (list: string) => readConfig({ ...least, BERTH_ALLOWED_PRIVATE_ADDRESSES: list });
   expect(read("10.0.0.5:3128, 10.1.0.0/16,").firewall.allowed).toHaveLength(2);
-  expect(() => read("10.0.0.5,proxy")).toThrow("proxy is no address");
+  expect(() => read("10.0.0.5,proxy")).toThrow("proxy is not an address");
   expect(readConfig({ ...least, BERTH_FIREWALL: "off" }).firewall.mode).toBe("off");
 });
 
@@ -275,7 +275,7 @@ describe("while the rules cannot be set", () => {
     let broken = true;
     const isolation = open("on", () => (broken ? fails() : Promise.resolve()));
     await isolation.refresh();
-    await expect(isolation.demand()).rejects.toThrow("cannot keep sites apart");
+    await expect(isolation.demand()).rejects.toThrow("cannot isolate sites");
     broken = false;
     await isolation.demand();
   });
@@ -297,20 +297,22 @@ describe("while the rules cannot be set", () => {
       allowed: [],
       ensure: () => Promise.resolve(),
     });
-    await expect(isolation.demandWays(true)).rejects.toThrow(/nftables.*firewall-backend to iptables/);
-    await isolation.demandWays(false);
+    await expect(isolation.demandPublicAccess(true)).rejects.toThrow(
+      /nftables.*firewall-backend to iptables/,
+    );
+    await isolation.demandPublicAccess(false);
     await isolation.demand();
     usesNftables = false;
-    await isolation.demandWays(true);
+    await isolation.demandPublicAccess(true);
   });
 
   it("a database is not opened, and where the agent keeps no firewall, never", async () => {
     const isolation = open("on", fails);
-    await expect(isolation.demandWays(true)).rejects.toThrow("cannot change who reaches");
-    await expect(isolation.demandWays(false)).rejects.toThrow("cannot change who reaches");
+    await expect(isolation.demandPublicAccess(true)).rejects.toThrow("cannot change public access");
+    await expect(isolation.demandPublicAccess(false)).rejects.toThrow("cannot change public access");
     for (const mode of ["warn", "off"] as const) {
-      await expect(open(mode, fails).demandWays(true)).rejects.toThrow("keep its own firewall");
-      await open(mode, fails).demandWays(false);
+      await expect(open(mode, fails).demandPublicAccess(true)).rejects.toThrow("manage its own firewall");
+      await open(mode, fails).demandPublicAccess(false);
     }
   });
 
@@ -323,16 +325,16 @@ describe("while the rules cannot be set", () => {
       engine,
       mode: "on",
       allowed: [],
-      ways: async () => [{ port, allow: [], address: "172.18.0.2", containerPort: 1 }],
-      ensure: async (_agent, { ways = [] }) => {
-        seen.push(...ways.map((way) => way.port));
+      publicPorts: async () => [{ port, allow: [], address: "172.18.0.2", containerPort: 1 }],
+      ensure: async (_agent, { publicPorts = [] }) => {
+        seen.push(...publicPorts.map((way) => way.port));
         await gate.promise;
       },
     });
     const first = isolation.refresh();
     await expect.poll(() => seen).toEqual([1]);
     port = 2;
-    const second = isolation.demandWays(true);
+    const second = isolation.demandPublicAccess(true);
     gate.resolve();
     await Promise.all([first, second]);
     expect(seen).toEqual([1, 2]);

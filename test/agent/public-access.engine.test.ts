@@ -45,7 +45,7 @@ function startAgent(): Host {
     engine,
     mode: "on",
     allowed: [],
-    ways: () => publicAccess.ways(engine),
+    publicPorts: () => publicAccess.publicPorts(engine),
   });
   return {
     agentId,

@@ -310,9 +310,9 @@ it.each([
   [
     "startContainer",
     "unable to find user app: no matching entries in passwd file",
-    /The image has no user app: mend USER/,
+    /The image has no user app: correct USER/,
   ],
-  ["startContainer", "Cannot mkdir: /etc/hostname is not a directory", /mend WORKDIR/],
+  ["startContainer", "Cannot mkdir: /etc/hostname is not a directory", /correct WORKDIR/],
   [
     "startContainer",
     "lstat /var/lib/docker/overlay2/1/merged/a: not a directory",

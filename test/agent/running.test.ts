@@ -679,7 +679,7 @@ describe("what happens to a container", () => {
     await settle();
     expect([on.done, crashes]).toEqual([["stop c2"], []]);
     expect(records.events(siteId).at(-1)?.detail).toMatch(
-      /^Replica 2 exited 5 times .* other replicas serve/,
+      /^Replica 2 exited 5 times .* other replicas keep serving/,
     );
     for (const at of [11, 12, 13, 14, 15]) on.emit("die", at, 1);
     await settle();

@@ -244,7 +244,7 @@ it("a database shows how it does, answers statements, changes nothing unconfirme
   const { confirm } = asked.body;
   expect((await query({ statement, write: true, confirm })).status).toBe(200);
   expect((await query({ statement, write: true, confirm })).body).toMatchObject({
-    issues: [{ message: expect.stringContaining("used already") }],
+    issues: [{ message: expect.stringContaining("already used") }],
   });
   expect((await query({ statement: "SELECT * FROM kept" })).body).toMatchObject({
     columns: [

@@ -185,11 +185,11 @@ it("an engine that Berth cannot work with is refused with what to do, and when i
     `echo '{"userns-remap":"default"}' > /etc/docker/daemon.json && systemctl restart docker`,
   );
   const refused = machine.run(`${host.installCommand} 2>&1 || { echo refused; exit 0; }`);
-  expect(await refused).toMatch(/Take "userns-remap" out of .*\nberth: .*nothing was started.*\nrefused$/);
+  expect(await refused).toMatch(/Remove "userns-remap" from .*\nberth: .*nothing was started.*\nrefused$/);
   await machine.run("systemctl restart berth-agent");
   await until(
     () => machine.run("journalctl --boot --unit berth-agent --since -1min --output cat"),
-    (said) => said.includes("Docker remaps users here"),
+    (said) => said.includes("Docker remaps users on this host"),
   );
   await machine.run("rm /etc/docker/daemon.json && systemctl restart docker");
   await connected();

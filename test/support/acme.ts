@@ -7,7 +7,10 @@ import { join } from "node:path";
 import { vi } from "vitest";
 import { freePort } from "../../scripts/lib/state.ts";
 
-/** Pebble, Let's Encrypt's own test server: speaks ACME (RFC 8555) and checks names as the real one, on the loopback address. */
+/**
+ * Pebble, Let's Encrypt's own test server: speaks ACME (RFC 8555) and validates names like the real one, on the
+ * loopback address.
+ */
 export class AcmeServer {
   readonly directory: string;
   readonly caFile: string;
@@ -23,7 +26,7 @@ export class AcmeServer {
     this.caFile = join(folder, "certificate.pem");
   }
 
-  /** Every name leads to 127.0.0.1, where these ports answer its challenges. */
+  /** Every name resolves to 127.0.0.1, where these ports answer its challenges. */
   static async start({ httpPort, tlsPort }: { httpPort: number; tlsPort: number }): Promise<AcmeServer> {
     const folder = mkdtempSync(join(tmpdir(), "berth-acme-"));
     const ports = { acme: await freePort(), management: await freePort() };
@@ -60,7 +63,7 @@ export class AcmeServer {
       tlsPort,
     };
     writeFileSync(join(folder, "config.json"), JSON.stringify({ pebble: config }));
-    // Newer ones call it otherwise, and serve DNS over HTTPS unless told not to.
+    // Newer versions rename the option, and serve DNS over HTTPS unless it is disabled.
     const { stderr: flags } = spawnSync("pebble-challtestsrv", ["-help"], { encoding: "utf8" });
     server.run("pebble-challtestsrv", [
       "-defaultIPv6",
@@ -82,7 +85,7 @@ export class AcmeServer {
     return server;
   }
 
-  /** The certificate, as PEM, that those made here are checked with. */
+  /** The root certificate, as PEM, which verifies the certificates issued here. */
   root(): Promise<string> {
     return new Promise((resolve, reject) => {
       https
@@ -115,7 +118,7 @@ export class AcmeServer {
   }
 
   private run(program: string, args: string[]): void {
-    // As strict as it comes, but for the pauses it makes up.
+    // Strict settings, except for artificial pauses.
     const env = { ...process.env, PEBBLE_VA_NOSLEEP: "1" };
     this.children.push(spawn(program, args, { env, stdio: "ignore" }));
   }

@@ -5,7 +5,7 @@ import type { Host } from "../../agent/host.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { jobRun } from "./job-run.ts";
 
-/** One backup in a process of its own, which a test or benchmark may kill or measure. */
+/** One backup in its own process, which a test or benchmark may kill or measure. */
 const { socketPath, url, token, agentId, args } = JSON.parse(process.env["BACKUP"] ?? "{}") as {
   socketPath: string;
   url: string;

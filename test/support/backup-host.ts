@@ -63,13 +63,13 @@ export async function openBackupHost() {
       await does("database.backup", { database: spec, backupId, attempt: 1, serving: true });
       return backupId;
     },
-    /** Why it is not good; null: it is. */
+    /** @returns the damage; null: the backup is good */
     async verify(spec: DatabaseSpec, backupId: string): Promise<string | null> {
       const like = { ...spec, logins: [{ username: `${spec.databaseName}_0`, password: "other" }] };
       const backup = store.stored(backupId, spec.databaseName);
       return (await does("database.verify", { like, backup })).damage;
     },
-    /** As the control plane has it done: the record names the new volume, then the server is started on it. */
+    /** Like the control plane: the record names the new volume, then the server is started on it. */
     async restore(spec: DatabaseSpec, backupId: string, from = spec): Promise<string | null> {
       const backup = store.stored(backupId, from.databaseName);
       const result = await does("database.restore", { database: spec, backup, serving: true });
@@ -78,7 +78,7 @@ export async function openBackupHost() {
       await does("database.start", { database: spec });
       return null;
     },
-    /** In the server's container, over its own socket; PostgreSQL's owner where nobody else is named. */
+    /** Runs statements in the server's container, over its own socket; as PostgreSQL's owner by default. */
     async psql(spec: DatabaseSpec, input: string, username = spec.logins[0]?.username): Promise<string> {
       const options = ["--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1"];
       const command = ["psql", ...options, `--username=${username}`, `--dbname=${spec.databaseName}`];

@@ -1,7 +1,7 @@
 import { makeAuthority } from "../../agent/databases/certificates.ts";
 import type { PublicAccess } from "../../agent/databases/public-access.ts";
 
-/** Of a host whose databases nobody reaches from outside; their servers have certificates all the same. */
+/** For a host without public databases; their servers have certificates all the same. */
 export function closedAccess(agentId: string): PublicAccess {
   const authority = makeAuthority(agentId, new Date());
   return {
@@ -9,6 +9,6 @@ export function closedAccess(agentId: string): PublicAccess {
     address: () => Promise.resolve("192.0.2.1"),
     set: () => false,
     has: () => false,
-    ways: () => Promise.resolve([]),
+    publicPorts: () => Promise.resolve([]),
   };
 }

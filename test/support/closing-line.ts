@@ -1,14 +1,14 @@
 import { writeFileSync } from "node:fs";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** With a line for each failed test: where it is, its sentence, and what went wrong. */
+/** Counts, with a line for each failed test: where it is, its sentence, and its error. */
 export type Counts = { passed: number; failed: number; skipped: number; failures: string[] };
 
-/** `N passed, N failed`, and `, N skipped` when there are any. */
+/** `N passed, N failed`, and `, N skipped` if there are any. */
 export const closingLine = ({ passed, failed, skipped }: Omit<Counts, "failures">): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 
-/** The run's last line. For scripts/test.ts, which adds up several runs, the counts go to a file. */
+/** Prints the run's last line. For scripts/test.ts, which adds up several runs, the counts are written to a file. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };

@@ -1,4 +1,4 @@
-/** Milliseconds this thread has computed so far: what a stalled machine adds is not among them. */
+/** CPU milliseconds of this thread so far, which a stalled machine does not increase. */
 export function computedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

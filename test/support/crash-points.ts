@@ -17,8 +17,8 @@ import { jobRun } from "./job-run.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 
 /**
- * An agent that ends before one of its steps: neither that nor any later one has an effect or an answer. A step is a call with
- * an effect on what outlives the agent; before one is the same as after the one before it.
+ * An agent that crashes before one of its steps: neither that nor any later one has an effect or an answer. A step is
+ * a call that affects state outside the agent; crashing before one equals crashing after the previous one.
  */
 class Ending {
   readonly steps: string[] = [];
@@ -36,7 +36,10 @@ class Ending {
     this.reached.resolve("ended");
   }
 
-  /** @param effects the methods that are steps @param atOnce what those answer then that answer no promise */
+  /**
+   * @param effects the methods that are steps @param atOnce after the crash, the results of methods that return no
+   * promise
+   */
   wrap<T extends object>(
     means: T,
     effects: readonly (keyof T & string)[],
@@ -88,7 +91,7 @@ const routeEffects = [
   "unroute",
 ] as const;
 
-/** What answers for every container, and the responder, which takes in whatever it is told at once. */
+/** Answers for every container; the responder acknowledges every version at once. */
 const app = http.createServer((_, response) => void response.end());
 const responder = http.createServer((_, response) => void response.end(String(Number.MAX_SAFE_INTEGER)));
 let folder: string;
@@ -108,10 +111,10 @@ export function closeMachines(): void {
 
 type Kept = UploadComplete & { data: string };
 
-/** An agent ended at its work, so that what it had in memory is still there. */
+/** An agent was ended during its work, so that its in-memory state still exists. */
 let hasHung = false;
 
-/** What outlives an agent: the engine and the host's files, and the control plane's store of backups. */
+/** The state outside the agent: the engine, the host's files, and the control plane's store of backups. */
 export class Machine {
   readonly docker: MemoryEngine;
   readonly stored: Map<string, Kept>;
@@ -129,7 +132,7 @@ export class Machine {
     return copy;
   }
 
-  /** An agent that has begun here, or ended as it did: nothing that another had in memory is its own. */
+  /** An agent that has started here, or crashed while starting: it shares no in-memory state with earlier ones. */
   async agent({ endsAt, sweepEndsAt }: { endsAt?: number; sweepEndsAt?: number } = {}): Promise<Agent> {
     if (hasHung) vi.resetModules();
     hasHung = false;
@@ -167,7 +170,7 @@ export class Machine {
           {
             demand: () => Promise.resolve(),
             refresh: () => Promise.resolve(),
-            demandWays: () => Promise.resolve(),
+            demandPublicAccess: () => Promise.resolve(),
           },
           [],
         ),
@@ -194,7 +197,7 @@ export class Machine {
     return new Agent(hostWhich(ending), ending, records, handle);
   }
 
-  /** All that is there, by names that do not depend on how it came about. */
+  /** All objects, by names that do not depend on how they came about. */
   holds() {
     const { containers, networks, volumes, images, nameless, ran } = this.docker.state;
     const tagsOf = (image: string) => Object.keys(images).filter((tag) => images[tag] === image);
@@ -222,7 +225,7 @@ export class Machine {
     };
   }
 
-  /** Site → its names, and the containers they lead to, as far as these are reached there. */
+  /** Each site's names, and the containers they are routed to, if those are reachable at that address. */
   private routes() {
     const table = RouteTable.parse(this.read("routes.json", '{"version":0,"sites":{}}'));
     return Object.entries(table.sites).map(([id, { hostnames, target, others, notice }]) => ({
@@ -250,7 +253,7 @@ export class Machine {
     }
   }
 
-  /** Takes and gives backups of one part; worker tests prove its leases. */
+  /** Stores and returns backups of one part; worker tests prove its leases. */
   private readonly store: BackupStore = {
     patienceMs: defaultPatienceMs,
     begin: ({ backupId }) => Promise.resolve(backupId),
@@ -274,7 +277,7 @@ export class Machine {
   private readonly parts = new Map<string, string>();
 }
 
-/** One that was made while its name was another's. */
+/** The name without the suffix that avoids a conflict. */
 const withoutConfig = (name: string) => name.replace(/-[0-9a-f]{8}$/, "");
 
 type Handle = (host: Host, job: Job, run: ReturnType<typeof jobRun>) => Promise<unknown>;
@@ -296,7 +299,7 @@ export class Agent {
     return this.ending.steps;
   }
 
-  /** What it reported; "ended": it did so before. */
+  /** The job's report; "ended": the agent crashed before it. */
   async does(job: Job, attempt = 1, given: Partial<JobRun> = {}): Promise<unknown> {
     const afterwards: (() => Promise<void>)[] = [];
     const { reaching } = this.ending;
@@ -320,7 +323,7 @@ export class Agent {
   }
 }
 
-/** The machine after these as well. */
+/** The machine after these jobs as well. */
 export async function after(machine: Machine, ...jobs: Job[]): Promise<Machine> {
   const agent = await machine.agent();
   for (const job of jobs) await agent.does(job);
@@ -328,7 +331,7 @@ export async function after(machine: Machine, ...jobs: Job[]): Promise<Machine> 
   return machine;
 }
 
-/** Without how long it took, and what a build or a certificate may make otherwise. */
+/** Without durations and anything else that differs between builds or certificates. */
 const settled = (result: unknown) => ({
   ...(result as object),
   durations: 0,
@@ -338,10 +341,11 @@ const settled = (result: unknown) => ({
 });
 
 /**
- * Does the job on copies of the machine: undisturbed, then by an agent that ends before each step in turn and after the last,
- * each time followed by another that ends as it begins, and one that does not, which is offered the job once more unless its end
- * was reported.
- * @param serves when the site's names must lead to containers that run: whenever the agent ends, or once the next one began
+ * Runs the job on copies of the machine: undisturbed, then with an agent that crashes before each step in turn and
+ * after the last one. Each time follow another agent that crashes while starting, and one that does not, which is
+ * offered the job again unless its end was reported.
+ * @param serves when the site's names must be routed to running containers: at any crash, or once the next agent has
+ * started
  * @returns the steps
  */
 export async function throughAllCrashes(

@@ -77,7 +77,7 @@ export class DatabaseHost {
     return backupId;
   }
 
-  /** In a server with a login of its own, as the control plane asks for it. */
+  /** In a server with its own login, as the control plane requests it. */
   async verify(spec: DatabaseSpec, backupId: string): Promise<string | null> {
     const like = {
       ...spec,
@@ -88,7 +88,7 @@ export class DatabaseHost {
     return (await this.does("database.verify", { like, backup })).damage;
   }
 
-  /** What the control plane does with the result: the record names the new volume, and the server is started again. */
+  /** Like the control plane: the record names the new volume, and the server is started again. */
   async restore(spec: DatabaseSpec, backupId: string, from = spec): Promise<string | null> {
     const backup = this.server.stored(backupId, from.databaseName);
     const result = await this.does("database.restore", { database: spec, backup, serving: true });
@@ -109,7 +109,7 @@ export class DatabaseHost {
     await this.does("database.rotate", { database: spec });
   }
 
-  /** A program in the database's container. @throws Error with what it said when it fails */
+  /** Runs a program in the database's container. @throws Error with its output if it fails */
   async run(spec: DatabaseSpec, command: string[], input = ""): Promise<string> {
     const id = containerName(spec.databaseId);
     const { exitCode, stdout, stderr } = await this.engine.execute(id, { command, input });
@@ -124,7 +124,10 @@ export class DatabaseHost {
     await this.engine.writeFiles(containerName(spec.databaseId), "/", archive);
   }
 
-  /** As the owner of a PostgreSQL database, whose first statements may be options of the session; or as another over the server's own socket. */
+  /**
+   * Runs statements as the owner of a PostgreSQL database, whose first statements may be options of the session; or
+   * as another user over the server's own socket.
+   */
   psql(spec: DatabaseSpec, input: string, username?: string): Promise<string> {
     const [login] = spec.logins;
     const options = ["--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", `--dbname=${spec.databaseName}`];
@@ -135,7 +138,7 @@ export class DatabaseHost {
     return this.run(spec, ["env", "PGCLIENTENCODING=UTF8", ...who, ...options], `${input}\n`);
   }
 
-  /** As the owner, by this program of MariaDB's, over the network as any client. */
+  /** Runs statements as the owner, with this program of MariaDB's, over the network like any client. */
   mariadb(
     spec: DatabaseSpec,
     input: string,

@@ -5,14 +5,14 @@ import { databaseEngines } from "../../worker/domain/database-engines.ts";
 const { BERTH_POSTGRES, BERTH_MARIADB, BERTH_REDIS } = process.env;
 const chosen = (name: string, versions: string | undefined): string | undefined =>
   versions && `${name}:${versions.split(",")[0]}`;
-/** Those that are shipped, unless a run by hand names another version (test/README.md). */
+/** The shipped images, unless a manual run selects another version (test/README.md). */
 export const testedImages: Record<DatabaseSpec["type"], string> = {
   postgresql: chosen("postgres", BERTH_POSTGRES) ?? databaseEngines.postgresql.image,
   mysql: chosen("mariadb", BERTH_MARIADB) ?? databaseEngines.mysql.image,
   redis: chosen("redis", BERTH_REDIS) ?? databaseEngines.redis.image,
 };
 
-/** A database with one login, as a host is told to run it. */
+/** A database with one login, as sent to a host. */
 export function databaseSpec(
   { databaseId, accountId, type }: Pick<DatabaseSpec, "databaseId" | "accountId" | "type">,
   name: string = type,

@@ -1,4 +1,4 @@
-/** Of variables, each to be handed on byte for byte. */
+/** Values of variables, each to be passed on byte for byte. */
 export const exactValues: Record<string, string> = {
   EMPTY: "",
   NEWLINE: "\n",

@@ -26,7 +26,7 @@ export class Connection {
     this.socket.send(typeof message === "string" ? message : JSON.stringify(message));
   }
 
-  /** The next frame of this type; other frames are kept. */
+  /** The next message of this type; other messages are kept. */
   async next<T extends FromAgent["type"]>(type: T): Promise<Of<T>> {
     for (;;) {
       const index = this.frames.findIndex((frame) => frame.type === type);
@@ -40,7 +40,7 @@ export class Connection {
     return this.frames.filter((frame) => frame.type === type);
   }
 
-  /** The line breaks, without a word. */
+  /** Breaks the connection without a close frame. */
   cut(): void {
     this.socket.terminate();
   }
@@ -50,7 +50,7 @@ export class Connection {
   }
 }
 
-/** A control plane of tests: accepts agents and leaves the rest to the test. */
+/** A control plane for tests: accepts agents and leaves the rest to the test. */
 export class Hub {
   private readonly server: WebSocketServer;
   private readonly connections: Connection[] = [];
@@ -83,7 +83,7 @@ export class Hub {
     }
   }
 
-  /** The next agent, greeted; answers its hello as well. */
+  /** The next agent, after its hello was answered with a welcome. */
   async greeted(): Promise<{ agent: Connection; hello: Of<"hello"> }> {
     const agent = await this.connection();
     const hello = await agent.next("hello");

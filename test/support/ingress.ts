@@ -36,7 +36,7 @@ export class TestResponder {
     return responder;
   }
 
-  /** The agent's side of it; opened anew it is an agent that has restarted. */
+  /** The agent's side of it; opening it again simulates a restarted agent. */
   openRoutes(found: readonly string[] = [], patienceMs?: number): Ingress {
     return openRoutes(this.file, this.statusPort, found, patienceMs);
   }
@@ -79,14 +79,14 @@ export class TestResponder {
     return resolver;
   }
 
-  /** `address:port` that Caddy is told for a host name. */
+  /** The `address:port` that Caddy resolves for a host name. */
   async leadsTo(hostname: string): Promise<string> {
     const [service] = await this.resolver().resolveSrv(`${hostname}.up.internal`);
     const [address] = await this.resolver().resolve4(service?.name ?? "");
     return `${address}:${service?.port}`;
   }
 
-  /** All that Caddy may choose from. */
+  /** All targets that Caddy may choose from. */
   async leadsToAll(hostname: string): Promise<string[]> {
     const services = await this.resolver().resolveSrv(`${hostname}.up.internal`);
     const all = services.map(

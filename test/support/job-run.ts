@@ -1,6 +1,6 @@
 import type { JobRun } from "../../agent/job.ts";
 
-/** A run that is never stopped and says nothing, but for what is given. */
+/** A run that is never stopped and logs nothing, except as given. */
 export const jobRun = (given: Partial<JobRun> = {}): JobRun => ({
   jobId: "job_test",
   attempt: 1,

@@ -4,15 +4,18 @@ import { promisify } from "node:util";
 const execute = promisify(execFile);
 const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
 
-/** A machine elsewhere on the internet: a network of its own, from which a cable leads to this host and nowhere else. */
+/** A machine elsewhere on the internet: its own network, with a cable to this host and nowhere else. */
 export type Machine = {
-  /** As Docker's `--network` takes it. */
+  /** In the format of Docker's `--network`. */
   network: string;
   address: string;
   unplug(): Promise<void>;
 };
 
-/** @param name at most 15 letters and digits, the machine's own; @param net the first three numbers of its addresses */
+/**
+ * @param name at most 15 letters and digits, unique to the machine; @param net the first three numbers of its
+ * addresses
+ */
 export async function plugIn(name: string, net: string): Promise<Machine> {
   await docker(
     "run",
@@ -38,7 +41,7 @@ export async function plugIn(name: string, net: string): Promise<Machine> {
   return {
     network: `container:${name}`,
     address: `${net}.2`,
-    // Its end of the cable goes with it, and so does this one.
+    // Its end of the cable is removed with it, and so is this one.
     unplug: async () => void (await docker("rm", "--force", "--volumes", name)),
   };
 }

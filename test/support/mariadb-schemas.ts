@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Generated MariaDB databases, and what reads a database without anything of the product's. */
+/** Generated MariaDB databases, and readers of a database that share nothing with the product. */
 
 export const quoted = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
 export const text = (value: string): string => `'${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
@@ -12,9 +12,9 @@ const awkward = [
 ]
   .flatMap((some) => some.split(" "))
   .concat("a b", " a", "line\nbreak", "tab\there", "\nDELIMITER x", "x".repeat(64), "é".repeat(40));
-/** What the server takes for a name. */
+/** Whether the server accepts the name. */
 const fits = (name: string) => /^[^\0]{0,63}[^\0\s]$/.test(name);
-/** In a name MariaDB takes one for the other. */
+/** MariaDB treats names that are equal after this folding as the same. */
 const folded = (name: string) =>
   name.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().replaceAll("ß", "s");
 const letters = "abcXYZ019_ -'\"`\\;/*#$%&()<>,.:@!?~{}[]|^+=éžßñЖщ名前አ\t\n".split("");
@@ -32,7 +32,7 @@ const types: [type: string, value: string][] = [
   ["BIGINT UNSIGNED", "g * 400000000000000000"],
   ["DECIMAL(65, 30)", "g / 7"],
   ["DOUBLE", "SQRT(g) * 1e-200"],
-  // Of more than six digits mariadb-dump writes six.
+  // mariadb-dump writes only six significant digits.
   ["FLOAT", "g / 4"],
   ["BIT(11) DEFAULT b'101'", "g"],
   ["BOOLEAN", "g % 2"],
@@ -87,7 +87,7 @@ const table = fc.record({
   commented: fc.boolean(),
   versioned: fc.boolean(),
 });
-/** A text that may look like the end of one. */
+/** Text with delimiters and escapes. */
 const odd = text(`it's \\ "; -- # /* */ \`\n`);
 
 export const schema = fc.record({
@@ -100,7 +100,7 @@ export const schema = fc.record({
 type Table = typeof table extends fc.Arbitrary<infer T> ? T : never;
 export type Schema = typeof schema extends fc.Arbitrary<infer T> ? T : never;
 
-/** The statements that make it, as its owner, in an empty database of this name. */
+/** The owner's statements that create the schema in an empty database of this name. */
 export function statementsOf({ relations, tables, big, collation, mode }: Schema, database: string): string {
   const own = quoted(database);
   let count = 0;
@@ -110,7 +110,7 @@ export function statementsOf({ relations, tables, big, collation, mode }: Schema
     `CREATE FUNCTION ${twice}(n INT) RETURNS INT DETERMINISTIC COMMENT 'it''s' BEGIN /* ;; it's */ -- and ;; it's "this
       DECLARE ${quoted("a b")} INT DEFAULT n; # 'so
       RETURN ${quoted("a b")} * 2; END`,
-    // The database's own character set is another than that of what was made before.
+    // The database's own character set differs from that of earlier objects.
     `ALTER DATABASE ${quoted(database)} COLLATE ${collation}`,
     `SET sql_mode = '${mode}'`,
     `CREATE FUNCTION ${loud}(word TEXT) RETURNS TEXT DETERMINISTIC SQL SECURITY INVOKER RETURN UPPER(CONCAT(word, 'a\\\\b'''))`,
@@ -161,12 +161,14 @@ export function statementsOf({ relations, tables, big, collation, mode }: Schema
   for (const one of tables) fill(one);
 
   const [parts, low, high] = [fresh(), fresh(), fresh()];
-  /** The server itself cannot write down a foreign key of a name with a backtick, and names some by names of tables. */
+  /**
+   * The server cannot write down a foreign key whose name has a backtick, and derives some names from tables' names.
+   */
   const [one, two, toOne] = [fresh(), fresh(), fresh()].map(
     (some) => `\`${some.slice(1, -1).replaceAll("`", "'").slice(0, 50)}\``,
   );
   const [wide, empty, large] = [fresh(), fresh(), fresh()];
-  /** mariadb-dump ends over none with two semicolons. */
+  /** mariadb-dump fails for names with two semicolons. */
   const [event, once] = [fresh(), fresh()].map((some) => some.replaceAll(";;", ";"));
   const columns = Array.from({ length: 1000 }, (_, n) => `w${n} INT DEFAULT ${n}`).join(", ");
   made.push(
@@ -195,12 +197,12 @@ export function statementsOf({ relations, tables, big, collation, mode }: Schema
   return `SET collation_connection = utf8mb4_general_ci;\nDELIMITER ~~\n${made.join(" ~~\n")} ~~\n`;
 }
 
-/** Made anew by its owner. */
+/** Recreated by its owner. */
 export const emptied = (database: string): string =>
   `DROP DATABASE ${quoted(database)}; CREATE DATABASE ${quoted(database)} CHARACTER SET utf8mb4;`;
 
 const here = "= DATABASE()";
-/** The name of each thing, with the statement that shows it. */
+/** The name of each object, with the statement that shows it. */
 export const things = `
 SELECT JSON_ARRAY(CASE table_type WHEN 'VIEW' THEN 'VIEW' WHEN 'SEQUENCE' THEN 'SEQUENCE' ELSE 'TABLE' END, table_name) FROM information_schema.tables WHERE table_schema ${here}
 UNION ALL SELECT JSON_ARRAY(routine_type, routine_name) FROM information_schema.routines WHERE routine_schema ${here}
@@ -210,7 +212,10 @@ ORDER BY 1;`;
 export const settings = `
 SELECT JSON_ARRAY(default_character_set_name, default_collation_name, schema_comment) FROM information_schema.schemata WHERE schema_name ${here}
 UNION ALL SELECT JSON_ARRAY(event_object_table, trigger_name, action_order) FROM information_schema.triggers WHERE trigger_schema ${here};`;
-/** Also those that `*` leaves out: table, column, whether it keeps versions of its rows, and whether this column says since when. */
+/**
+ * Also those that `*` leaves out: table, column, whether it keeps versions of its rows, and whether this column holds
+ * their start.
+ */
 export const columns = `
 SELECT JSON_ARRAY(c.table_name, c.column_name, t.table_type = 'SYSTEM VERSIONED', COALESCE(c.generation_expression = 'ROW START', 0))
 FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)

@@ -9,13 +9,13 @@ export type MemoryContainer = {
   network: string;
   /** Path → volume. */
   mounts: Record<string, string>;
-  /** What the container itself wrote. */
+  /** The container's writable layer. */
   files: Files;
   running: boolean;
   wasStarted: boolean;
-  /** Its server ends at once, and the engine starts it again and again: which is running, as Docker says it. */
+  /** Its server ends at once, and the engine restarts it repeatedly, which Docker reports as running. */
   isLooping: boolean;
   address: string;
-  /** Of a database's server: who may sign in, as it knows them now. */
+  /** For a database's server: the users that it knows now. */
   users: string[];
 };

@@ -15,12 +15,12 @@ export type MemoryState = {
   volumes: Record<string, { labels: Record<string, string>; files: Files }>;
   /** `repository:tag` → image id. */
   images: Record<string, string>;
-  /** By image id; of each that is built from now on, `builtWith` as well. */
+  /** By image id; images built from now on get `builtWith` as well. */
   imageLabels: Record<string, Record<string, string>>;
   builtWith: Record<string, string>;
-  /** Those that lost their name to another, and that nobody has removed. */
+  /** Untagged images that nobody has removed. */
   nameless: string[];
-  /** The containers of commands that were started, which end at once. */
+  /** Started containers of commands, which end at once. */
   ran: string[];
 };
 
@@ -42,9 +42,9 @@ const nothing: MemoryState = {
 };
 
 /**
- * An engine whose containers are records, as strict as Docker about what must be there and what is in use. Each start gives
- * a container another address of this machine, where all of them are answered alike. Databases are Redis, of which
- * `memory-redis.ts` has what agents ask.
+ * An engine whose containers are records, as strict as Docker about missing objects and objects in use. Each start
+ * gives a container another address of this machine, all of which answer alike. Databases are Redis;
+ * `memory-redis.ts` implements what agents use of it.
  */
 export class MemoryEngine {
   readonly state: MemoryState;
@@ -57,13 +57,13 @@ export class MemoryEngine {
     return this.state.containers.find(({ id, name }) => id === idOrName || name === idOrName);
   }
 
-  /** The files of a container's folder: a volume's, or its own. */
+  /** The files of a container's directory: a volume's, or its own. */
   private filesAt(container: MemoryContainer, folder: string): Files {
     const volume = container.mounts[folder];
     return volume === undefined ? container.files : (this.state.volumes[volume]?.files ?? {});
   }
 
-  /** What agents use of an engine; anything else is no function. */
+  /** The part of an engine that agents use; any other member is missing. */
   readonly engine = {
     ensureNetwork: (name) => done(void (this.state.networks = [...new Set([...this.state.networks, name])])),
     subnet: () => done("172.18.0.0/16"),
@@ -84,7 +84,7 @@ export class MemoryEngine {
       const mounts = Object.fromEntries(
         (HostConfig?.Mounts ?? []).map(({ Source, Target }) => [Target, Source]),
       );
-      // Docker makes what is missing, with no labels.
+      // Docker creates missing volumes, without labels.
       for (const volume of Object.values(mounts)) this.state.volumes[volume] ??= { labels: {}, files: {} };
       const id = `container-${++this.state.made}`;
       this.state.containers.push({
@@ -203,10 +203,10 @@ export class MemoryEngine {
         delete this.state.images[reference];
       return done(undefined);
     },
-    /** Nothing but the bytes of the context makes the image, unless its steps are to run anew. */
+    /** Only the context's bytes determine the image, unless its steps are rerun. */
     build: async ({ context, tag, labels, isFresh }) => {
       const hash = createHash("sha256").update(isFresh ? String(++this.state.made) : "");
-      // Behind the header, which has the time.
+      // After the header, which contains the time.
       hash.update((await buffer(context)).subarray(512));
       const [repository = "", name = ""] = tag.split(":");
       const id = `sha256:${hash.digest("hex")}`;

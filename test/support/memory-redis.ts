@@ -4,10 +4,10 @@ import { redisClient } from "../../agent/databases/redis/server.ts";
 import type { Piped, Program } from "../../agent/docker/engine.ts";
 import type { MemoryContainer } from "./memory-container.ts";
 
-// A Redis of which agents ask what they ask: its log of changes is a file, its dump is another, its users are lines.
+// The part of Redis that agents use: its append-only file, its dump and its users are files.
 
 type Files = Record<string, string>;
-/** The log of every change: a JSON object of keys and values. */
+/** The append-only file: a JSON object of keys and values. */
 export const changes = "appendonly.aof";
 const client = redisClient();
 const usersFile = "users.acl";
@@ -15,12 +15,12 @@ const dumpFile = "dump.rdb";
 
 const nameOf = (line: string) => line.split(" ")[0] ?? "";
 
-/** false: it lacks what it is told to read, and ends. */
+/** @returns false if a file it is told to read is missing, so that it ends */
 export function starts(container: MemoryContainer, files: Files): boolean {
   const told = container.command.join(" ");
   if (told.includes("--tls-cert-file") && !container.files[certificateFile]) return false;
   if (told.includes("--aclfile") && files[usersFile] === undefined) return false;
-  // One that loads a dump has its log written anew later.
+  // A server that loads a dump has its append-only file rewritten later.
   if (told.includes(dumpFile)) container.files["loaded"] = files[dumpFile] ?? "{}";
   if (told.includes("--appendonly yes")) files[changes] ??= "{}";
   container.users = (files[usersFile] ?? "")
@@ -30,7 +30,7 @@ export function starts(container: MemoryContainer, files: Files): boolean {
   return true;
 }
 
-/** What it printed. */
+/** @returns its output */
 export function execute(container: MemoryContainer, files: Files, { command, input = "" }: Program): string {
   if (command[0] === "rm") delete files[dumpFile];
   if (command[2] !== client[2]) return "";
@@ -89,7 +89,7 @@ function answer(container: MemoryContainer, files: Files, line: string): string 
   }
 }
 
-/** `cat`, the one program whose output is piped. */
+/** `cat`, the only program whose output is piped. */
 export const pipe = (files: Files, { command }: Omit<Program, "input">): Piped => ({
   input: new PassThrough(),
   output: Readable.from([Buffer.from(files[command[1]?.replace(/^\/data\//, "") ?? ""] ?? "")]),

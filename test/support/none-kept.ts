@@ -1,6 +1,6 @@
 import type { Means } from "../../agent/question-server.ts";
 
-/** Of a host that is not asked what it keeps. */
+/** For a host that is not asked about kept data. */
 export const noneKept: Means["kept"] = {
   held: () => Promise.resolve({ ids: [], databases: [] }),
   of: () => Promise.resolve([]),

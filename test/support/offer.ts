@@ -3,7 +3,7 @@ import type { ToAgent } from "../../protocol/agent/messages.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
 
-/** A job as the control plane sends it, with the lane and the log that its row has. */
+/** A job as the control plane sends it, with the lane and the log of its row. */
 export const offerOf = (job: Job, attempt = 1, timeoutMs = 60_000): Offer => ({
   type: "job",
   job,

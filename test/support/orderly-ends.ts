@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 
-/** What a server's log says at the end of one in order, and what it says at its next start when there was none. */
+/** The server's log lines after a clean shutdown, and at the next start after an unclean one. */
 export const logSays: Record<DatabaseSpec["type"], { ended: RegExp; recovered: RegExp }> = {
   postgresql: { ended: /database system is shut down\s*$/, recovered: /not properly shut down|recovery in/ },
   mysql: { ended: /Shutdown complete\s*$/, recovered: /crash recovery|starting recovery|marked as crashed/i },

@@ -19,14 +19,14 @@ type Kept = { data: Buffer; manifest: Manifest };
 /** The control plane's routes for backups, in this process and without leases: worker tests prove those. */
 export class PartServer {
   readonly token = "hst_test";
-  /** Finished backups by id; a test may spoil them. */
+  /** Finished backups by id; a test may damage them. */
   readonly kept = new Map<string, Kept>();
-  /** What each request was, and which attempt it said it was of. */
+  /** Each request, and the attempt that it named. */
   readonly requests: string[] = [];
   partBytesMax = 0;
-  /** Answers a request instead; true: it did. */
+  /** Answers a request instead. @returns whether it did */
   disturb: (request: http.IncomingMessage, response: http.ServerResponse) => boolean = () => false;
-  /** Without keeping the bytes: for what is larger than this process. */
+  /** Discards the bytes: for backups larger than this process. */
   discards = false;
   private readonly parts = new Map<string, Map<number, Buffer>>();
   private readonly server = http.createServer((request, response) => void this.answer(request, response));
@@ -42,7 +42,7 @@ export class PartServer {
     this.server.close();
   }
 
-  /** As the control plane's record has it. */
+  /** The backup as in the control plane's record. */
   stored(backupId: string, databaseName: string): StoredBackup {
     const { manifest } = this.found(backupId);
     return {

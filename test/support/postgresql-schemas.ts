@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Generated PostgreSQL schemas, and a reading of a database that shares nothing with the product's. */
+/** Generated PostgreSQL schemas, and a reader of a database that shares nothing with the product. */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
@@ -21,7 +21,7 @@ const name = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...awkward) },
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 20 }).filter(fits) },
 );
-/** Of system columns no other may have the name. */
+/** Names of system columns, which no other column may have. */
 const systemColumns = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
 const columnName = name.filter((one) => !systemColumns.includes(one));
 const names = (count: number) => fc.uniqueArray(name, { minLength: count, maxLength: count });
@@ -109,7 +109,7 @@ export const schema = fc.record({
 type Table = typeof table extends fc.Arbitrary<infer T> ? T : never;
 export type Schema = typeof schema extends fc.Arbitrary<infer T> ? T : never;
 
-/** The statements that make it, in an empty database. */
+/** The statements that create the schema in an empty database. */
 export function statementsOf({
   schemas,
   relations,
@@ -242,7 +242,7 @@ export function statementsOf({
   return `${made.join(";\n")};`;
 }
 
-/** In an empty database again; what is Berth's own in a schema of the owner's goes with it. */
+/** Empties the database again; objects of Berth's in the owner's schemas are removed with them. */
 export const emptied = `
 DO 'DECLARE one name; BEGIN
   FOR one IN SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ ''^pg_'' AND nspname <> ''information_schema'' LOOP
@@ -256,7 +256,7 @@ const ours = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 const notOfExtension = (oid: string) =>
   `NOT EXISTS (SELECT FROM pg_depend x WHERE x.objid = ${oid} AND x.deptype = 'e')`;
 
-/** One line for each thing that the database is made of, as the server itself writes its definition. */
+/** One line for each object of the database, as the server itself writes its definition. */
 export const definitions = `
 SET search_path = pg_catalog;
 WITH named AS (SELECT c.*, format('%I.%I', n.nspname, c.relname) AS at FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ${ours} AND ${notOfExtension("c.oid")})
@@ -279,7 +279,7 @@ SELECT to_json(line) FROM (
   UNION ALL SELECT 'large object ' || oid || ' ' || md5(lo_get(oid)) FROM pg_largeobject_metadata
 ) all_of (line) ORDER BY line COLLATE "C";`;
 
-/** The tables with rows of their own, as they are written in a statement. */
+/** The tables with rows of their own, quoted for statements. */
 export const tablesWithRows = `
 SELECT pg_catalog.to_json(pg_catalog.format('%I.%I', n.nspname, c.relname)) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm') AND ${ours} ORDER BY n.nspname, c.relname;`;

@@ -9,7 +9,7 @@ import { createEngine } from "../../agent/docker/client.ts";
 
 export type PrivateEngine = { engine: Engine; socketPath: string; end(): Promise<void> };
 
-/** An engine of a test's own, without a network: what it does to all of an engine does nothing to others'. */
+/** A test's own engine, without a network: operations on a whole engine do not affect others. */
 export async function startPrivateEngine(): Promise<{
   engine: Engine;
   socketPath: string;
@@ -20,8 +20,8 @@ export async function startPrivateEngine(): Promise<{
   const socketPath = at("socket");
   const flags = ["--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
   const files = ["--pidfile", at("pid"), "--data-root", at("data"), "--exec-root", at("exec")];
-  // In a network namespace of its own, as an engine without a bridge removes docker0, whosever it is, and one of mounts, as newer
-  // ones leave theirs; and it ends with us.
+  // In its own network namespace, because an engine without a bridge removes docker0, whoever uses it; in its own
+  // mount namespace, because newer engines leave mounts; and it ends with us.
   const within = ["--pdeathsig", "TERM", "unshare", "--net", "--mount"];
   const daemon = spawn(
     "setpriv",

@@ -1,4 +1,4 @@
-/** mulberry32: the same seed is the same run. */
+/** mulberry32: the same seed gives the same run. */
 export function randomOf(seed: number) {
   let state = seed;
   const next = () => {

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 
-/** Generated contents of Redis, and what reads them without anything of the product's: by its own client, in its own words. */
+/**
+ * Generated contents of Redis, and a reader that shares nothing with the product: it uses Redis's own client and
+ * output.
+ */
 
-/** As redis-cli takes an argument, whatever its bytes are. */
+/** Quotes any bytes as an argument of redis-cli. */
 export const argument = (bytes: Uint8Array): string =>
   `"${Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}"`;
 const words = [
@@ -122,11 +125,11 @@ const readers: Record<string, [command: (key: string) => string, isSorted: boole
   zset: [(key) => `ZRANGE ${key} 0 -1 WITHSCORES`, false],
   stream: [(key) => `XINFO STREAM ${key} FULL COUNT 0`, false],
 };
-/** What a key that is about to end has left at most. */
+/** A key with less than this to live is about to expire. */
 const soonMs = 60_000;
 const unnumbered = (line: string) => line.replace(/^\s*(?:\d+\) )+/, "");
 
-/** One line for each key, as redis-cli writes it for people, in which each byte can be told from every other. */
+/** One line for each key in redis-cli's format for people, in which every byte is distinguishable. */
 export async function contentsOf(ask: (input: string) => Promise<string>): Promise<string[]> {
   const found = [await ask("FUNCTION LIST WITHCODE")];
   for (let database = 0; database < 16; database++) {

@@ -1,7 +1,7 @@
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 
-/** A site of the smallest kind, as a host is told to run it. */
+/** A minimal site, as sent to a host. */
 export const runSpec = (changes: Partial<RunSpec> = {}): RunSpec => ({
   siteId: formatId("site", 1, new Uint8Array(10)),
   accountId: formatId("account", 1, new Uint8Array(10)),

@@ -1,4 +1,4 @@
-/** What the model says in one turn: text, calls of tools, or something that is wrong on purpose. */
+/** The model's response in one turn: text, tool calls, or a deliberate error. */
 export type Said = {
   text?: string;
   calls?: { name: string; args: unknown }[];
@@ -13,8 +13,8 @@ type Request = {
 };
 
 /**
- * A server of OpenAI's Chat Completions (streaming) that follows a script, one turn a request; what is asked after the end of the
- * script repeats its last turn. It keeps what it was asked.
+ * A server of OpenAI's Chat Completions (streaming) that follows a script, one turn per request; after its end it
+ * repeats the last turn. It records its requests.
  */
 export class ScriptedModel {
   readonly asked: Request[] = [];
@@ -31,13 +31,13 @@ export class ScriptedModel {
     return new Response(streamOf(said), { headers: { "Content-Type": "text/event-stream" } });
   }
 
-  /** All that the model has ever been shown. */
+  /** Everything that the model was ever shown. */
   get prompts(): string {
     return JSON.stringify(this.asked);
   }
 }
 
-/** In pieces that end in the middle of lines, as networks cut them. */
+/** In chunks that end in the middle of lines, as networks deliver them. */
 function streamOf(said: Said): ReadableStream<Uint8Array> {
   const chunks = [
     ...(said.text ?? "").split(/(?<= )/).map((content) => ({ delta: { content } })),

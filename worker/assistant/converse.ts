@@ -105,7 +105,7 @@ class Turn {
     if (results)
       messages.push({
         role: "system",
-        content: `The person confirmed. Results: ${untrusted(results.map(({ tool, outcome }) => ({ tool, answered: told(outcome) })))}`,
+        content: `The person confirmed. Results: ${untrusted(results.map(({ tool, outcome }) => ({ tool, answered: forModel(outcome) })))}`,
       });
     let text = "";
     for (let round = 0; round < maxRounds; round++) {
@@ -151,7 +151,7 @@ class Turn {
     if (call.name === openTools) return this.open(input);
     if (this.toolCalls.length >= maxToolCalls)
       return JSON.stringify({ error: "Too many calls for one message: answer with the results so far." });
-    return untrusted(told(await this.run(call.name, () => runTool(this.ctx, call.name, input))));
+    return untrusted(forModel(await this.run(call.name, () => runTool(this.ctx, call.name, input))));
   }
 
   private open(input: unknown): string {
@@ -173,7 +173,7 @@ class Turn {
 }
 
 /** An outcome as shown to the model, without what is for the person's screen alone. */
-function told(outcome: ToolOutcome): unknown {
+function forModel(outcome: ToolOutcome): unknown {
   if (outcome.status === "done") return outcome.result;
   if (outcome.status === "refused") return { error: outcome.error };
   return { not_done_yet: true, the_person_is_asked: outcome.step.summary };

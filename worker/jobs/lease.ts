@@ -97,13 +97,13 @@ const take =
 const oldest = (whose: SQL) => sql`
   SELECT j.id, j.seq FROM jobs j
   WHERE j.status = 'QUEUED' AND ${whose}
-    -- A restore is waited for; of what nobody waits for, one at a time.
+    -- Backups and verifications run one at a time per host; restores are exempt because a user is waiting.
     AND NOT (j.kind IN ${backgroundKinds} AND EXISTS (
       SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
     AND CASE WHEN j.kind = 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
       WHEN j.kind IN ${shortKinds} THEN ${param("short")} ELSE ${param("jobs")} END
-    -- A backup that waits for those of others holds up nobody: it is made of a stopped database as well.
+    -- A backup waiting for other backups does not block its lane, because it can also be taken of a stopped database.
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob}
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
         AND j.kind IN ${kindsPassingBackups})))

@@ -20,13 +20,13 @@ export async function offerAnew(ctx: Ctx, hostId: Id<"host">, job: JobRow): Prom
 }
 
 /** A job leased in its own request is sent within moments, or never. */
-const toldWithinMs = 30_000;
+const sentWithinMs = 30_000;
 
 export const leasedAtOnce = (now: Date) =>
   and(
     eq(jobs.status, "LEASED"),
     eq(jobs.kind, "site.deploy"),
-    lt(jobs.leasedAt, new Date(now.getTime() - toldWithinMs)),
+    lt(jobs.leasedAt, new Date(now.getTime() - sentWithinMs)),
   );
 
 /** Deployments whose lease may never have been sent to this host. */

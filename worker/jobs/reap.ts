@@ -23,7 +23,7 @@ const hasNoRoom = sql<number>`EXISTS (
  * A restore that may have switched volumes must not be reported as failed: the next start would remove the data in
  * use.
  */
-const mayYetBeTold = (now: number) => sql`(kind = 'database.restore' AND status = 'LEASED' AND NOT EXISTS (
+const mayStillReport = (now: number) => sql`(kind = 'database.restore' AND status = 'LEASED' AND NOT EXISTS (
   SELECT 1 FROM hosts h WHERE h.id = jobs.host_id AND h.offline_since IS NULL
     AND max(h.connected_at, jobs.deadline_at) < ${now - restoreToldWithinMs}))`;
 
@@ -85,7 +85,7 @@ async function endExpired(ctx: Ctx): Promise<void> {
         and(
           inArray(jobs.status, ["QUEUED", "LEASED"]),
           lt(jobs.deadlineAt, ctx.now()),
-          sql`NOT ${mayYetBeTold(ctx.now().getTime())}`,
+          sql`NOT ${mayStillReport(ctx.now().getTime())}`,
           sql`NOT ${waitsForOthers(ctx.now().getTime())}`,
           sql`+${jobs.seq} > ${after}`,
         ),

@@ -1,13 +1,14 @@
 import type { Fingerprint } from "../../../protocol/agent/backups.ts";
 
-/** How a restored copy differs from what was backed up, in one sentence; null when it does not. */
+/** The difference between a restored copy and the original, in one sentence; null if there is none. */
 export function difference(wanted: Fingerprint, found: Fingerprint): string | null {
   const foundTables = new Map(found.tables.map((table) => [table.name, table]));
   for (const { name, rows, checksum } of wanted.tables) {
     const table = foundTables.get(name);
     if (!table) return `The table ${name} is missing.`;
     if (table.rows !== rows) return `The table ${name} has ${table.rows} rows instead of ${rows}.`;
-    if (table.checksum !== checksum) return `The table ${name} has other contents than were backed up.`;
+    if (table.checksum !== checksum)
+      return `The contents of the table ${name} differ from what was backed up.`;
   }
   const wantedNames = new Set(wanted.tables.map(({ name }) => name));
   const added = found.tables.find(({ name }) => !wantedNames.has(name));
@@ -18,7 +19,7 @@ export function difference(wanted: Fingerprint, found: Fingerprint): string | nu
   }
   for (const { name, value } of wanted.settings ?? [])
     if (!found.settings?.some((setting) => setting.name === name && setting.value === value))
-      return `The database's setting ${name} is not what it was.`;
+      return `The database's setting ${name} differs.`;
   for (const extension of wanted.extensions ?? [])
     if (!found.extensions?.includes(extension)) return `The extension ${extension} is missing.`;
   const foundCounters = new Map(found.counters.map((counter) => [counter.name, counter]));
@@ -27,7 +28,7 @@ export function difference(wanted: Fingerprint, found: Fingerprint): string | nu
     if (value === undefined) return `The sequence ${name} is missing.`;
     const [low, high] = BigInt(from) < BigInt(to) ? [from, to] : [to, from];
     if (BigInt(value) < BigInt(low) || BigInt(value) > BigInt(high))
-      return `The sequence ${name} is at ${value}, which it was not while it was backed up.`;
+      return `The sequence ${name} is at ${value}, which it never was during the backup.`;
   }
   return null;
 }

@@ -8,33 +8,33 @@ import { JobError } from "../../job.ts";
 /** A database server in its container. */
 export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };
 
-/** What is said of a backup's bytes. */
+/** Facts about the backup that a restore needs beside its bytes. */
 export type Filling = { databaseName: string } & Pick<Fingerprint, "settings" | "extensions">;
 
-/** How one kind of database is copied out, brought in and compared. */
+/** How one type of database is copied, restored and compared. */
 export type Copier = {
-  /** Hands on the bytes of a copy, and answers what the database held at the very moment of the copy. */
+  /** Passes on the bytes of a copy and returns what the database held at the very moment of the copy. */
   copy(server: Server, take: (bytes: AsyncIterable<Buffer>) => Promise<void>): Promise<Fingerprint>;
-  /** @param wanted what it is to be compared with */
+  /** @param wanted the fingerprint to compare with */
   fingerprint(server: Server, wanted: Fingerprint): Promise<Fingerprint>;
-  /** Fills the server's empty database. @throws UnfitError when the bytes are none it can be filled with */
+  /** Fills the server's empty database. @throws UnfitError if the server rejects the bytes */
   fill?(server: Server, bytes: AsyncIterable<Buffer>, from: Filling): Promise<void>;
-  /** Instead of filling: the bytes are a file that a server of this command reads when it starts. */
+  /** Replaces `fill`: the bytes are a file that a server with this command loads at startup. */
   seed?: { file: string; command: string[]; ready: { command: string[]; says: string } };
-  /** The filled server is one whose volume the database may run on. */
+  /** Prepares the filled server's volume for the database to run on. */
   settle?(server: Server): Promise<void>;
-  /** Options with which a server that is thrown away anyway is faster. */
+  /** Options that speed up a temporary server at the cost of durability. */
   hasty?: string[];
-  /** What a server that is filled needs beyond the database's own, for rows that are larger on their way than in their place. */
+  /** Extra resources for a server being filled, because rows are larger in transit than at rest. */
   roomy?: { options: string[]; memoryMb(packMb: number): number };
 };
 
-/** The program refused what it was given. */
+/** The program rejected its input. */
 export class UnfitError extends Error {
   override name = "UnfitError";
 }
 
-/** A program beside a server: short of memory, the kernel ends it and not the server. */
+/** Runs a program beside a server: when memory is short, the kernel kills it and not the server. */
 export const endedFirst = (command: string[]): string[] => [
   "sh",
   "-c",
@@ -42,10 +42,10 @@ export const endedFirst = (command: string[]): string[] => [
   "sh",
   ...command,
 ];
-/** Of a program that the kernel ended. */
+/** The exit code of a program that the kernel killed. */
 const killed = 137;
 
-/** @throws Error with the reason when it failed */
+/** @throws Error with the reason if the program failed */
 export async function demandSuccess(name: string, piped: Piped): Promise<void> {
   const { exitCode, stderr } = await piped.ended();
   if (exitCode === killed)
@@ -57,13 +57,13 @@ export async function demandSuccess(name: string, piped: Piped): Promise<void> {
     );
 }
 
-/** What it prints, to an end in order. @throws Error with its first words instead of ending when it failed */
+/** The program's output. @throws Error with its first words at the end if it failed */
 export async function* outputOf(name: string, piped: Piped): AsyncGenerator<Buffer> {
   yield* piped.output;
   await demandSuccess(name, piped);
 }
 
-/** Writes bytes into a program as fast as it takes them, and waits for its end. @throws UnfitError when it refuses them */
+/** Writes bytes into a program as fast as it reads them and waits for its end. @throws UnfitError if it rejects them */
 export async function feed(name: string, piped: Piped, bytes: AsyncIterable<Buffer>): Promise<void> {
   const said = (async () => {
     for await (const _ of piped.output);
@@ -87,7 +87,7 @@ export async function feed(name: string, piped: Piped, bytes: AsyncIterable<Buff
     }
     piped.input.end();
   } catch (error) {
-    // Half of it is in: the program must not take that for all.
+    // The input is incomplete: closing keeps the program from taking it as complete.
     piped.close();
     throw error;
   }

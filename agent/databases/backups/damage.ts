@@ -1,4 +1,4 @@
-/** The backup itself is not what it should be; the message says how. */
+/** The backup itself is damaged; the message says how. */
 export class DamageError extends Error {
   override name = "DamageError";
 }

@@ -20,11 +20,11 @@ import {
 const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 const reads = (store: BackupStore, signal: AbortSignal) =>
-  clocked(signal, store.patienceMs.reading, "gave none of this backup's bytes");
+  clocked(signal, store.patienceMs.reading, "sent no bytes of this backup");
 
 /**
- * The backup's bytes, taken up where a connection broke. After the last one, length and SHA-256 were those of the record.
- * @throws DamageError when they were not, JobError once no byte has come for too long
+ * The backup's bytes, resumed after broken connections. Length and SHA-256 are checked against the record at the end.
+ * @throws DamageError if they differ, JobError if no byte has arrived for too long
  */
 export async function* fetchBackup(
   store: BackupStore,
@@ -54,7 +54,7 @@ export async function* fetchBackup(
           hash.update(chunk);
           offset += chunk.length;
           pauseMs = firstPauseMs;
-          // What whoever takes the bytes needs for them is not the store's time.
+          // The consumer's time does not count as the store's.
           clock.stop();
           yield chunk;
           clock.begin();
@@ -68,10 +68,10 @@ export async function* fetchBackup(
     clock.stop();
   }
   if (hash.digest("hex") !== sha256)
-    throw new DamageError("Its file is not what was stored: its SHA-256 differs.");
+    throw new DamageError("Its file is not the one that was stored: its SHA-256 differs.");
 }
 
-/** What the database held, from the manifest, which must be the one the record knows. @throws DamageError */
+/** The database's content according to the manifest, which must be the recorded one. @throws DamageError */
 export async function fetchFingerprint(
   store: BackupStore,
   lease: StoreLease,

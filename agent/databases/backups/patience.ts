@@ -1,13 +1,13 @@
 import { JobError } from "../../job.ts";
 
 /**
- * For so long nothing may come or go. A host makes one backup or verification at a time, so a single file that cannot be
- * read would hold up all others; what is read can be read again, a dump that is lost cannot.
+ * Time limits in milliseconds without progress. A host runs one backup or verification at a time, so a single
+ * unreadable file would hold up all others. Reads can be repeated, a lost dump cannot.
  */
 export type Patience = { reading: number; writing: number };
 export const defaultPatienceMs: Patience = { reading: 2 * 60_000, writing: 10 * 60_000 };
 
-/** A signal that ends with the one given, or once its clock has run for so long; `begin` sets the clock anew. */
+/** A signal that aborts with the given one, or once its clock has run for this long; `begin` restarts the clock. */
 export function clocked(signal: AbortSignal, ms: number, what: string) {
   const over = new AbortController();
   const end = () =>

@@ -19,18 +19,18 @@ import { fetchBackup, fetchFingerprint } from "./fetch.ts";
 import { label } from "../../docker/labels.ts";
 
 type Rebuild = {
-  /** The server that the backup is brought into. */
+  /** The specification of the server that the backup is restored into. */
   spec: DatabaseSpec;
   backup: StoredBackup;
-  /** What keeps the data; null: nobody, it goes with the container. */
+  /** The volume that keeps the data; null: the data is removed with the container. */
   volume: string | null;
   job: JobRun;
 };
 
 /**
- * The backup in a server of its own that nobody reaches, compared with what the database held. With a volume, that is one
- * the database can run on afterwards.
- * @throws DamageError when the backup is not what it should be
+ * Restores the backup into an isolated server and compares it with the original. With a volume, the database can run
+ * on that afterwards.
+ * @throws DamageError if the backup is damaged
  */
 export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild): Promise<void> {
   const { engine } = host;
@@ -75,25 +75,25 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
 const saysOutOfMemory = (lines: readonly string[]): boolean =>
   lines.some((line) => /out of memory/i.test(line));
 
-/** Whose fault it is: the host's, which can be tried again, or the backup's. */
+/** Attributes an error to the host, where a retry may help, or to the backup. */
 async function judged(host: Host, id: string, error: unknown): Promise<unknown> {
   const state = await host.engine.inspectContainer(id);
   const lines = await host.engine.lastLines(id, 20).catch(() => []);
   if (error instanceof DamageError) return error;
-  const said = [String(error), ...lines];
-  if (state?.oomKilled || saysOutOfMemory(said))
+  const words = [String(error), ...lines];
+  if (state?.oomKilled || saysOutOfMemory(words))
     return new JobError("Restoring it needed more memory than the pack has: choose a larger pack.", {
       cause: error,
     });
-  if (saysDiskFull(said)) return new JobError(diskIsFull("try again"), { cause: error });
+  if (saysDiskFull(words)) return new JobError(diskIsFull("try again"), { cause: error });
   if (error instanceof UnfitError && state?.running)
     return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
   if (error instanceof UnfitError)
-    return new JobError("The server that it was restored into ended: try again.", { cause: error });
+    return new JobError("The server that it was being restored into ended: try again.", { cause: error });
   return error;
 }
 
-/** Like the database's own container, but without a network and not started again by itself. */
+/** Like the database's own container, but without a network or automatic restarts. */
 function copyContainer(
   agentId: string,
   spec: DatabaseSpec,
@@ -127,7 +127,7 @@ function copyContainer(
       ...limitsOf({ ...spec.limits, memoryMb }),
       RestartPolicy: { Name: "no" },
       NetworkMode: "none",
-      // Short of memory, the kernel ends this before anybody's site.
+      // When memory is short, the kernel kills this before any site.
       OomScoreAdj: 900,
       ShmSize: Math.max(64, Math.floor(spec.limits.memoryMb / 4)) * 1024 * 1024,
       ...(volume !== null && {
@@ -162,7 +162,7 @@ async function putFile(
     for await (const chunk of bytes) await write(chunk);
   } catch (error) {
     failure = error;
-    // The engine waits for as much as was announced, whatever it is.
+    // The engine waits for the announced number of bytes, whatever they are.
     for (let missing = size - written; missing > 0; missing = size - written)
       await write(Buffer.alloc(Math.min(partBytes, missing)));
   }
@@ -172,7 +172,7 @@ async function putFile(
   if (failure !== undefined) throw failure;
 }
 
-/** It answers once it has loaded the file. @throws UnfitError when it ends instead */
+/** Waits until the server has loaded the file. @throws UnfitError if the server ends instead */
 async function untilSeeded(
   { engine, id, signal }: Server,
   ready: { command: string[]; says: string },
@@ -186,8 +186,8 @@ async function untilSeeded(
         throw new Error(lines.join(" | "));
       throw new DamageError(`The server did not load it: ${lines.join(" | ").slice(-300)}`);
     }
-    const said = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
-    if (said?.exitCode === 0 && said.stdout.includes(ready.says)) return;
+    const answer = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
+    if (answer?.exitCode === 0 && answer.stdout.includes(ready.says)) return;
     await delay(100, undefined, { signal });
   }
 }

@@ -1,21 +1,21 @@
 import { refusalIn, ServerRefusal } from "../server-refusal.ts";
 import type { Piped } from "../../docker/engine.ts";
 
-/** A database client that stays open: statements go in, lines come out. What is asked for must come as lines without breaks. */
+/** A database client that stays open: statements in, lines out. Results must not contain line breaks. */
 export class Session {
   private readonly piped: Piped;
   private readonly say: (word: string) => string;
   private readonly lines: AsyncGenerator<string>;
   private asked = 0;
 
-  /** @param say the statement that answers with this word on a line of its own */
+  /** @param say returns the statement that prints this word on a line of its own */
   constructor(piped: Piped, say: (word: string) => string) {
     this.piped = piped;
     this.say = say;
     this.lines = linesOf(piped.output);
   }
 
-  /** @throws when the client ends instead, which it does at the first error */
+  /** @throws if the client ends, which it does at the first error */
   async ask(statements: string): Promise<string[]> {
     const end = `berth-${++this.asked}`;
     this.piped.input.write(`${statements}\n${this.say(end)}\n`);
@@ -32,7 +32,7 @@ export class Session {
     }
   }
 
-  /** Nothing is asked any more: its transaction ends with it. */
+  /** Closes the input; the open transaction ends with it. */
   async end(): Promise<void> {
     this.piped.input.end();
     for await (const _ of this.lines);

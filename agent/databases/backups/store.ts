@@ -10,17 +10,17 @@ import {
 } from "../../../protocol/agent/backups.ts";
 import { clocked, defaultPatienceMs, type Patience } from "./patience.ts";
 
-/** For which the control plane lets this host at a backup. */
+/** Identifies the job for which the control plane grants this host access to a backup. */
 export type StoreLease = { backupId: string; jobId: string; attempt: number };
 
-/** The control plane's store of backups. What writes is repeated until it succeeds or makes no sense any more. */
+/** The control plane's store of backups. Writes are retried until they succeed or can no longer matter. */
 export type BackupStore = {
   patienceMs: Patience;
   begin(lease: StoreLease, signal: AbortSignal): Promise<string>;
   put(lease: StoreLease, part: Part, signal: AbortSignal): Promise<string>;
   complete(lease: StoreLease, done: UploadComplete, signal: AbortSignal): Promise<void>;
   manifest(lease: StoreLease, signal: AbortSignal): Promise<unknown>;
-  /** From this byte on, as far as the connection lives. */
+  /** Reads from this byte on, until the connection ends. */
   read(
     lease: StoreLease,
     offset: number,
@@ -29,7 +29,7 @@ export type BackupStore = {
 };
 export type Part = { number: number; bytes: Buffer; sha256: string };
 
-/** The control plane's answer, where it was none that helps. */
+/** A response of the control plane that is not usable. */
 export class StoreError extends Error {
   override name = "StoreError";
   readonly status: number;
@@ -41,10 +41,13 @@ export class StoreError extends Error {
 
 export const firstPauseMs = 250;
 export const longestPauseMs = 15_000;
-/** A connection that carries nothing for so long is dead. */
+/** A connection without traffic for this long is dead. */
 const silenceMs = 60_000;
 
-/** Whether asking again may help: no answer, an overloaded or a failing server. A whole answer that is no JSON stays so. */
+/**
+ * Whether a retry may help: no response, or an overloaded or failing server. A complete response that is not JSON is
+ * permanent.
+ */
 const isPassing = (error: unknown): boolean =>
   error instanceof StoreError
     ? error.status >= 500 || error.status === 429 || error.status === 408
@@ -54,7 +57,7 @@ const isPassing = (error: unknown): boolean =>
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 
-/** Tries again with growing pauses, as long as the signal lets it. @throws its reason, or an error that will not pass */
+/** Retries with growing pauses until the signal aborts. @throws the signal's reason, or a permanent error */
 export async function persist<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
@@ -86,7 +89,7 @@ export function createStore({
   const { request, Agent } = url.startsWith("https:") ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
-  /** Without fetch, which copies a body. */
+  /** Without fetch, which copies the body. */
   function send(
     method: string,
     path: string,
@@ -115,13 +118,13 @@ export function createStore({
         resolve,
       );
       outgoing.on("error", reject);
-      outgoing.on("timeout", () => outgoing.destroy(new Error("The store is silent")));
+      outgoing.on("timeout", () => outgoing.destroy(new Error("The store does not respond")));
       outgoing.end(body?.bytes);
     });
   }
 
   async function write<T>(work: (until: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const clock = clocked(signal, patienceMs.writing, "took none of this backup");
+    const clock = clocked(signal, patienceMs.writing, "accepted no bytes of this backup");
     try {
       return await persist(() => work(clock.signal), clock.signal);
     } finally {

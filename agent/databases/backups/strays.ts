@@ -1,6 +1,9 @@
 import type { Engine } from "../../docker/engine.ts";
 
-/** Every program of a backup carries it, so that one whose agent is gone can be told from the server's own. */
+/**
+ * Set in the environment of every program of a backup, so that strays of a previous agent can be told from the
+ * server.
+ */
 export const strayMark = "BERTH_BACKUP=1";
 
 const script = `for process in /proc/[0-9]*; do
@@ -9,7 +12,10 @@ done`;
 
 const timeoutMs = 30_000;
 
-/** Ends what an earlier backup left running in the database's container; the server then ends their sessions. */
+/**
+ * Kills the programs that an earlier backup left running in the database's container; the server then ends their
+ * sessions.
+ */
 export async function endStrays(engine: Engine, containerId: string): Promise<void> {
   const program = { command: ["sh", "-c", script, "end-strays", strayMark] };
   await engine.execute(containerId, program, AbortSignal.timeout(timeoutMs));

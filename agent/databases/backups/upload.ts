@@ -6,8 +6,8 @@ import type { BackupStore, StoreLease } from "./store.ts";
 export type Uploaded = { uploadId: string; sizeBytes: number; sha256: string; etags: string[] };
 
 /**
- * Bytes go to the store in parts while the next part fills: two parts are in memory, never more, and whoever makes the
- * bytes waits for the store.
+ * Uploads in parts, filling the next part meanwhile: at most two parts are in memory, and the source waits for the
+ * store.
  */
 export async function uploadParts(
   store: BackupStore,
@@ -30,7 +30,7 @@ export async function uploadParts(
     const bytes = filling.subarray(0, filled);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     underWay = store.put(lease, { number, bytes, sha256 }, signal).then((etag) => void etags.push(etag));
-    // Its failure is met at the next part, or at the end.
+    // Its failure is handled at the next part, or at the end.
     underWay.catch(() => undefined);
     [filling, spare] = [spare, filling];
     filled = 0;
@@ -48,7 +48,7 @@ export async function uploadParts(
         if (filled === partBytes) await send();
       }
     }
-    if (sizeBytes === 0) throw new JobError("The database's dump came out empty: try again.");
+    if (sizeBytes === 0) throw new JobError("The database's dump is empty: try again.");
     if (filled > 0) await send();
   } finally {
     await underWay.catch(() => undefined);

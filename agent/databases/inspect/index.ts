@@ -8,11 +8,11 @@ import { openReaders } from "../postgresql/query-reader.ts";
 import { inspectors } from "../index.ts";
 import { label } from "../../docker/labels.ts";
 
-/** Beside its own limit, which the server keeps: time to say so, and for a server that does not keep it. */
+/** Added to the statement's own limit, which the server enforces: time to report it, and for servers that do not. */
 const graceMs = 2000;
 const ownQuestionsMs = 9000;
 const askedOfOneAtOnce = 4;
-/** By one account, of all its databases: others find room. */
+/** Per account, across its databases, so that others are not blocked. */
 const askedByAccountAtOnce = 8;
 const askedAtOnce = 24;
 const maxErrorCharacters = 1900;
@@ -20,7 +20,7 @@ const maxErrorCharacters = 1900;
 export type Means = {
   engine: Pick<Engine, "inspectContainer" | "execute">;
   agentId: string;
-  /** Whether this is the first time; remembered until it has expired. */
+  /** Whether the nonce is new; it is remembered until it has expired. */
   useOnce: (nonce: string, expiresAt: string) => boolean;
 };
 export type Inspection = (question: ServerQuestion, signal: AbortSignal) => Promise<Answer>;
@@ -35,10 +35,10 @@ const statementRefused = (error: string): Answer => ({
   error: error.length > maxErrorCharacters ? `${error.slice(0, maxErrorCharacters)}…` : error,
 });
 
-/** Asks database servers, as their owners' logins or less, over the accounts' own networks. */
+/** Queries database servers with their owners' rights or less, over the accounts' own networks. */
 export function openInspection({ engine, agentId, useOnce }: Means): Inspection {
   const readers = openReaders(engine);
-  /** Questions under way, by database and by account. */
+  /** Open questions, by database and by account. */
   const asking = new Map<string, number>();
   let all = 0;
   const askingOf = (id: string) => asking.get(id) ?? 0;
@@ -64,7 +64,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
   return async (question, asked) => {
     const { databaseId } = question;
     if (all >= askedAtOnce || askingOf(databaseId) >= askedOfOneAtOnce)
-      return refused("Too much is asked of this database at once: wait until one answer is there.");
+      return refused("Too many questions to this database are open: wait for an answer first.");
     const limitMs = question.kind === "query" ? question.timeoutMs + graceMs : ownQuestionsMs;
     const late = AbortSignal.timeout(limitMs);
     const counted = [databaseId as string];
@@ -74,7 +74,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
       const place = await placeOf(question, AbortSignal.any([asked, late]));
       if (!place) return refused("The database's server does not run at the moment: try again in a minute.");
       if (askingOf(place.accountId) >= askedByAccountAtOnce)
-        return refused("Too much is asked of your databases at once: wait until one answer is there.");
+        return refused("Too many questions to your databases are open: wait for an answer first.");
       counted.push(place.accountId);
       count(place.accountId, 1);
       return await answer(question, place);
@@ -82,13 +82,13 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
       if (error instanceof StatementError) return statementRefused(error.message);
       if (late.aborted && question.kind === "query")
         return statementRefused(
-          `The statement took longer than ${question.timeoutMs / 1000} s, and its connection was ended.`,
+          `The statement took longer than ${question.timeoutMs / 1000} s, and its connection was closed.`,
         );
       if (isSignInRefused(error)) readers.forget(databaseId);
-      // Not the error itself: a client may quote what it was given.
+      // Not the message: a client may quote its input.
       const reason = (error as { code?: string }).code ?? (error as Error).name;
       return refused(
-        `The database's server did not answer (${reason}): try again. If it ran out of memory, it has started anew.`,
+        `The database's server did not answer (${reason}): try again. If it ran out of memory, it has been restarted.`,
       );
     } finally {
       all--;
@@ -112,7 +112,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
       case "query": {
         const { statement, write, limit, timeoutMs } = question;
         if (write && !useOnce(write.nonce, write.expiresAt))
-          return statementRefused("This confirmation was used already: ask for another one.");
+          return statementRefused("This confirmation was already used: request another one.");
         const beganAt = performance.now();
         const result = await inspector.query(place, { statement, write: write !== null, limit, timeoutMs });
         const durationMs = Math.round(performance.now() - beganAt);

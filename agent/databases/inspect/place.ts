@@ -2,12 +2,12 @@ import { Socket } from "node:net";
 import type { ServerQuestion } from "../../../protocol/agent/running.ts";
 import type { DatabaseInsight, DatabaseQueryResult, DatabaseSchema } from "../../../protocol/api/insight.ts";
 
-/** A server that runs, and who asks it. */
+/** A running server and the login for it. */
 export type Place = {
   address: string;
   databaseName: string;
   login: Login;
-  /** Of PostgreSQL, who may read everything and do nothing else. @throws when the server does not let it be made */
+  /** For PostgreSQL: a role that may read everything and do nothing else. @throws if the server cannot create it */
   reader: () => Promise<Login>;
   signal: AbortSignal;
 };
@@ -16,7 +16,7 @@ export type Login = ServerQuestion["login"];
 export type Asked = { statement: string; write: boolean; limit: number; timeoutMs: number };
 export type Answered = Omit<DatabaseQueryResult, "durationMs">;
 
-/** What can be asked of one kind of server. Everything runs as the customer's own login, or as one that may do less. */
+/** The questions for one type of server. Everything runs with the customer's own login, or with fewer rights. */
 export type Inspector = {
   insight(place: Place): Promise<DatabaseInsight>;
   schema(place: Place): Promise<DatabaseSchema>;
@@ -24,12 +24,12 @@ export type Inspector = {
   query(place: Place, asked: Asked): Promise<Answered>;
 };
 
-/** What the person who wrote the statement is told. */
+/** The message is shown to the person who wrote the statement. */
 export class StatementError extends Error {
   override name = "StatementError";
 }
 
-/** Bytes a server may send without a row coming to its end: beyond it, one value is huge, and the agent has little memory. */
+/** Limit on bytes without a complete row: beyond it, one value is huge, and the agent has little memory. */
 const maxHeldBytes = 20 * 1024 * 1024;
 
 export const tooLarge = () =>
@@ -37,8 +37,12 @@ export const tooLarge = () =>
     "One row of the result is larger than 960 KiB: select part of it, such as the first characters of a long column.",
   );
 
-/** A connection that ends with the question, and before what the server sends fills the agent's memory. */
-export type BoundedSocket = { socket: Socket; /** What came so far was taken. */ taken: () => void };
+/** A connection that ends with the question, or before the server's data fills the agent's memory. */
+export type BoundedSocket = {
+  socket: Socket;
+  /** Reports that the data so far was consumed. */
+  taken: () => void;
+};
 
 export function boundedSocket(signal: AbortSignal): BoundedSocket {
   const socket = new Socket();

@@ -1,7 +1,7 @@
 import { maxResultBytes } from "../../../protocol/api/insight.ts";
 import { tooLarge, type Answered } from "./place.ts";
 
-/** Rows up to a number and to a size, both of which the server may exceed. */
+/** Collects rows up to a count and a size; the server may send more. */
 export class Rows {
   readonly rows: unknown[][] = [];
   truncated = false;
@@ -12,7 +12,7 @@ export class Rows {
     this.limit = limit;
   }
 
-  /** false: this row is one too many. @throws StatementError when not even the first fits */
+  /** @returns false if this row exceeds a limit. @throws StatementError if not even the first row fits */
   add(row: unknown[]): boolean {
     if (this.truncated) return false;
     const size = Buffer.byteLength(JSON.stringify(row)) + 1;
@@ -31,7 +31,7 @@ export class Rows {
   }
 }
 
-/** A number where JSON holds it exactly, otherwise its digits. */
+/** A number if JSON represents it exactly, otherwise its digits. */
 export function exactNumber(text: string): number | string {
   const number = Number(text);
   const exact = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number);
@@ -42,7 +42,7 @@ export const binary = (bytes: Buffer): { base64: string } => ({ base64: bytes.to
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Text where it is some. */
+/** Decodes valid UTF-8; anything else becomes base64. */
 export function textOrBinary(bytes: Buffer): string | { base64: string } {
   try {
     return utf8.decode(bytes);

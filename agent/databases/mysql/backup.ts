@@ -21,9 +21,9 @@ import { strayMark } from "../backups/strays.ts";
 
 type User = { name: string; password: string };
 
-/** Signs in over the container's own socket only, as the reader does. */
+/** Like the reader, root signs in over the container's own socket only. */
 const rootOf = ({ spec }: Server): User => ({ name: "root", password: spec.adminPassword });
-/** In a dump a row is one statement, and each of its bytes may be two: as much as there can be. */
+/** The maximum: in a dump a row is one statement, and escaping may double its bytes. */
 const largest = "--max-allowed-packet=1G";
 const optionsOf = ({ name }: User) => [
   `--user=${name}`,
@@ -42,7 +42,7 @@ const open = async (server: Server, user: User): Promise<Session> =>
     (word) => `SELECT '${word}';`,
   );
 
-/** The server's reader, made where an earlier agent started it. */
+/** Returns the server's reader; creates it if an earlier agent started the server. */
 async function employReader(root: Session, { spec }: Server): Promise<User> {
   const [found] = await root.ask(hasReader(spec));
   if (found !== "1") await root.ask(employsReader(spec));
@@ -55,7 +55,10 @@ SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;`;
 
 const parsed = <T>(lines: string[]): T[] => lines.map((line) => JSON.parse(line) as T);
 
-/** `versions`: what tells the versions of a row apart beside its listed columns; null where only the present one is kept. */
+/**
+ * `versions`: the columns that distinguish versions of a row beside the listed ones; null if only the present one is
+ * kept.
+ */
 type Table = { name: string; columns: string[]; versions: string[] | null };
 
 const listColumns = (schema: string): string => `
@@ -80,7 +83,7 @@ const tablesOf = (columns: ListedColumn[]): Table[] =>
     },
   );
 
-/** What there is, outside of any snapshot. */
+/** The database's objects, read outside of any snapshot. */
 async function readShape(session: Session, databaseName: string) {
   const schema = literal(databaseName);
   const shape = tablesOf(parsed(await session.ask(listColumns(schema))));
@@ -105,13 +108,16 @@ async function readShape(session: Session, databaseName: string) {
   return { shape, objects: JSON.parse(objects) as Record<string, string>, settings };
 }
 
-/** Routines, triggers and events keep what was set when they were made; new tables and routines take it from the database. */
+/**
+ * Routines, triggers and events keep the settings of their creation; new tables and routines take them from the
+ * database.
+ */
 function setAgain(databaseName: string, settings: NonNullable<Fingerprint["settings"]>): string {
   const of = (wanted: string) => literal(settings.find(({ name }) => name === wanted)?.value ?? "");
   return `ALTER DATABASE ${identifier(databaseName)} CHARACTER SET ${of("character set")} COLLATE ${of("collation")} COMMENT ${of("comment")};`;
 }
 
-/** Views of what is not there any more: nobody could copy them, and the rest is to be copied all the same. */
+/** Views that refer to missing objects: they cannot be copied and must not prevent copying the rest. */
 async function brokenViews(session: Session, databaseName: string): Promise<string[]> {
   const views = parsed<[string]>(
     await session.ask(
@@ -126,18 +132,18 @@ async function brokenViews(session: Session, databaseName: string): Promise<stri
   return broken;
 }
 
-/** What cannot be copied, by name, and what its owner can do. */
+/** Objects that cannot be copied, by name, with what the owner can do. */
 const uncopyable: ((schema: string) => string)[] = [
-  // It looks for a delimiter longer than it, and tries the same again and again.
+  // It searches for a longer delimiter forever.
   (schema) => `
 SELECT CONCAT('mariadb-dump cannot copy the event ', event_name, ', as it has two semicolons in a row: write it without.') AS said
 FROM information_schema.events WHERE event_schema = ${schema} AND CONCAT_WS(' ', event_name, event_definition, event_comment) LIKE '%;;%'`,
-  // InnoDB quotes it as it is.
+  // InnoDB quotes the name without escaping.
   (schema) => `
 SELECT CONCAT('The server cannot write down the foreign key ', constraint_name, ' of the table ', table_name, ', as a name in it has a backtick: name it without.') AS said
 FROM information_schema.key_column_usage WHERE table_schema = ${schema} AND referenced_table_name IS NOT NULL
   AND CONCAT(constraint_name, column_name, referenced_table_name, referenced_column_name) LIKE '%\`%'`,
-  // The server takes no such name in the table that stands in for the view.
+  // The server rejects such a name in the view's stand-in table.
   (schema) => `
 SELECT CONCAT('mariadb-dump cannot copy the view ', v.table_name, ', as the name of one of its columns is nothing but control characters: name it otherwise.') AS said
 FROM information_schema.views v JOIN information_schema.columns c ON c.table_schema = v.table_schema AND c.table_name = v.table_name
@@ -159,7 +165,10 @@ async function refuseUncopyable(session: Session, databaseName: string): Promise
 const checksumNow = "3";
 type Checksums = { value: (column: string) => string; ofHistory: boolean };
 const md5 = (column: string): string => `COALESCE(MD5(${identifier(column)}), 'NULL')`;
-/** How rows were made checksums of, by what the fingerprint says of it. Backups outlive the first, which takes many times a row's memory. */
+/**
+ * Row checksums by the fingerprint's version. Backups with the first version still exist; it takes many times a row's
+ * memory.
+ */
 const checksums: Record<string, Checksums> & Record<typeof checksumNow, Checksums> = {
   "1": { value: (column) => `QUOTE(${identifier(column)})`, ofHistory: false },
   "2": { value: md5, ofHistory: false },
@@ -192,14 +201,16 @@ async function readTables(
 const pauseMs = 50;
 const triesMax = 600;
 
-/** Once there is a second transaction of the reader's, the dump has its view of the data; or it is over. */
+/**
+ * Waits until the reader has a second transaction, which means that the dump has its snapshot, or the dump has ended.
+ */
 async function untilDumpSees(root: Session, dump: Piped, reader: User): Promise<void> {
   for (let tries = 0, seen = 0; tries < triesMax; tries++) {
     if (!(await dump.isRunning())) return;
     const [count] = await root.ask(
       `SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE p.user = ${literal(reader.name)};`,
     );
-    // Twice, as it is listed a moment before it has its view.
+    // Twice, because it is listed just before it has its snapshot.
     if (Number(count) > 1 && ++seen > 1) return;
     await delay(pauseMs);
   }
@@ -207,11 +218,11 @@ async function untilDumpSees(root: Session, dump: Piped, reader: User): Promise<
 }
 
 export const mysql: Copier = {
-  // Client and server hold a row several times over. Events run where the database does, not in a copy that is to be compared.
+  // Client and server hold a row several times over. Events must not run in a copy that is to be compared.
   roomy: { options: [largest, "--event-scheduler=OFF"], memoryMb: (packMb) => packMb * 2 + 512 },
   hasty: ["--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite"],
 
-  /** Writes wait for the moment in which both sessions, the dump's and the one that counts, begin to see the same. */
+  /** Writes wait until both sessions, the dump's and the counting one, have begun the same snapshot. */
   async copy(server, take) {
     const { engine, id, spec } = server;
     const root = await open(server, rootOf(server));
@@ -252,7 +263,7 @@ export const mysql: Copier = {
         await untilDumpSees(root, dump, reader);
         await root.ask("UNLOCK TABLES;");
         await dumped;
-        // Not beside it: each holds large rows several times over, and they share the pack's processors anyway.
+        // Not concurrently: both hold large rows several times over, and they share the pack's CPU anyway.
         const tables = await readTables(session, spec.databaseName, shape);
         await session.end();
         await root.end();
@@ -298,10 +309,10 @@ export const mysql: Copier = {
     const { engine, id, spec } = server;
     const root = rootOf(server);
     const session = await open(server, root);
-    // Before the client signs in, which asks once what is set.
+    // Before the client signs in, because it reads the settings only once.
     if (settings) await session.ask(setAgain(spec.databaseName, settings));
     const client = await engine.pipe(id, {
-      // Binary mode: the client takes no commands of its own out of the data.
+      // In binary mode the client interprets no client commands in the data.
       command: endedFirst(["mariadb", ...optionsOf(root), "--batch", "--binary-mode", spec.databaseName]),
       env: envOf(root),
     });
@@ -313,10 +324,10 @@ export const mysql: Copier = {
       await feed("mariadb", client, withDefiners(dump, session, spec.databaseName));
       await unpacked;
     } catch (error) {
-      // What went wrong with the bytes says more than what unpacking made of it.
+      // An error in the bytes is more informative than its effect on unpacking.
       await unpacked.catch((cause: NodeJS.ErrnoException) => {
         if (cause.code?.startsWith("Z_")) throw new UnfitError(cause.message, { cause });
-        // Ended by us, as the program had refused what came before.
+        // We aborted it because the program had rejected earlier input.
         if (cause.code !== "ABORT_ERR" && cause.code !== "ERR_STREAM_PREMATURE_CLOSE") throw cause;
       });
       throw error;
@@ -327,16 +338,16 @@ export const mysql: Copier = {
 };
 
 const mark = "DEFINER=`";
-/** As Berth names its logins, and the role that they have; whole, not cut off by the end of a chunk. */
+/** Matches Berth's logins and their role; only complete ones, not those cut off by the end of a chunk. */
 const definer = /^([a-z][a-z0-9_]{0,79})`(@`%`|(?=[ *]))/;
 const definerBytesMax = 90;
-/** A database has had fewer passwords; anything may stand in its rows. */
+/** A database has had fewer passwords; its rows may contain anything. */
 const definersMax = 10_000;
 
 /**
- * A dump's own bytes; each definer it names is there before the statement that needs it. Views and triggers act with the
- * rights of who made them: of logins that are gone here, locked ones take the place. What looks the same in a row makes one
- * that nobody uses, or none.
+ * Passes on a dump's bytes and creates each definer before the statement that needs it. Views and triggers run with
+ * their definer's rights, so locked users replace logins that no longer exist. A match within row data creates an
+ * unused user, or none.
  */
 async function* withDefiners(
   bytes: AsyncIterable<Buffer>,
@@ -372,7 +383,7 @@ DELIMITER ;`);
 const beginOfRows = "\nLOCK TABLES `";
 const endOfRows = "\nUNLOCK TABLES;\n";
 
-/** A dump into a database of another name: what it defines may name its own. Rows are as they are. */
+/** Renames the database within a dump's definitions, which may refer to it by name. Rows are unchanged. */
 async function* renamed(bytes: AsyncIterable<Buffer>, from: string, to: string): AsyncGenerator<Buffer> {
   if (from === to) return yield* bytes;
   const own = new RegExp(
@@ -387,7 +398,7 @@ async function* renamed(bytes: AsyncIterable<Buffer>, from: string, to: string):
     rest += chunk.toString("latin1");
     for (;;) {
       const end = rest.indexOf(areRows ? endOfRows : beginOfRows);
-      // What is defined is looked at by whole lines.
+      // Definitions are processed by whole lines.
       const soFar = areRows ? Math.max(0, rest.length - endOfRows.length) : rest.lastIndexOf("\n");
       const upTo = end >= 0 ? end + 1 : Math.max(0, soFar);
       yield said(rest.slice(0, upTo), areRows);

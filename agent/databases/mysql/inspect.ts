@@ -23,7 +23,7 @@ type Connected = {
   list: (sql: string, values?: string[]) => Promise<Row[]>;
 };
 
-/** As the customer's login, with one statement at a time and no files of this machine. */
+/** Connects with the customer's login; multiple statements and local files are disabled. */
 async function connected<T>(place: Place, work: (connected: Connected) => Promise<T>): Promise<T> {
   const { socket, taken } = boundedSocket(place.signal);
   socket.connect(port, place.address);
@@ -44,7 +44,7 @@ async function connected<T>(place: Place, work: (connected: Connected) => Promis
         (error, rows) => (error ? reject(error) : resolve(rows as unknown as Row[])),
       );
     });
-  // Whoever waits for an answer is told; nobody else needs to be.
+  // Errors reach the pending query; without a listener they would crash the process.
   connection.on("error", () => undefined);
   try {
     return await work({ connection, taken, list });
@@ -53,7 +53,7 @@ async function connected<T>(place: Place, work: (connected: Connected) => Promis
   }
 }
 
-/** The server goes on with a statement whose client is gone. */
+/** The server continues a statement after its client disconnects. */
 const endConnection = (place: Place, id: number): Promise<void> =>
   connected({ ...place, signal: AbortSignal.timeout(3000) }, async ({ list }) => {
     await list(`KILL CONNECTION ${id}`);
@@ -61,10 +61,10 @@ const endConnection = (place: Place, id: number): Promise<void> =>
 
 const quickly = (milliseconds: number) => `SET SESSION max_statement_time = ${milliseconds / 1000}`;
 
-/** mysql2's description of a column, with what its types leave out. */
+/** mysql2's description of a column, including fields that its types omit. */
 type Field = { name: string; characterSet: number; columnType: number };
 
-/** mysql2's numbers for types, as MariaDB's documents name them. */
+/** mysql2's type numbers, by the names in MariaDB's documentation. */
 const typeNames: Record<number, string> = {
   0: "decimal",
   1: "tinyint",
@@ -113,9 +113,9 @@ function valueOf(bytes: Buffer | null, { columnType, characterSet }: Field): unk
 }
 
 /**
- * What a statement that reads begins with. MariaDB takes a whole program as one statement (`BEGIN NOT ATOMIC COMMIT; …`,
- * `CALL`, `EXECUTE IMMEDIATE`), which could end the transaction that keeps it from writing; these cannot. A comment that the
- * server executes is none.
+ * The beginnings of read-only statements. MariaDB accepts a whole program as one statement (`BEGIN NOT ATOMIC COMMIT;
+ * …`, `CALL`, `EXECUTE IMMEDIATE`), which could end the read-only transaction; these cannot. Executable comments do
+ * not match.
  */
 const reading =
   /^(?:\s|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$)|\/\*(?!!|M!)(?:[^*]|\*(?!\/))*\*\/)*(?:\(|(?:SELECT|WITH|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|HELP)\b)/i;
@@ -128,7 +128,7 @@ function refusalOf(error: unknown, timeoutMs: number): unknown {
   return sqlMessage === undefined ? error : new StatementError(`MariaDB refused it: ${sqlMessage}.`);
 }
 
-/** Its first result, row by row. */
+/** The statement's first result, row by row. */
 function run(
   { connection, taken }: Connected,
   sql: string,
@@ -136,7 +136,7 @@ function run(
   write: boolean,
 ): Promise<Omit<Answered, "rows" | "truncated">> {
   return new Promise((resolve, reject) => {
-    // Bytes as the server sent them.
+    // Raw bytes as the server sent them.
     const running = connection.query({ sql, rowsAsArray: true, typeCast: false });
     let fields: Field[] = [];
     let affectedRows: number | null = null;
@@ -158,7 +158,7 @@ function run(
         return;
       }
       try {
-        // What writes has to come to its end, whatever is shown of it.
+        // A writing statement must complete, however little of it is shown.
         const values = () =>
           fields.map((field, index) => valueOf((row as (Buffer | null)[])[index] ?? null, field));
         if (results === 1 && !rows.truncated && !rows.add(values()) && !write) done();
@@ -167,7 +167,7 @@ function run(
       }
     });
     running.on("error", reject);
-    // The end of the connection is told to it alone.
+    // The end of the connection is not reported to the query.
     connection.once("error", reject);
     running.on("end", done);
   });
@@ -205,7 +205,7 @@ export const mysql: Inspector = {
       const active = await list(
         `SELECT ID, LEFT(INFO, ${maxShownStatement}), TIME_MS, STATE FROM information_schema.PROCESSLIST WHERE COMMAND NOT IN ('Sleep', 'Daemon') AND INFO IS NOT NULL AND ID <> CONNECTION_ID() ORDER BY TIME_MS DESC LIMIT 50`,
       );
-      // Picoseconds. A server that was started before there was a statistic has none.
+      // In picoseconds. A server started before these statistics were enabled has none.
       const slow = await list(
         `SELECT LEFT(DIGEST_TEXT, ${maxShownStatement}), COUNT_STAR, SUM_TIMER_WAIT / 1e9, AVG_TIMER_WAIT / 1e9, MAX_TIMER_WAIT / 1e9 FROM performance_schema.events_statements_summary_by_digest WHERE SCHEMA_NAME = ? AND DIGEST_TEXT IS NOT NULL ORDER BY SUM_TIMER_WAIT DESC LIMIT 20`,
         [place.databaseName],
@@ -275,7 +275,7 @@ export const mysql: Inspector = {
   query: async (place, { statement, write, limit, timeoutMs }) => {
     if (!write && !reading.test(statement))
       throw new StatementError(
-        "A statement that only reads begins with SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN: anything else is asked for with `write`.",
+        "A statement that only reads begins with SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN: anything else requires `write`.",
       );
     const rows = new Rows(limit);
     let id = 0;

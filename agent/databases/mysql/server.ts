@@ -12,19 +12,19 @@ import { mysqlVerifier } from "../verifiers.ts";
 
 export const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
 export const literal = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
-/** In a GRANT and a LIKE, `_` and `%` stand for others. */
+/** In a GRANT and a LIKE, `_` and `%` are wildcards. */
 export const pattern = (name: string): string => name.replace(/[_%]/g, "\\$&");
-/** All of a database, and nothing else. */
+/** All of one database, and nothing else. */
 export const everythingIn = (databaseName: string): string => `${identifier(pattern(databaseName))}.*`;
 
-/** The root of the official image, which signs in over the container's own socket only. */
+/** The official image's root, which signs in over the container's own socket only. */
 const mariadb = (adminPassword: string, input: string) => ({
   command: ["mariadb", "--user=root", "--protocol=socket", "--batch", "--skip-column-names"],
   env: [`MYSQL_PWD=${adminPassword}`],
   input,
 });
 
-/** What tells a session whether it is covered, and its owner which statements take time. */
+/** Lets a session check that it uses TLS, and its owner see which statements take time. */
 export const readsPerformance = (user: string): string => `
 GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${user};
 GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO ${user};`;
@@ -32,7 +32,7 @@ GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO 
 const readerName = "berth_reader";
 const readerAccount = `'${readerName}'@'localhost'`;
 
-/** Signs in over the container's own socket only. */
+/** The reader signs in over the container's own socket only. */
 export const readerOf = (adminPassword: string): { name: string; password: string } => ({
   name: readerName,
   password: createHmac("sha256", adminPassword).update(readerName).digest("hex"),
@@ -40,15 +40,16 @@ export const readerOf = (adminPassword: string): { name: string; password: strin
 
 type Read = Pick<DatabaseSpec, "databaseName" | "adminPassword">;
 
-/** Whether there is one that may read this database: 1. */
+/** Returns 1 if a reader for this database exists. */
 export const hasReader = ({ databaseName, adminPassword }: Read): string => `
 SELECT COUNT(*) FROM mysql.global_priv g JOIN mysql.db d ON d.User = g.User AND d.Host = g.Host
 WHERE g.User = '${readerName}' AND g.Host = 'localhost' AND d.Db = ${literal(pattern(databaseName))}
   AND JSON_VALUE(g.Priv, '$.authentication_string') = ${literal(mysqlVerifier(readerOf(adminPassword).password))};`;
 
 /**
- * Who reads the database for a backup, as what is read may be a view by then, and its functions run as whoever reads: it can do
- * nothing but read it. The last privilege is not to be asked for TLS. Made at each start, as a full disk lets nobody be made.
+ * The user that reads the database for a backup. It can only read, because a table may have been replaced by a view,
+ * whose functions run with the reader's rights. The last privilege exempts it from the TLS check. Created at each
+ * start, because it cannot be created on a full disk.
  */
 export const employsReader = ({ databaseName, adminPassword }: Read): string => `
 CREATE OR REPLACE USER ${readerAccount} IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(readerOf(adminPassword).password))};
@@ -58,9 +59,9 @@ GRANT CONNECTION ADMIN ON *.* TO ${readerAccount};
 ${readsPerformance(readerAccount)}`;
 
 /**
- * Users of the database are named after it, with a number; those that may not sign in any more are locked, not dropped:
- * what they defined, views and triggers, goes on with their rights. Only who defined a routine is shown its text, so that is
- * a role of all of them.
+ * Users are named after the database, with a number. Former logins are locked, not dropped: their views and triggers
+ * keep running with their rights. Only the definer of a routine can see its text, so the definer is a role of all
+ * logins.
  */
 function arrangement(spec: DatabaseSpec): string {
   const { databaseName, logins } = spec;
@@ -95,20 +96,20 @@ DELIMITER ;
 `;
 }
 
-/** What stays gives room back: TRUNCATE and DROP do so at once. */
+/** The remaining rights free space: TRUNCATE and DROP do so at once. */
 const takesRoom =
   "INSERT, UPDATE, CREATE, ALTER, INDEX, REFERENCES, CREATE TEMPORARY TABLES, CREATE VIEW, CREATE ROUTINE, TRIGGER, EVENT";
 
 /**
- * Of everybody who has rights on the database, as routines run with those of who defined them. Sessions keep what they had: whose
- * rights go loses them.
+ * Applies to every user with rights on the database, because routines run with their definer's rights. Sessions keep
+ * their rights, so those that lose some are closed.
  */
 function writesOf({ databaseName }: Held, writes: Writes): string {
   const all = everythingIn(databaseName);
   const changes: Record<Writes, [change: string, whose: string, ends: string]> = {
     all: [`GRANT ALL PRIVILEGES ON ${all} TO `, "TRUE", "FALSE"],
     less: [`REVOKE ${takesRoom} ON ${all} FROM `, "Insert_priv = 'Y'", "TRUE"],
-    // Not all: nothing would tell whose they were.
+    // Some rights stay, because otherwise nothing would identify the users.
     none: [`REVOKE ${takesRoom}, SELECT, DELETE, DROP, EXECUTE ON ${all} FROM `, "Select_priv = 'Y'", "TRUE"],
   };
   const [change, whose, ends] = changes[writes];
@@ -125,7 +126,7 @@ DELIMITER ;
 `;
 }
 
-/** The performance schema keeps all of this unless it is told not to: 98 MB. */
+/** Consumers of the performance schema that are on by default: 98 MB. */
 const leftOut = [
   "accounts-size",
   "hosts-size",
@@ -148,7 +149,7 @@ const leftOut = [
   "max-table-handles",
   "max-table-instances",
 ];
-/** Which statements take the most time, and nothing else: 14 MB. */
+/** Statement statistics only: 14 MB. */
 const statementStatistics = {
   "performance-schema": "ON",
   "performance-schema-digests-size": "200",
@@ -157,14 +158,15 @@ const statementStatistics = {
 };
 
 /**
- * MariaDB asks all or none of its clients for TLS. So the first thing each session does is to end, unless it has TLS or comes
- * from the account's network: before any statement of its own, and only an administrator, whom nobody is, would be let off.
+ * MariaDB requires TLS of all clients or of none. So each session's init command ends it unless it uses TLS or comes
+ * from the account's network, before any statement of its own. Only administrators are exempt, and no customer is
+ * one.
  */
 function refuseUncovered(subnet: string): string {
   const [network, prefix] = subnet.split("/");
   const mask = 2 ** 32 - 2 ** (32 - Number(prefix));
   const from = "INET_ATON(SUBSTRING_INDEX(USER(), '@', -1))";
-  // The session's own status does not tell it as early.
+  // The session's own status is not available this early.
   const covered =
     "EXISTS (SELECT 1 FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID() AND CONNECTION_TYPE = 'SSL/TLS')";
   return (
@@ -173,7 +175,9 @@ function refuseUncovered(subnet: string): string {
   );
 }
 
-/** Memory of large rows goes back to the system at once: left to itself, the allocator comes to keep up to 32 MB of each. */
+/**
+ * Returns the memory of large rows to the system at once: by default the allocator comes to keep up to 32 MB of each.
+ */
 export const givesBack = "MALLOC_MMAP_THRESHOLD_=1048576";
 
 export const mysql: DatabaseEngine = {
@@ -188,7 +192,7 @@ export const mysql: DatabaseEngine = {
   command(limits) {
     const { memoryMb } = limits;
     const poolMb = Math.floor(memoryMb * 0.4);
-    // The server holds a row several times over: larger ones would end it.
+    // The server holds a row several times over: larger ones would run it out of memory.
     const packetMb = Math.min(128, Math.max(32, Math.floor(memoryMb / 16)));
     const settings = {
       "innodb-buffer-pool-size": `${poolMb}M`,
@@ -199,10 +203,10 @@ export const mysql: DatabaseEngine = {
       "tmp-table-size": `${Math.max(8, Math.floor(memoryMb / 64))}M`,
       "max-heap-table-size": `${Math.max(8, Math.floor(memoryMb / 64))}M`,
       ...statementStatistics,
-      // Beside the connections, the server's own.
+      // The connections and the server's own threads.
       "performance-schema-max-thread-instances": String(maxConnections(limits) + 48),
       "max-allowed-packet": `${packetMb}M`,
-      // Off unless it is asked for; its owner made the events there are.
+      // Off by default; the database's owner created its events.
       "event-scheduler": "ON",
       "character-set-server": "utf8mb4",
       "bind-address": "0.0.0.0",
@@ -222,7 +226,7 @@ export const mysql: DatabaseEngine = {
   users: ["mysql"],
   renew: async ({ adminPassword }, run) => void (await run(mariadb(adminPassword, "FLUSH SSL"))),
   stopSignal: "SIGTERM",
-  // The one that sets it up is on the socket as well, but not on the network.
+  // The initializing server listens on the socket as well, but not on the network.
   ready: { program: ({ adminPassword }) => mariadb(adminPassword, "SELECT @@skip_networking"), says: "0" },
   arrange: async (spec, run) => void (await run(mariadb(spec.adminPassword, arrangement(spec)))),
   limitWrites: {

@@ -17,7 +17,7 @@ import { strayMark } from "../backups/strays.ts";
 
 const env = [strayMark, ...ownEnvironment];
 
-/** As one who may read and nothing else: a table that its owner makes a view of meanwhile runs with that one's rights. */
+/** Uses a read-only role: if an owner replaces a table with a view meanwhile, the view runs with this role's rights. */
 async function open({ engine, id, spec, signal }: Server): Promise<Session> {
   await ensureReaders(spec.databaseName, (program) => run({ engine }, id, program, signal));
   const command = [...psqlCommand(spec.databaseName, backupReader), "--set=VERBOSITY=sqlstate"];
@@ -26,7 +26,10 @@ async function open({ engine, id, spec, signal }: Server): Promise<Session> {
   return session;
 }
 
-/** How values are shown, also where the owner has set it for whoever connects; those of the last line not by every version. */
+/**
+ * Fixes the output format of values, which the owner may have changed; not every version knows the settings of the
+ * last line.
+ */
 const settings = `
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -52,7 +55,7 @@ const relations = (kinds: string): string =>
   `FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
    WHERE c.relkind IN (${kinds}) AND c.relpersistence <> 't' AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "c.oid")}`;
 
-/** Types whose hash is that of their value: of an enum it is that of a number which differs from server to server. */
+/** Types whose hash depends only on their value; that of an enum depends on a number that differs between servers. */
 const plainTypes = (
   "bool int2 int4 int8 float4 float8 numeric text varchar bpchar bytea " +
   "date time timetz timestamp timestamptz interval uuid jsonb inet macaddr"
@@ -63,7 +66,7 @@ const plainTypes = (
 const listTables = `SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})))
   ${relations("'r'")};`;
-// In an order, so that who is locked out is the same each time.
+// Sorted, so that locks are always taken in the same order.
 const listCounters = `SELECT json_build_array(n.nspname, c.relname) ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
 const countObjects = `SELECT json_build_object(
   'views', (SELECT count(*)::text ${relations("'v', 'm'")}),
@@ -82,9 +85,9 @@ type Name = [schema: string, name: string];
 const parsed = <T>(lines: string[]): T[] => lines.map((line) => JSON.parse(line) as T);
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
 
-/** `t` alone would be a column of that name, where there is one. */
+/** `t` alone would mean a column of that name, if there is one. */
 const ofValues = "hash_record_extended(t.*, 0)";
-/** Rows as the server prints them, by its own functions: a cast could be the owner's. Five times slower. */
+/** Hashes rows as the server prints them, by built-in functions: a cast could be the owner's. Five times slower. */
 const ofText = "hashtextextended(textin(record_out(t.*)), 0)";
 
 async function readTables(session: Session): Promise<Pick<Fingerprint, "tables" | "objects">> {
@@ -123,7 +126,7 @@ async function readCounters(session: Session, found: Name[]): Promise<{ name: st
   return names.map((name, index) => ({ name, value: values[index] ?? "" }));
 }
 
-/** Why the server does not let something be read, by its code or by pg_dump's words: its own could have data in them. */
+/** Reasons for a failed read, by SQLSTATE or pg_dump's words. The server's own message could contain data. */
 const reasons: [codes: RegExp, reason: string][] = [
   [
     /\b53200\b|out of (?:shared )?memory/,
@@ -135,9 +138,9 @@ const reasons: [codes: RegExp, reason: string][] = [
   ],
   [/\b53100\b|No space left/, "the host's disk is full: try again later"],
   [/\b53300\b|too many c|connection slots/, "all of the database's connections are in use: try again"],
-  [/\b42501\b|permission denied/, "reading it is denied to Berth's own role"],
-  [/\bXX00[12]\b|invalid page|missing chunk/, "what the server's files hold of it is damaged"],
-  [/\b42P01\b|\b42809\b|does not exist/, "it changed or went meanwhile: try again"],
+  [/\b42501\b|permission denied/, "Berth's own role is not allowed to read it"],
+  [/\bXX00[12]\b|invalid page|missing chunk/, "its data files are damaged"],
+  [/\b42P01\b|\b42809\b|does not exist/, "it was changed or dropped meanwhile: try again"],
 ];
 
 function unread(what: string, error: unknown): unknown {
@@ -149,13 +152,13 @@ function unread(what: string, error: unknown): unknown {
   return new JobError(`${what} could not be read: ${reason}.`, { cause: error });
 }
 
-/** What of the dump pg_dump was at when it ended; of its words only a name. */
+/** Names the table at which pg_dump failed; nothing else of its message is used. */
 function undumped(error: unknown): unknown {
   const table = /table "([^"\n]{1,200})"/.exec(String(error))?.[1];
   return unread(table === undefined ? "The database" : `The table ${table}`, error);
 }
 
-/** What the owner set for whoever connects; whom they connect as is no matter of theirs. */
+/** Settings of the database for all roles, except those that select the role. */
 const listSettings = `SELECT json_build_array(split_part(c, '=', 1), substr(c, strpos(c, '=') + 1))
   FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c
   WHERE d.datname = current_database() AND s.setrole = 0 AND split_part(c, '=', 1) NOT IN ('role', 'session_authorization');`;
@@ -170,10 +173,10 @@ async function readMore(session: Session): Promise<Pick<Fingerprint, "settings" 
   };
 }
 
-/** What is kept of these is a list of quoted names, which as one text would be one name. */
+/** Settings stored as a list of quoted names, which as a single text would be one name. */
 const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
 
-/** In one statement: what is set could hold for the next one. One that this server refuses is left out. */
+/** A single DO statement, so that no setting affects the next one. Settings that this server rejects are skipped. */
 function setAgain(databaseName: string, name: string, value: string): string {
   const path = name.split(".").map(identifier).join(".");
   const alter = `ALTER DATABASE ${identifier(databaseName)} SET ${path}`;
@@ -219,7 +222,7 @@ export const postgresql: Copier = {
       });
       const reading = readTables(session);
       const dumped = take(outputOf("pg_dump", dump)).catch(async (error) => {
-        // What held the snapshot has ended, and says why.
+        // The session that held the snapshot has ended and has the cause.
         if (/snapshot/.test(String(error))) await reading;
         throw undumped(error);
       });
@@ -261,7 +264,7 @@ export const postgresql: Copier = {
     }
   },
 
-  /** As the owner's own login: what the copy says is done with the owner's rights, never with Berth's. */
+  /** Uses the owner's own login: the dump's statements run with the owner's rights, never with Berth's. */
   async fill({ engine, id, spec, signal }, bytes, { settings: set = [], extensions }) {
     const username = spec.logins[0]?.username ?? "";
     if (extensions && !extensions.includes("pg_stat_statements"))

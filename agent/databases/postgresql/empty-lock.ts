@@ -3,12 +3,12 @@ import { join } from "node:path";
 import type { Engine } from "../../docker/engine.ts";
 import { label } from "../../docker/labels.ts";
 
-/** PostgreSQL's, in the folder of its data. */
+/** PostgreSQL's lock file in the data directory. */
 const lockFile = "postmaster.pid";
 
 /**
- * Whether PostgreSQL was killed in the instant in which it made its lock: it leaves an empty one, and then refuses to start
- * for ever. The file is gone. Only while the server does not run; no other one has its volume.
+ * PostgreSQL killed while creating its lock file leaves an empty one and then never starts again. Removes it; returns
+ * whether there was one. Call only while the server does not run; no other server uses its volume.
  */
 export async function removeEmptyLock(
   engine: Pick<Engine, "volumes">,

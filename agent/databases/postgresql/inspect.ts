@@ -17,7 +17,7 @@ const maxTables = 300;
 
 type Connected = { client: pg.Client; taken: () => void };
 
-/** The server ends what this connection began when it is gone, whatever it does just then. */
+/** The server cancels what this connection started when the connection closes, whatever it is doing. */
 async function connected<T>(
   { address, databaseName, login, signal }: Place,
   timeoutMs: number,
@@ -45,7 +45,7 @@ async function connected<T>(
       .map((setting) => `-c ${setting}`)
       .join(" "),
   });
-  // Whoever waits for an answer is told; nobody else needs to be.
+  // Errors reach the pending query; without a listener they would crash the process.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -55,7 +55,7 @@ async function connected<T>(
   }
 }
 
-/** What the server calls types, by their numbers; those that every PostgreSQL has since long. */
+/** Built-in type OIDs, which are the same in every PostgreSQL. */
 const boolean = 16;
 const bytes = 17;
 const numbers = new Set([20, 21, 23, 26, 700, 701]);
@@ -81,7 +81,7 @@ async function columnsOf(client: pg.Client, { fields }: Ended) {
 
 function refusalOf(error: unknown, timeoutMs: number): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
-  // query_canceled: by the server itself, at the time it was given.
+  // query_canceled: by the server itself, at the given limit.
   if (error.code === "57014")
     return new StatementError(`The statement took longer than ${timeoutMs / 1000} s and was ended.`);
   const more = [error.detail, error.hint].filter(Boolean).map((text) => ` ${text}`);
@@ -99,7 +99,7 @@ const insights = {
     WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND userid = current_user::regrole ORDER BY total_exec_time DESC LIMIT 20`,
 };
 
-/** Nobody but who reads sees the text of what it reads. */
+/** Only the reader may see the text of others' statements. */
 async function activeOf(place: Place): Promise<unknown[][]> {
   const login = await place.reader();
   return connected({ ...place, login }, ownQuestionsMs, ({ client }) => list(client, insights.active));
@@ -139,7 +139,7 @@ export const postgresql: Inspector = {
     connected(place, ownQuestionsMs, async ({ client }) => {
       await client.query("SET default_transaction_read_only = on");
       const slow = await list(client, insights.slow).catch(() => []);
-      // As the login itself, which may see its own connections; as the owner it may not.
+      // The login itself may see its own connections; as the owner role it may not.
       await client.query("SET ROLE NONE");
       const [[size, used, max, hits, uptime] = []] = await list(client, insights.summary);
       const active = [...(await list(client, insights.active)), ...(await activeOf(place))];
@@ -182,7 +182,7 @@ export const postgresql: Inspector = {
     return connected({ ...place, login }, timeoutMs, async ({ client, taken }) => {
       const rows = new Rows(limit);
       try {
-        // Once a transaction has a snapshot, nothing in it can make it one that writes.
+        // A transaction with a snapshot can no longer be changed from read-only to read-write.
         if (!write) await client.query("BEGIN READ ONLY; SELECT 1");
         const single = new SingleStatement(statement, rows, write, valueOf, taken);
         client.query(single);

@@ -7,9 +7,12 @@ import type { Login } from "../inspect/place.ts";
 const makeMs = 8000;
 
 export type Readers = {
-  /** The login of this container's server that reads only. Its password is made by this agent, and lives as long. */
+  /**
+   * The read-only login for this container's server. This agent generates its password, which lives as long as the
+   * agent.
+   */
   of: (databaseId: string, databaseName: string, containerId: string) => Promise<Login>;
-  /** The server did not take it: another one is made at the next question. */
+  /** Call if the server rejected the login: the next question creates another password. */
   forget: (databaseId: string) => void;
 };
 

@@ -12,11 +12,11 @@ import {
 } from "../database-engine.ts";
 import { scramVerifier } from "../verifiers.ts";
 
-/** Berth's own superuser: the customer's logins are none. It comes upon nothing of the owner's that could be code. */
+/** Berth's own superuser; customers' logins are not superusers. It must never run code of the owner's. */
 const admin = "berth";
 /**
- * Berth's own that read everything in the database, and have no other right: of the owner's code they may come upon some.
- * The one signs in over the socket only, the other is given a password by the agent that asks.
+ * Berth's own roles, which may read everything in the database and nothing else, because they may run code of the
+ * owner's. The first signs in over the socket only; the second gets a password from the agent.
  */
 export const backupReader = "berth_backup";
 export const queryReader = "berth_query";
@@ -36,8 +36,8 @@ export const psqlCommand = (database: string, username: string) => [
   `--dbname=${database}`,
 ];
 /**
- * Of Berth's own sessions: what the owner makes in the database is not found in place of the server's own functions and
- * types, and what the owner sets for whoever connects does not hold.
+ * Options for Berth's own sessions: objects of the owner must not shadow built-in functions and types, and the
+ * owner's settings must not apply.
  */
 export const ownOptions = Object.entries({
   search_path: "pg_catalog,pg_temp",
@@ -59,7 +59,7 @@ const psql = (database: string, input: string) => ({
   input,
 });
 
-/** Makes them where they are missing, in databases of before too, and takes nothing in hand that is as it should be. */
+/** Creates the roles if they are missing, also in existing databases, and leaves correct ones untouched. */
 const arrangeReaders = (databaseName: string): string => `
 SET client_min_messages = warning;
 DO $berth$ DECLARE reader name; BEGIN
@@ -75,21 +75,21 @@ DO $berth$ DECLARE reader name; BEGIN
     END IF;
   END LOOP;
   IF EXISTS (SELECT FROM pg_authid WHERE rolname = ${literal(admin)} AND rolpassword IS NOT NULL) THEN ALTER ROLE ${admin} PASSWORD NULL; END IF;
-  -- A restore by the owner may not say anything about Berth's own extension, which may have gone with its schema.
+  -- A restore by the owner may not comment on Berth's own extension, which may have been dropped with its schema.
   IF EXISTS (SELECT FROM pg_extension e JOIN pg_description d ON d.objoid = e.oid AND d.classoid = 'pg_extension'::regclass
       WHERE e.extname = 'pg_stat_statements') THEN COMMENT ON EXTENSION pg_stat_statements IS NULL; END IF;
 END $berth$;
 `;
 
-/** For a database that has something of its own in the places of the extension's. */
+/** For a database with objects of its own under the extension's names. */
 export const dropStatistics = async (databaseName: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, "DROP EXTENSION IF EXISTS pg_stat_statements")));
 
-/** Whoever reads this database for Berth can. */
+/** Ensures that Berth's readers can read this database. */
 export const ensureReaders = async (databaseName: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, arrangeReaders(databaseName))));
 
-/** The same, and this is now the password of the one who is asked with. */
+/** The same, and sets the password of the query reader. */
 export const ensureQueryReader = async (databaseName: string, password: string, run: Run): Promise<void> =>
   void (await run(
     psql(
@@ -99,9 +99,9 @@ export const ensureQueryReader = async (databaseName: string, password: string, 
   ));
 
 /**
- * The role named as the database owns it and everything in it; logins are its members and act as it, so that what one of
- * them makes stays when the next takes its place. Its members are exactly those that may sign in. Who is to go is shut out
- * first and for good, as what is theirs may be locked by others, who are not waited for.
+ * A role named after the database owns it and everything in it. Logins are members that act as this role, so that
+ * their objects outlast them. Exactly the valid logins are members. Former logins are locked out first and committed
+ * separately, because others may lock their objects, and those locks are not waited for.
  */
 function arrangement({ databaseName, logins, limits }: DatabaseSpec): string {
   const owner = identifier(databaseName);
@@ -123,7 +123,7 @@ DO $berth$ BEGIN
     BEGIN
       CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA public;
     EXCEPTION WHEN OTHERS THEN
-      -- Something of the owner's has a name of its: they see no slow statements, and all else goes on.
+      -- An object of the owner's has one of its names: only slow statements are unavailable.
     END;
   END IF;
 END $berth$;
@@ -157,8 +157,8 @@ END $berth$;
 }
 
 /**
- * A session may still say `SET default_transaction_read_only = off`: only so can its owner delete and vacuum. Whoever goes on
- * filling the disk like that is not let in.
+ * A session may still run `SET default_transaction_read_only = off`, which its owner needs to delete and vacuum. If
+ * the database keeps growing, its logins are locked out.
  */
 function writesOf({ databaseName }: Held, writes: Writes): string {
   const [login, readOnly, isSo] = {
@@ -181,9 +181,12 @@ END $berth$;
 const isReadOnly = `EXISTS (SELECT FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
   WHERE s.setrole = m.oid AND d.datname = current_database() AND 'default_transaction_read_only=on' = ANY (s.setconfig))`;
 
-/** Beside its owner's: the three that PostgreSQL keeps for superusers, two of a backup, four questions. */
+/** Beside the owner's: three that PostgreSQL reserves for superusers, two for a backup, four for questions. */
 const ownConnections = 9;
-/** Tables, indexes and sequences that a dump holds at once: each takes 300 bytes of memory, used or not. */
+/**
+ * The number of tables, indexes and sequences that a dump may lock at once: each takes 300 bytes of memory, used or
+ * not.
+ */
 const relationsMax = 25_000;
 
 const accessFile = "pg_hba.conf";
@@ -207,7 +210,7 @@ export const postgresql: DatabaseEngine = {
     const settings = {
       shared_buffers: `${sharedMb}MB`,
       effective_cache_size: `${Math.floor(memoryMb * 0.6)}MB`,
-      // Of what is left, a sort may take one part in two for each connection.
+      // Of the remaining memory, a sort may use half a connection's share.
       work_mem: `${Math.max(1024, Math.floor(((memoryMb - sharedMb) * 1024) / (connections * 2)))}kB`,
       maintenance_work_mem: `${Math.max(16, Math.floor(memoryMb / 16))}MB`,
       max_connections: String(connections + ownConnections),
@@ -227,7 +230,7 @@ export const postgresql: DatabaseEngine = {
     }),
   tlsPort: 5432,
   users: ["postgres"],
-  // The account's network, the agent on its gateway, and over TLS everybody whom the kernel lets through.
+  // The account's network, the agent on its gateway, and over TLS everyone whom the firewall admits.
   accessFile: {
     name: accessFile,
     text: [
@@ -238,7 +241,7 @@ export const postgresql: DatabaseEngine = {
     ].join("\n"),
   },
   renew: async ({ databaseName }, run) => void (await run(psql(databaseName, "SELECT pg_reload_conf()"))),
-  // Fast shutdown: no waiting for clients, but a checkpoint.
+  // Fast shutdown: disconnects clients and writes a checkpoint.
   stopSignal: "SIGINT",
   ready: { program: () => ({ command: ["pg_isready", "--quiet", "--host=127.0.0.1", "--timeout=2"] }) },
   arrange: async (spec, run) => void (await run(psql(spec.databaseName, arrangement(spec)))),

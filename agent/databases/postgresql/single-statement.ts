@@ -2,7 +2,7 @@ import type { Connection, FieldDef, Submittable } from "pg";
 import { StatementError } from "../inspect/place.ts";
 import type { Rows } from "../inspect/rows.ts";
 
-/** What of it the published types leave out. */
+/** A method that the published types omit. */
 type Wire = Connection & { sendCopyFail(reason: string): void };
 export type Value = (text: string, type: number) => unknown;
 export type Ended = { fields: FieldDef[]; affectedRows: number | null };
@@ -10,9 +10,9 @@ export type Ended = { fields: FieldDef[]; affectedRows: number | null };
 const rowsAtOnce = 20;
 
 /**
- * One statement by PostgreSQL's extended protocol, whose Parse refuses a second one in the same text; its rows are taken
- * in small portions, so that the server stops where the limit is. `pg`'s own query collects all of them, and its cursor
- * does not hear of what is refused at the commit.
+ * Runs one statement by PostgreSQL's extended protocol, whose Parse rejects a second one in the same text. It fetches
+ * rows in small portions, so that the server stops at the limit. `pg`'s own query collects all rows, and its cursor
+ * misses errors at the commit.
  */
 export class SingleStatement implements Submittable {
   readonly ended: Promise<Ended>;
@@ -67,7 +67,7 @@ export class SingleStatement implements Submittable {
   }
 
   handlePortalSuspended(connection: Connection): void {
-    // What writes has to come to its end, whatever is shown of it.
+    // A writing statement must complete, however little of it is shown.
     if (!this.failure && (this.isWrite || !this.rows.truncated)) this.next(connection);
     else this.sync(connection);
   }

@@ -9,7 +9,7 @@ import { adminEnv, asAdmin, redisClient } from "./server.ts";
 const file = "dump.rdb";
 const pauseMs = 250;
 
-/** What it prints; the server that loads a copy has no users. */
+/** The client's output; the server that loads a copy has no users. */
 async function ask({ engine, id, spec, signal }: Server, input: string, anonymous = false): Promise<string> {
   const program = {
     command: anonymous ? redisClient() : redisClient(...asAdmin),
@@ -25,7 +25,7 @@ async function ask({ engine, id, spec, signal }: Server, input: string, anonymou
 const valueOf = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(info)?.[1];
 
-/** `db0:keys=3,expires=1,…`: each numbered database, its keys, and how many of them end by themselves. */
+/** Parses `db0:keys=3,expires=1,…`: each numbered database, its keys, and how many of them expire. */
 const keyspaceOf = (info: string): Fingerprint => ({
   tables: Array.from(
     info.matchAll(/^db(\d+):keys=(\d+),expires=(\d+)/gm),
@@ -41,8 +41,8 @@ const keyspaceOf = (info: string): Fingerprint => ({
 
 export const redis: Copier = {
   /**
-   * Nothing is written between the moment that tells how many keys there are and the fork of the server's process. Contents are the fork's, whose
-   * CRC-64 in the file is checked by the server that loads it.
+   * Writes are paused between counting the keys and the fork of the server. The copy is the fork's; the server that
+   * loads it checks the file's CRC-64.
    */
   async copy(server, take) {
     const { engine, id, signal } = server;
@@ -58,7 +58,7 @@ export const redis: Copier = {
         copy.close();
       }
     } finally {
-      // Nothing ends the saving of a server but itself; what it wrote is not to stay.
+      // A save cannot be cancelled: wait for its end, so that its file can be removed.
       if (signal.aborted)
         await untilSaved({ ...server, signal: new AbortController().signal }).catch(() => undefined);
       await engine.execute(id, { command: ["rm", "-f", `/data/${file}`] });
@@ -66,12 +66,12 @@ export const redis: Copier = {
     return held;
   },
 
-  // The loading server has no users, and takes the place of a copy's owner until it is settled.
+  // The loading server has no users, and stands in for the copy's owner until it is settled.
   fingerprint: async (server) => keyspaceOf(await ask(server, "INFO keyspace\n", true)),
 
   seed: {
     file,
-    // A replica keeps what has expired meanwhile, as the copy has it.
+    // A replica does not expire keys, so that it keeps all keys of the copy.
     command: [
       "--dir",
       "/data",
@@ -87,7 +87,7 @@ export const redis: Copier = {
     ready: { command: redisClient("PING"), says: "PONG" },
   },
 
-  /** The database's server reads a log of every change: it is written anew. */
+  /** The database's server reads an append-only file, which is rewritten. */
   async settle(server) {
     const said = await ask(server, "REPLICAOF NO ONE\nCONFIG SET appendonly yes\n", true);
     if (
@@ -105,7 +105,7 @@ export const redis: Copier = {
       );
       if (isOver && valueOf(info, "aof_enabled") === "1") {
         if (valueOf(info, "aof_last_bgrewrite_status") !== "ok")
-          throw new Error("The log could not be written");
+          throw new Error("The append-only file could not be written");
         break;
       }
       await delay(pauseMs, undefined, { signal: server.signal });
@@ -133,7 +133,7 @@ async function fork(server: Server): Promise<Fingerprint> {
     server.signal.throwIfAborted();
     const said = await ask(server, "CLIENT PAUSE 5000 WRITE\nINFO keyspace\nBGSAVE\nCLIENT UNPAUSE\n");
     if (said.includes("Background saving started")) return keyspaceOf(said);
-    // Another child of the server writes its log anew.
+    // Another child process of the server is rewriting its append-only file.
     await delay(pauseMs * 4, undefined, { signal: server.signal });
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { textOrBinary } from "../inspect/rows.ts";
 
-/** What a server answers: a list may hold lists. */
+/** A server's reply; lists may be nested. */
 export type Reply = null | number | string | { base64: string } | RedisError | Reply[];
 export class RedisError extends Error {
   override name = "RedisError";
@@ -10,17 +10,17 @@ export class RedisError extends Error {
 const maxDepth = 16;
 const lineEnd = Buffer.from("\r\n");
 
-/** RESP 2, as much of it as a client needs that asks one thing after the other. */
+/** The part of RESP 2 that a client with sequential commands needs. */
 export class RedisClient {
   private readonly socket: Socket;
   private readonly taken: () => void;
   private chunks: Buffer[] = [];
   private size = 0;
-  /** No reply can be whole before so much is there. */
+  /** No reply can be complete before this many bytes have arrived. */
   private needed = 0;
   private readonly waiting: { resolve: (reply: Reply) => void; reject: (error: Error) => void }[] = [];
   private failure: Error | undefined;
-  /** Lists that are not whole yet, the innermost last. */
+  /** Incomplete lists, the innermost last. */
   private readonly open: { list: Reply[]; items: number }[] = [];
 
   constructor(socket: Socket, taken: () => void) {
@@ -31,7 +31,7 @@ export class RedisClient {
     socket.on("close", () => this.end(new Error("The connection was closed")));
   }
 
-  /** Sent at once; replies come in the order of the commands. */
+  /** Sent at once; replies arrive in the order of the commands. */
   ask(...words: (string | Buffer)[]): Promise<Reply> {
     if (this.failure) return Promise.reject(this.failure);
     const reply = new Promise<Reply>((resolve, reject) => this.waiting.push({ resolve, reject }));
@@ -74,7 +74,7 @@ export class RedisClient {
     this.size = left.length;
   }
 
-  /** A list waits for what is in it; a whole reply is whose turn it is. */
+  /** Adds a reply to the innermost open list; a complete reply resolves the oldest command. */
   private place(token: Token): void {
     let reply = token.reply;
     if (token.items > 0) {
@@ -93,7 +93,7 @@ export class RedisClient {
   }
 }
 
-/** `items`: a list of so many begins. */
+/** `items`: the length of a list that begins here. */
 type Token = { reply: Reply; items: number; next: number };
 
 function tokenAt(bytes: Buffer, at: number): Token | { needed: number } {

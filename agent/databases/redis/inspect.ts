@@ -15,7 +15,7 @@ const port = 6379;
 const scannedKeys = 10_000;
 const scannedAtOnce = 500;
 
-/** As the customer's login. */
+/** Connects with the customer's login. */
 async function connected<T>(place: Place, work: (client: RedisClient) => Promise<T>): Promise<T> {
   const { socket, taken } = boundedSocket(place.signal);
   const client = new RedisClient(socket, taken);
@@ -50,7 +50,7 @@ async function info(client: RedisClient): Promise<Map<string, string>> {
   );
 }
 
-/** Name, flags and categories of a command, or of the part of one that its second word names; null: there is none. */
+/** Name, flags and categories of a command, or of its subcommand named by the second word; null if there is none. */
 async function described(client: RedisClient, [name, part]: readonly string[]) {
   const [found] = (await say(client, "COMMAND", "INFO", name ?? "")) as (Reply[] | null)[];
   if (!found) return null;
@@ -61,7 +61,7 @@ async function described(client: RedisClient, [name, part]: readonly string[]) {
   return { name: textOf(entry[0]).toLowerCase(), flags: words(entry[2]), categories: words(entry[6]) };
 }
 
-/** Lua and functions run on after whoever asked is gone, and nobody else is answered meanwhile. */
+/** Lua scripts and functions continue after their client disconnects and block all other clients. */
 const refusedAlways = ["@scripting", "@blocking", "@pubsub"];
 const readingBeside = new Set(["info", "ping", "echo", "time", "slowlog|get", "slowlog|len", "acl|whoami"]);
 
@@ -72,14 +72,14 @@ async function demandAllowed(client: RedisClient, words: readonly string[], writ
   const upper = name.replace("|", " ").toUpperCase();
   if (refusedAlways.some((one) => categories.has(one)) || name === "monitor")
     throw new StatementError(
-      `${upper} is not run here, as it could hold up the database: connect to the database for it.`,
+      `${upper} is not available here because it could block the database: connect to the database to run it.`,
     );
   if (write || readingBeside.has(name)) return;
   if (!flags.has("readonly"))
-    throw new StatementError(`${upper} is not a command that only reads: it is asked for with \`write\`.`);
+    throw new StatementError(`${upper} is not a read-only command: it requires \`write\`.`);
   if (categories.has("@dangerous"))
     throw new StatementError(
-      `${upper} looks at everything at once and holds up the database meanwhile: use SCAN, which goes step by step.`,
+      `${upper} reads everything at once and blocks the database meanwhile: use SCAN, which works in steps.`,
     );
 }
 
@@ -109,7 +109,7 @@ async function keyspace(client: RedisClient, database: number, keys: number, roo
       client.ask("TYPE", typeof name === "string" ? name : Buffer.from(name.base64, "base64")),
     );
     for (const type of await Promise.all(asked)) {
-      // It expired meanwhile.
+      // It has expired meanwhile.
       if (type === "none" || type instanceof RedisError) continue;
       byType[textOf(type)] = (byType[textOf(type)] ?? 0) + 1;
       sampledKeys++;
@@ -129,7 +129,7 @@ export const redis: Inspector = {
       const looked = number("keyspace_hits") + number("keyspace_misses");
       const active = clients.flatMap((line) => {
         const field = (name: string) => new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? "";
-        // Those that wait, or whose answer is on its way; of all others the last command is over.
+        // Clients that are blocked or whose reply is being sent; the last commands of all others have ended.
         const isBusy = /[bx]/.test(field("flags")) || Number(field("omem")) > 0;
         if (!isBusy || field("id") === own) return [];
         return [

@@ -6,7 +6,7 @@ const admin = "berth";
 const aclFile = "users.acl";
 const tlsPort = 6380;
 
-/** Everything but what manages the server itself; what only tells about it is allowed. */
+/** Everything except managing the server itself; reading its state is allowed. */
 const rights = "~* &* +@all -@admin +client +slowlog +latency +lastsave +acl|whoami";
 
 const user = (username: string, password: string, allowed: string): string =>
@@ -17,7 +17,7 @@ const users = ({ adminPassword, logins }: DatabaseSpec): string[] => [
   ...logins.map(({ username, password }) => user(username, password, rights)),
 ];
 
-/** Redis's own client, or that of Valkey, which has its image's user and programs named after itself. */
+/** Redis's own client or Valkey's, whose image names its user and programs after itself. */
 export const redisClient = (...options: string[]): string[] => [
   "sh",
   "-c",
@@ -35,7 +35,7 @@ const redisCli = (adminPassword: string, input: string) => ({
   input,
 });
 
-/** Redis says in words, not by its client's exit, that a command failed. */
+/** Redis reports failed commands in its replies, not by its client's exit code. */
 async function say(run: Run, adminPassword: string, commands: string[]): Promise<void> {
   const answers = await run(redisCli(adminPassword, commands.map((line) => `${line}\n`).join("")));
   const refusal = answers.split("\n").find((line) => line !== "" && !/^(?:OK|\d+)$/.test(line));
@@ -48,12 +48,12 @@ export const redis: DatabaseEngine = {
   env: () => [],
   command({ memoryMb }) {
     return [
-      // The image puts its server in front.
+      // The image's entrypoint adds the server's name.
       "--dir",
       "/data",
       "--appendonly",
       "yes",
-      // The log of every change is the copy on disk; a dump beside it would only cost memory.
+      // The append-only file is the copy on disk; snapshots would only cost memory.
       "--save",
       "",
       "--maxmemory",
@@ -64,7 +64,7 @@ export const redis: DatabaseEngine = {
       `/data/${aclFile}`,
     ];
   },
-  // A port of its own, the only one that leads there from outside.
+  // A separate port, the only one that is reachable from outside.
   guarded: () => [
     "--tls-port",
     String(tlsPort),
@@ -96,13 +96,13 @@ export const redis: DatabaseEngine = {
     );
     const kept = new Set(["default", admin, ...logins.map(({ username }) => username)]);
     const known = (await run(redisCli(adminPassword, "ACL USERS\n"))).split("\n").filter(Boolean);
-    // Deleting a user ends its connections.
+    // Deleting a user closes its connections.
     const gone = known.filter((name) => !kept.has(name)).map((name) => `ACL DELUSER ${name}`);
     await say(run, adminPassword, [...gone, "ACL SAVE"]);
   },
   async version({ adminPassword }, run) {
     const info = await run(redisCli(adminPassword, "INFO server\n"));
-    // Valkey says both.
+    // Valkey reports both versions.
     const versionOf = (name: string) => new RegExp(`^${name}_version:(.*)$`, "m").exec(info)?.[1];
     return versionOf("valkey") ?? versionOf("redis") ?? "";
   },

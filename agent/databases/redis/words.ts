@@ -1,6 +1,9 @@
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", a: "\u0007" };
 
-/** The words of a command as redis-cli takes them: quoted ones may hold anything. null: a quote is not closed, or closed too early. */
+/**
+ * Splits a command into words as redis-cli does; quoted words may contain anything. null: a quote is not closed, or
+ * text follows it without a space.
+ */
 export function wordsOf(line: string): Buffer[] | null {
   const words: Buffer[] = [];
   for (let at = 0; ;) {

@@ -19,10 +19,10 @@ export type ModelInvoice = {
   refund: { holdId: string | null; taken: number } | null;
 };
 
-/** A site or database. `job`: what its host was asked for last and has not done. */
+/** A site or database. `job`: the pending job of its host. */
 export type ModelResource = {
   id: string;
-  /** null: nobody has paid yet. */
+  /** null: never paid. */
   term: Term | null;
   gone: boolean;
   priceCents: number;
@@ -31,7 +31,10 @@ export type ModelResource = {
   job: "start" | "stop" | "delete" | null;
 };
 
-/** Invoices, payments, ledger and terms without D1: each method is one batch, and happens whole or not at all. */
+/**
+ * Invoices, payments, ledger and terms without D1: each method is one batch, which takes effect entirely or not at
+ * all.
+ */
 export class BillingModel {
   now: Date;
   readonly invoices = new Map<string, ModelInvoice>();
@@ -81,7 +84,7 @@ export class BillingModel {
     if (event.kind === "transfer" || event.kind === "post") this.log.push(event.transfer);
   }
 
-  /** The processor has this money. */
+  /** The processor has received this money. */
   settle(id: string, report: PaymentReport): void {
     const invoice = this.invoices.get(id);
     if (
@@ -163,7 +166,7 @@ export class BillingModel {
     for (const step of termSteps) for (const id of this.resources.keys()) this.termStep(id, step);
   }
 
-  /** The host does what it was asked for. */
+  /** The host completes the pending job. */
   work(id: string): void {
     const resource = this.resources.get(id);
     if (!resource?.job) return;
@@ -171,7 +174,7 @@ export class BillingModel {
     resource.job = null;
   }
 
-  /** Written down, with the bought credits held; false: some of them are spent. */
+  /** Records the refund and holds the bought credits; false: some of them are spent. */
   beginRefund(id: string): boolean {
     const invoice = this.invoices.get(id);
     if (invoice?.account.status !== "paid" || invoice.refund) return invoice?.refund !== null;
@@ -205,7 +208,7 @@ export class BillingModel {
     resource.term = applyToTerm(resource.term, { kind: "refunded", periodEnd: invoice.periodEnd }, this.now);
   }
 
-  /** A later term of the same thing is paid. */
+  /** Whether a later term of the same resource is paid. */
   private isFollowed({ resource, periodEnd }: ModelInvoice): boolean {
     return [...this.invoices.values()].some(
       (other) =>

@@ -29,7 +29,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What a parameter may be. Everything that is not named is refused, as Stripe does. */
+/** The schema of a parameter. Unknown parameters are refused, as Stripe does. */
 export type Rule =
   | { kind: "string"; required?: true; pattern?: RegExp; oneOf?: readonly string[] }
   | { kind: "integer"; required?: true; min?: number; max?: number }

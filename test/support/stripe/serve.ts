@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { StripeServer } from "./server.ts";
 
-/** The local Stripe on a port of its own; a connection that breaks is cut. */
+/** The local Stripe on its own port; an exception in the handler breaks the connection. */
 export async function serveStripe(
   stripe: StripeServer,
 ): Promise<{ host: string; port: number; close(): Promise<void> }> {

@@ -2,13 +2,13 @@ import { createHmac } from "node:crypto";
 import { Stripe } from "stripe";
 import { check, readForm, Refusal, type Rule, type Tree } from "./form.ts";
 
-/** The one that the SDK is made for. */
+/** The API version of the SDK. */
 const ApiVersion: string = Stripe.API_VERSION;
 
 /** Parameters by the SDK's own names: a name the SDK does not have does not compile. */
 type RulesOf<Params> = { [Name in keyof Params]?: Rule };
 
-/** What Stripe charges at least (docs.stripe.com/currencies), in the currency's smallest unit; of others 50. */
+/** Stripe's minimum charges (docs.stripe.com/currencies), in the currency's smallest unit; 50 for others. */
 const minimumAmounts: Record<string, number> = {
   aed: 200,
   czk: 1500,
@@ -114,10 +114,10 @@ export type Event = {
   data: { object: Record<string, unknown> };
 };
 
-/** What may go wrong on the way. `acts`: Stripe has done it, and the answer is lost or says otherwise. */
+/** A simulated failure. `acts`: Stripe has acted, but the answer is lost or wrong. */
 export type Fault = { on: RegExp; acts: boolean; answer: "none" | 429 | 500; times: number };
 
-/** Ids are Stripe's for all servers together. */
+/** Ids are unique across all servers, like Stripe's. */
 let made = 0;
 
 type Options = { key: string; webhookSecret: string; now?: () => number };
@@ -134,19 +134,19 @@ const refused = (refusal: Refusal, type = "invalid_request_error") =>
   );
 
 /**
- * Stripe's wire, as much of it as Berth speaks: refuses what Stripe refuses, keeps idempotency keys, and tells of all that
- * happens in signed events. Pure: a Request comes in, a Response goes out; `serve.ts` puts it behind node:http.
+ * The part of Stripe's API that Berth uses: refuses what Stripe refuses, keeps idempotency keys, and reports
+ * everything in signed events. Pure: takes a Request and returns a Response; `serve.ts` puts it behind node:http.
  */
 export class StripeServer {
   readonly sessions = new Map<string, Session>();
   readonly intents = new Map<string, Intent>();
   readonly refunds = new Map<string, Record<string, unknown>>();
-  /** All that has happened, in order. */
+  /** All events, in order. */
   readonly events: Event[] = [];
   readonly requests: string[] = [];
-  /** Idempotency keys as they came, `METHOD path key`. */
+  /** Idempotency keys as they arrived, `METHOD path key`. */
   readonly keys: string[] = [];
-  /** Banks take their time: what is given back is on its way until `endRefund`. */
+  /** Banks take their time: refunds are pending until `endRefund`. */
   refundsArePending = false;
   private readonly answers = new Map<string, { request: string; answer?: [string, number] }>();
   private readonly faults: Fault[] = [];
@@ -214,10 +214,10 @@ export class StripeServer {
     }
     const slot: { request: string; answer?: [string, number] } = { request: asked };
     this.answers.set(key, slot);
-    // Others come while this one runs.
+    // Others arrive while this one runs.
     await Promise.resolve();
     const answer = this.act(request.method, path, body);
-    // A refusal of the parameters is not kept: nothing began.
+    // A refusal of the parameters is not kept: nothing has started.
     if (answer.status === 400) this.answers.delete(key);
     else slot.answer = [await answer.clone().text(), answer.status];
     return answer;
@@ -379,7 +379,7 @@ export class StripeServer {
     return event;
   }
 
-  /** The customer pays on Stripe's page; `later`: by a method whose money comes days after. */
+  /** The customer pays on Stripe's page; `later`: by a method whose money arrives days later. */
   pay(sessionId: string, later = false): Event {
     this.expireOld();
     const session = this.sessions.get(sessionId);
@@ -403,7 +403,7 @@ export class StripeServer {
     return this.tell("checkout.session.completed", session);
   }
 
-  /** What came of a payment by a delayed method. */
+  /** The outcome of a payment by a delayed method. */
   end(sessionId: string, isPaid: boolean): Event {
     const session = this.sessions.get(sessionId);
     const intent = session?.payment_intent ? this.intents.get(session.payment_intent) : undefined;
@@ -427,7 +427,7 @@ export class StripeServer {
     for (const session of this.sessions.values()) if (session.expires_at <= this.now) this.expire(session.id);
   }
 
-  /** By hand, on Stripe's own pages. */
+  /** A manual refund on Stripe's own pages. */
   refundByHand(paymentIntent: string, amount: number): Event {
     const intent = this.intents.get(paymentIntent);
     if (!intent) throw new Error(`There is no ${paymentIntent}`);
@@ -435,7 +435,7 @@ export class StripeServer {
     return this.events.at(-1) as Event;
   }
 
-  /** What came of a refund that was on its way. */
+  /** The outcome of a pending refund. */
   endRefund(id: string, isPaid: boolean): Event {
     const refund = this.refunds.get(id);
     const intent = this.intents.get(String(refund?.["payment_intent"]));
@@ -448,7 +448,7 @@ export class StripeServer {
     return this.tell(isPaid ? "refund.updated" : "refund.failed", refund);
   }
 
-  /** Sends an event until it is taken, as Stripe does for three days. @returns all answers */
+  /** Sends an event until it is acknowledged, as Stripe does for three days. @returns all responses */
   async deliver(event: Event, send: (event: Event) => Promise<number>, triesMax = 5): Promise<number[]> {
     const answers: number[] = [];
     while (answers.length < triesMax && !answers.some((status) => status < 300))
@@ -456,7 +456,7 @@ export class StripeServer {
     return answers;
   }
 
-  /** As it is sent to the webhook. */
+  /** The event as it is sent to the webhook. */
   signed(
     event: Event,
     { secret = this.options.webhookSecret, ageSeconds = 0 } = {},

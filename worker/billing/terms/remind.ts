@@ -11,7 +11,7 @@ import { inService, selectDue, type TermRow } from "./resource.ts";
 /** The mail id of the deletion warning for `r`. */
 export const warningOf = sql`'deletion:' || r.id || ':' || r.suspended_at`;
 
-const told = (id: SQL): SQL => sql`EXISTS (SELECT 1 FROM mails WHERE id = ${id})`;
+const isQueued = (id: SQL): SQL => sql`EXISTS (SELECT 1 FROM mails WHERE id = ${id})`;
 
 /** Notifies owners when a term is over, and a week before a suspended resource may be deleted. */
 export async function remindOwners(ctx: Ctx): Promise<void> {
@@ -37,7 +37,7 @@ export async function remindOwners(ctx: Ctx): Promise<void> {
 }
 
 async function remind(ctx: Ctx, kind: Termed, occasion: Occasion, id: SQL, due: SQL): Promise<void> {
-  for (const row of await ctx.db.all<TermRow>(selectDue(kind, sql`${due} AND NOT ${told(id)}`))) {
+  for (const row of await ctx.db.all<TermRow>(selectDue(kind, sql`${due} AND NOT ${isQueued(id)}`))) {
     const { accountId, name } = row;
     const mail = termMail(occasion, {
       what: wordOf(kind),

@@ -18,6 +18,9 @@ export const endCommand = (ctx: Ctx, { commandId }: Job, outcome: Outcome, guard
 /** Writes the last line of the command's log and ends its stream. */
 export function tellEnd(ctx: Ctx, { commandId }: Job, { status, error }: Outcome): void {
   if (!commandId) return;
-  const said = { SUCCEEDED: "Command succeeded.", CANCELLED: "Command cancelled." } as Record<string, string>;
-  ctx.logs.finish(commandId, said[status] ?? `Command failed: ${error}`);
+  const lastLine = { SUCCEEDED: "Command succeeded.", CANCELLED: "Command cancelled." } as Record<
+    string,
+    string
+  >;
+  ctx.logs.finish(commandId, lastLine[status] ?? `Command failed: ${error}`);
 }

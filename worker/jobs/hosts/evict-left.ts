@@ -14,7 +14,7 @@ const commandsRun =
  * After an eviction was queued: a running command ends by its own limit and is cleaned up afterwards, without a time
  * (`leave_at`). Everything else has been removed.
  */
-export const whatIsLeft = (hostId: Id<"host">): SQL => sql`
+export const afterEviction = (hostId: Id<"host">): SQL => sql`
   leaving_host_id = (SELECT CASE WHEN ${commandsRun} THEN ${hostId} END FROM sites s WHERE s.id = sites.id), leave_at = NULL`;
 
 /** Evicts sites from hosts they left, once no traffic is sent there; repeated until it succeeds. */

@@ -88,7 +88,7 @@ export const waitsForRoom = sql`(j.kind IN ${startingKinds} AND EXISTS (
 
 /**
  * For an UPDATE of `sites` that lets a site run again after it gave up its reservation: it reserves memory on its
- * host. If there is none and the site has no data there, it gives up the host and is placed anew; otherwise it waits.
+ * host. If there is none and the site has no data there, it gives up the host and is placed again; otherwise it waits.
  */
 export function roomAgain(now: SQLWrapper) {
   const bound = sql`(sites.leaving_host_id IS NOT NULL OR sites.move_host_id IS NOT NULL

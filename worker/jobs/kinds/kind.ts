@@ -44,7 +44,7 @@ export type Failure = {
   durations: Durations | null;
 };
 
-/** What follows from a job's end. */
+/** The consequences of a job's end. */
 export type Ending = {
   /** Statements for the batch that ends the job. */
   statements: Statements;
@@ -65,9 +65,9 @@ export type Kind<K extends JobKind> = {
    * missing
    */
   args(ctx: Ctx, material: Material): JobArgs<K>;
-  /** What follows when the host reports success. */
+  /** The consequences of success, as reported by the host. */
   succeeded(ctx: Ctx, end: Ended, result: JobResult<K>): Ending | Promise<Ending>;
-  /** What follows when the host reports failure, or no host took or finished the job in time. */
+  /** The consequences of a failure, reported by the host or by a missed deadline. */
   failed(ctx: Ctx, end: Ended, failure: Failure): Ending | Promise<Ending>;
 };
 

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { whatIsLeft } from "../hosts/evict-left.ts";
+import { afterEviction } from "../hosts/evict-left.ts";
 import { ending, siteIdOf, siteOf, type Kind } from "./kind.ts";
 
 export const siteEvict: Kind<"site.evict"> = {
@@ -13,7 +13,7 @@ export const siteEvict: Kind<"site.evict"> = {
         job.hostId === null
           ? undefined
           : ctx.statement(sql`
-              UPDATE sites SET ${whatIsLeft(job.hostId)}
+              UPDATE sites SET ${afterEviction(job.hostId)}
               WHERE id = ${siteIdOf(job)} AND leaving_host_id = ${job.hostId} AND ${ended}`),
     }),
   failed: () => ending({}),

@@ -3,7 +3,7 @@ import type { Ctx } from "../../ctx.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteOf, type Material } from "./kind.ts";
 
-/** What the deployment is built from, with the credentials for it. @throws Error if the site has no source */
+/** The source of the deployment, with its credentials. @throws Error if the site has no source */
 export function sourceOf(ctx: Ctx, material: Material): MadeSource {
   const { deployment } = material;
   const site = siteOf(material);

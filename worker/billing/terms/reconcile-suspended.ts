@@ -9,7 +9,7 @@ import { idleLane } from "../../db/job-conditions.ts";
 const retryMs = 10 * 60_000;
 
 /** Repeats failed stops of suspended resources, and failed starts of resources that were paid again. */
-export async function healSuspended(ctx: Ctx): Promise<void> {
+export async function reconcileSuspended(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
   const idle = sql`r.host_id IS NOT NULL AND ${idleLane(sql`r.id`)}`;
   const stopped = (kind: string): SQL => sql`EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${kind}
