@@ -37,7 +37,7 @@ const manifest = new RegExp(
   ].join("|")})$`,
 );
 /** Those of a workspace's packages. */
-const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
+const packageManifest = /^(?:[\w@.-]+\/){1,2}(?:package|project)\.json$/;
 const code =
   /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|[\w.-]+\/main\.go|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
 

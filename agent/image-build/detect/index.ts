@@ -2,6 +2,7 @@ import { JobError } from "../../job.ts";
 import { frameworkServer } from "./framework-server.ts";
 import { detectGo, type GoPlan } from "./go.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild, type NodePlan } from "./node.ts";
+import { withNx } from "./nx.ts";
 import { notFound } from "./not-found.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
 import { detectPhp, type PhpPlan } from "./php.ts";
@@ -18,7 +19,7 @@ export type Plan = NodePlan | SitePlan | StaticPlan | BackendPlan;
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
   try {
-    return planOf(sources, overrides);
+    return planOf(sources, withNx(sources, overrides));
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
     throw new JobError([error.message, ...notesOf(sources)].join(" "));
