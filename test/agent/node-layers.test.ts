@@ -48,6 +48,23 @@ it.each<[string, object, Files]>([
   expect(dockerfile({ ...built, ...more }, files)).not.toContain("AS modules"),
 );
 
+it("an app that nothing builds is its source beside its packages, without those for development", () => {
+  const plain = { ...built, scripts: { start: "node ." } };
+  expect(dockerfile(plain)).toMatch(
+    /npm install"\]\nRUN .*npm prune --omit=dev.*\nFROM [^]*\/app\/node_modules \/app\/node_modules\nCOPY --chown=node:node source\/ \/app\/\n/,
+  );
+  const watched = { ...plain, scripts: { start: "tsc --watch" } };
+  expect(dockerfile(watched)).not.toContain("prune");
+  expect(dockerfile(watched)).toContain("\nCOPY --chown=node:node source/ /app/\n");
+});
+
+it("an app whose code is generated has its source before that, though nothing builds it", () => {
+  const prisma = { scripts: { start: "node ." }, dependencies: { "@prisma/client": "6", prisma: "6" } };
+  expect(dockerfile(prisma, { "prisma/schema.prisma": "" })).toMatch(
+    /COPY source\/ \.\/\nRUN .*prisma generate"\]\n/,
+  );
+});
+
 it("what a build writes into packages is part of the app, and what it found there is not", () => {
   const folder = mkdtempSync(join(tmpdir(), "node-layers-"));
   const app = join(folder, "app");

@@ -202,9 +202,9 @@ export function nodeBuildStage(
 /** Nothing is made of the source: the image takes it as it is, beside what its manifests alone ask for. */
 const isInstalledOnly = (plan: NodePlan): boolean =>
   plan.hasDependencies &&
-  !plan.hasDevDependencies &&
   !plan.needsSource &&
   plan.ownScripts.length === 0 &&
+  plan.generateCommand === null &&
   plan.buildCommand === null &&
   // Its own state lies beside the source.
   plan.packageManager !== "berry";
@@ -258,6 +258,7 @@ const prunes = (plan: NodePlan): boolean =>
 const prunesApart = (plan: NodePlan): boolean =>
   prunes(plan) &&
   plan.hasDependencies &&
+  !isInstalledOnly(plan) &&
   !plan.needsSource &&
   // Its own state lies beside the source.
   plan.packageManager !== "berry";
