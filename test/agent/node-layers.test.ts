@@ -26,14 +26,16 @@ it.each<[string, Files, string]>([
   ["pnpm", { "pnpm-lock.yaml": "" }, "pnpm prune --prod"],
   ["Yarn", { "yarn.lock": "" }, "yarn install --production"],
 ])(
-  "what %s leaves out is left out of what the manifests made, beside the build and whatever the source is",
+  "what %s leaves out is left out of what the manifests made, before the build and whatever the source is",
   (_, lock, prune) => {
     const [install = "", modules = "", build = "", last = ""] = dockerfile(built, lock).split(/^(?=FROM )/m);
     expect(install).not.toContain("COPY source/ ./");
     expect(modules).toMatch(/^FROM install AS modules\n/);
     expect(modules).toContain(prune);
     expect(modules.match(/^(?:COPY|ARG)/m)).toBeNull();
-    expect(build).toMatch(/^FROM install AS build\nCOPY source\/ \.\/\n[^]*run build"\]\n/);
+    expect(build).toMatch(
+      /^FROM install AS build\nCOPY --from=modules \/state \/state\nCOPY source\/ \.\/\n[^]*run build"\]\n/,
+    );
     expect(last).toMatch(
       /COPY --from=modules --chown=node:node \/app\/node_modules \/app\/node_modules\nCOPY --from=modules --chown=node:node \/state \/app\/node_modules\nCOPY --from=build --chown=node:node \/own \/app\n/,
     );

@@ -252,7 +252,7 @@ const prunes = (plan: NodePlan): boolean =>
   !plan.standalone;
 
 /**
- * It is left out beside the build, of what the manifests alone made: as long as they stay the same, nothing is left out, copied and
+ * It is left out before the build, of what the manifests alone made: as long as they stay the same, nothing is left out, copied and
  * stored anew.
  */
 const prunesApart = (plan: NodePlan): boolean =>
@@ -289,6 +289,8 @@ function buildStages(
         "FROM install AS modules",
         prune(` && ${moveState}`),
         "FROM install AS build",
+        // Not at once with the build, whose memory it would take.
+        "COPY --from=modules /state /state",
         ...stage.slice(at),
         runs(separateBuilt),
       ],
