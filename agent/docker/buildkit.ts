@@ -67,7 +67,7 @@ const root = protobuf.Root.fromJSON({
         error: { type: "string", id: 7 },
       },
     },
-    Timestamp: { fields: { seconds: { type: "int64", id: 1 } } },
+    Timestamp: { fields: { seconds: { type: "int64", id: 1 }, nanos: { type: "int32", id: 2 } } },
     VertexLog: {
       fields: {
         vertex: { type: "string", id: 1 },
@@ -104,17 +104,23 @@ const sessionService = {
 const answerCheck = (_call: unknown, answer: (error: null, value: object) => void) =>
   answer(null, { status: 1 });
 
+type Timestamp = { seconds: { toNumber(): number } | number; nanos: number };
 type Status = {
   vertexes: {
     digest: string;
     name: string;
     cached: boolean;
-    started: object | null;
-    completed: object | null;
+    started: Timestamp | null;
+    completed: Timestamp | null;
     error: string;
   }[];
   logs: { vertex: string; stream: { toNumber(): number } | number; msg: Uint8Array }[];
 };
+
+/** From then on a step's time is worth a line. */
+const longStepMs = 1000;
+const millisecondsOf = ({ seconds, nanos }: Timestamp): number =>
+  (typeof seconds === "number" ? seconds : seconds.toNumber()) * 1000 + nanos / 1e6;
 
 const dial = (modem: Modem, options: object): Promise<unknown> =>
   new Promise((resolve, reject) =>
@@ -208,6 +214,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
 /** Reads JSON lines: BuildKit's status as base64 protobuf, and at most one error. */
 async function readProgress(answer: Readable, { onLine, signal }: BuildRequest): Promise<void> {
   const named = new Set<string>();
+  const timed = new Set<string>();
   type OpenLine = { vertex: string; stream: "stdout" | "stderr"; text: string; decoder: StringDecoder };
   const partial = new Map<string, OpenLine>();
   const written = new Map<string, string[]>();
@@ -263,10 +270,18 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       say(vertex, number === 2 ? "stderr" : "stdout", msg);
     }
     // A build may have thousands of steps: the state of successful ones is dropped.
-    for (const { digest, completed, error } of status.vertexes)
+    for (const { digest, name, cached, started, completed, error } of status.vertexes)
       if (completed !== null && error === "") {
         end(digest);
         written.delete(digest);
+        const tookMs = started === null || cached ? 0 : millisecondsOf(completed) - millisecondsOf(started);
+        if (tookMs >= longStepMs && named.has(digest) && !timed.has(digest)) {
+          timed.add(digest);
+          onLine(
+            `${/^\[[^\]]{1,60}\]/.exec(name)?.[0] ?? name} took ${(tookMs / 1000).toFixed(1)} s`,
+            "system",
+          );
+        }
       }
   };
   let rest = "";

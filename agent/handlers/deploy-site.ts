@@ -33,6 +33,7 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));
     const durations = { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs };
+    sayDurations(durations, job);
     return { ...made, durations, ...(args.parked && { parked: true }) };
   } catch (error) {
     // Report the first error, not a failed cleanup.
@@ -46,6 +47,20 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     throw error;
   }
 };
+
+/** In milliseconds; null: there was no such step. */
+function sayDurations(
+  durations: Record<"clone" | "build" | "start" | "swap", number | null>,
+  job: JobRun,
+): void {
+  const words = { clone: "fetched", build: "built", start: "started", swap: "put into service" };
+  const said = (Object.keys(words) as (keyof typeof words)[]).flatMap((name) => {
+    const took = durations[name];
+    return took === null ? [] : `${words[name]} in ${(took / 1000).toFixed(took < 100 ? 2 : 1)} s`;
+  });
+  const line = said.join(", ");
+  if (line !== "") job.log(`${line.slice(0, 1).toUpperCase()}${line.slice(1)}.`);
+}
 
 /** A stopped site is not started for a move, not even briefly. */
 async function putIntoService(

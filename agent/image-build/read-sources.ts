@@ -52,7 +52,7 @@ const manifest = new RegExp(
   ].join("|")})$`,
 );
 /** Those of a workspace's packages, and of modules. */
-const packageManifest = /^(?:[\w@.-]+\/){1,2}package\.json$/;
+const packageManifest = /^(?:[\w@.-]+\/){1,2}(?:package|project)\.json$/;
 const moduleManifest =
   /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$|^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const code =
@@ -60,7 +60,7 @@ const code =
 
 /** Whether detection may read the text of a file by this path below the root of an app. */
 export const isRead = (path: string): boolean =>
-  [manifest, packageManifest, code].some((sign) => sign.test(path));
+  [manifest, packageManifest, moduleManifest, code].some((sign) => sign.test(path));
 
 /** Names and texts of a fetched repository, as far as detection looks, without following links out of it. */
 export async function readSources(root: string): Promise<Sources> {

@@ -219,6 +219,21 @@ it("a line of a build that comes in pieces is whole, also where a character was 
   expect(lines).toEqual(["gründlich", "the end"]);
 });
 
+it("a step of a build that took a second or more says how long, once", async () => {
+  const time = (id: number, seconds: number, tenths: number) =>
+    field(id, Buffer.from([8, ...number(seconds), 16, ...number(tenths * 1e8)]));
+  const step = (...fields: Buffer[]) =>
+    trace(field(1, Buffer.concat([digest, field(3, Buffer.from("[build 2/3] RUN npm ci")), ...fields])));
+  const lines: string[] = [];
+  const log = (line: string) => void lines.push(line);
+  const done = step(time(5, 100, 2), time(6, 112, 5));
+  answers["/build"] = step(time(5, 100, 2)) + done + done;
+  await building(log);
+  answers["/build"] = step(time(5, 100, 2), time(6, 100, 9));
+  await building(log);
+  expect(lines).toEqual(["[build 2/3] RUN npm ci", "[build 2/3] took 12.3 s", "[build 2/3] RUN npm ci"]);
+});
+
 it("a build that prints megabytes without an end of line takes no memory for them", async () => {
   answers["/build"] =
     trace(field(1, Buffer.concat([digest, started]))) +

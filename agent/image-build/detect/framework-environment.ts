@@ -10,6 +10,8 @@ const environments: Record<string, string> = {
   gatsby: "GATSBY_TELEMETRY_DISABLED=1",
   next: "NEXT_TELEMETRY_DISABLED=1",
   nuxt: "NUXT_TELEMETRY_DISABLED=1",
+  // A process that stays would be one of the build step's.
+  nx: "NX_DAEMON=false",
   prisma: "CHECKPOINT_DISABLE=1",
   storybook: "STORYBOOK_DISABLE_TELEMETRY=1",
   turbo: "TURBO_TELEMETRY_DISABLED=1",

@@ -6,6 +6,7 @@ import { frameworkServer } from "./framework-server.ts";
 import { detectGo } from "./go.ts";
 import { detectJava } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
+import { withNx } from "./nx.ts";
 import { notFound } from "./not-found.ts";
 import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
 import { asOwnerSays } from "./owner.ts";
@@ -22,7 +23,7 @@ import { readStaticfile } from "./static-rules.ts";
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
   try {
-    const plan = planOf(sources, overrides);
+    const plan = planOf(sources, withNx(sources, overrides));
     const served = plan.kind === "static" || plan.kind === "site" ? withFilesRules(plan, sources) : plan;
     return asOwnerSays(served, overrides);
   } catch (error) {

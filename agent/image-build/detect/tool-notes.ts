@@ -1,4 +1,3 @@
-import type { Plan } from "./plan.ts";
 import { toolsOf, type Sources } from "./sources.ts";
 
 const ofNode = ["node", "nodejs", "npm", "pnpm", "yarn", "bun"];
@@ -14,11 +13,8 @@ const tools: Record<string, string[]> = {
 };
 
 /** The tools that the repository names for its development and that are in no image. */
-export function toolNotes(sources: Sources, plan: Plan): string[] {
-  const own = new Set([
-    ...(tools[plan.kind] ?? [plan.kind]),
-    ...("assets" in plan && plan.assets !== null ? ofNode : []),
-  ]);
+export function toolNotes(sources: Sources, plan: { kind: string; assets?: object | null }): string[] {
+  const own = new Set([...(tools[plan.kind] ?? [plan.kind]), ...(plan.assets ? ofNode : [])]);
   const others = toolsOf(sources).filter(({ tool }) => !own.has(tool));
   if (others.length === 0) return [];
   const files = [...new Set(others.map(({ file }) => file))];

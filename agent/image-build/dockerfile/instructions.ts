@@ -106,10 +106,11 @@ export const write = (lines: readonly string[], file: string): string =>
   `printf '%s\\n' ${lines.map((line) => `'${line.replaceAll("'", String.raw`'\''`)}'`).join(" ")} > ${file}`;
 
 const compiler = "/usr/local/bin/compiler";
-/** Packages are installed several at a time. */
+/** Packages are installed several at a time. Package managers keep what their steps print; the step's own output is the log. */
 const callCompiler = [
   "#!/bin/sh",
   "program=/usr/bin/${0##*/}",
+  '[ -e $program ] || echo "Compiling $PWD from source, as it brings no binary for this platform and this version of its language. Compilers are installed first, and both may take minutes: a release that brings one is installed at once." 2> /dev/null > /proc/1/fd/2',
   'install="apt-get update && apt-get install --yes --no-install-recommends build-essential python3-setuptools"',
   'flock $0 sh -c "[ -e $program ] || { $install; }" >&2 && exec $program "$@"',
 ];

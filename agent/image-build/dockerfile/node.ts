@@ -145,6 +145,7 @@ const headers =
   "if [ -d /usr/local/include/node ]; then folder=/root/.cache/node-gyp/$(node -p process.versions.node) && " +
   "mkdir -p $folder && ln -s /usr/local/include $folder/include && echo 99 > $folder/installVersion; fi";
 
+const copyAll = `COPY ${sourceFolder}/ ./`;
 const nodeFolder = ({ folder, within }: NodeBuild): string => appFolder({ within: folder ?? within });
 
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
@@ -153,7 +154,7 @@ export function nodeBuildStage(
   stage: string,
   variables: BuildVariables,
   images: BaseImages,
-  copySource: string | null = `COPY ${sourceFolder}/ ./`,
+  copySource: string | null = copyAll,
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
@@ -201,9 +202,9 @@ export function nodeBuildStage(
 /** Nothing is made of the source: the image takes it as it is, beside what its manifests alone ask for. */
 const isInstalledOnly = (plan: NodePlan): boolean =>
   plan.hasDependencies &&
-  !plan.hasDevDependencies &&
   !plan.needsSource &&
   plan.ownScripts.length === 0 &&
+  plan.generateCommand === null &&
   plan.buildCommand === null &&
   // Its own state lies beside the source.
   plan.packageManager !== "berry";
@@ -219,7 +220,7 @@ const standalone =
   "mkdir -p public && if [ ! -f .next/standalone/server.js ]; then " +
   "echo 'The build left no .next/standalone/server.js: set startCommand to npm start, which needs none.' >&2; exit 1; fi";
 
-type Folder = [from: string, to: string];
+type Folder = [from: string, to: string, stage?: string];
 const installed: Folder = ["/app/node_modules", "/app/node_modules"];
 
 /** What of the build is in the image, and where it has lain; a step before that makes it so. */
@@ -242,23 +243,80 @@ function takes(plan: NodePlan): { step: string[]; folders: Folder[] } {
   };
 }
 
+/** What is there for development is left out of what runs. */
+const prunes = (plan: NodePlan): boolean =>
+  plan.hasDevDependencies &&
+  toolOf(plan).prune !== null &&
+  !plan.plugAndPlay &&
+  !plan.startsByDevelopment &&
+  !plan.standalone;
+
+/**
+ * It is left out before the build, of what the manifests alone made: as long as they stay the same, nothing is left out, copied and
+ * stored anew.
+ */
+const prunesApart = (plan: NodePlan): boolean =>
+  prunes(plan) &&
+  plan.hasDependencies &&
+  !isInstalledOnly(plan) &&
+  !plan.needsSource &&
+  // Its own state lies beside the source.
+  plan.packageManager !== "berry";
+
+const moveState =
+  "mkdir -p node_modules /state && find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t /state {} +";
+
+/** With what the build wrote into packages, such as generated code: it changed after the source was copied. */
+const separateBuilt =
+  "mkdir /own && find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t /own {} + && " +
+  'find node_modules -name .cache -prune -o -newercc package.json "(" -type f -o -type l ")" -exec cp -a --parents -t /own {} +';
+
+/** The stages that build the app, and what of them is in the image. */
+function buildStages(
+  plan: NodePlan,
+  variables: BuildVariables,
+  images: BaseImages,
+): { lines: string[]; folders: Folder[] } {
+  const tool = toolOf(plan);
+  const prune = (after = "") =>
+    runs(`${tool.prune}${after}`, [cache(variables, plan.packageManager, tool.cache)]);
+  if (prunesApart(plan)) {
+    const stage = nodeBuildStage(plan, "install", variables, images);
+    const at = stage.indexOf(copyAll);
+    return {
+      lines: [
+        ...stage.slice(0, at),
+        "FROM install AS modules",
+        prune(` && ${moveState}`),
+        "FROM install AS build",
+        // Not at once with the build, whose memory it would take.
+        "COPY --from=modules /state /state",
+        ...stage.slice(at),
+        runs(separateBuilt),
+      ],
+      folders: [
+        ["/app/node_modules", "/app/node_modules", "modules"],
+        ["/state", "/app/node_modules", "modules"],
+        ["/own", "/app"],
+      ],
+    };
+  }
+  const { step, folders } = takes(plan);
+  return {
+    lines: [
+      ...nodeBuildStage(plan, "build", variables, images, isInstalledOnly(plan) ? null : undefined),
+      ...(prunes(plan) ? [...(plan.folder === null ? [] : ["WORKDIR /app"]), prune()] : []),
+      ...step,
+    ],
+    folders,
+  };
+}
+
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
-  const installedOnly = isInstalledOnly(plan);
-  const { step, folders } = takes(plan);
+  const { lines, folders } = buildStages(plan, variables, images);
   return [
-    ...nodeBuildStage(plan, "build", variables, images, installedOnly ? null : undefined),
-    ...(plan.hasDevDependencies &&
-    tool.prune !== null &&
-    !plan.plugAndPlay &&
-    !plan.startsByDevelopment &&
-    !plan.standalone
-      ? [
-          ...(plan.folder === null ? [] : ["WORKDIR /app"]),
-          runs(tool.prune, [cache(variables, plan.packageManager, tool.cache)]),
-        ]
-      : []),
-    ...step,
+    ...lines,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
     `ENV ${["NODE_ENV=production PORT=3000", ...(usesCorepack(plan) ? [tool.env] : []), ...plan.environment].join(" ")}`,
@@ -272,8 +330,8 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
       ? []
       : [installBeside(serverHome, plan.server), `ENV PATH=${serverHome}/bin:$PATH`]),
     // Before WORKDIR, which would make the folder root's.
-    ...folders.map(([from, to]) => `COPY --from=build --chown=node:node ${from} ${to}`),
-    ...(installedOnly ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),
+    ...folders.map(([from, to, stage = "build"]) => `COPY --from=${stage} --chown=node:node ${from} ${to}`),
+    ...(isInstalledOnly(plan) ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),
     `WORKDIR ${nodeFolder(plan)}`,
     "USER node",
     starts(plan.startCommand),
