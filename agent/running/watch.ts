@@ -265,9 +265,17 @@ export async function takeOut(
   pending: PendingCrash,
 ): Promise<void> {
   const { crash, containerId } = pending;
+  const before = ingress.fallback(crash.siteId) ?? [];
   await ingress.withdraw(crash.siteId, containerId);
-  // A newer container took its place at the last moment: the site serves.
-  if (ingress.current(crash.siteId) !== "parked") return records.forgetCrash(crash);
+  if (ingress.current(crash.siteId) !== "parked") {
+    if (serves(ingress, crash.siteId, before[0]?.containerId ?? "")) {
+      // It was on probation: what served before it does again, and may have stopped for it.
+      await engine.stopContainer(containerId, stopGraceSeconds);
+      for (const one of before) await engine.startContainer(one.containerId);
+    }
+    // Otherwise a newer container took its place at the last moment: the site serves.
+    return records.forgetCrash(crash);
+  }
   const replicas = await engine.listContainers({
     ...siteLabels(crash.siteId),
     [label.agent]: agentId,

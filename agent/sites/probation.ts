@@ -1,13 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { ContainerState, Engine } from "../docker/engine.ts";
+import { label } from "../docker/labels.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
-import type { Target } from "../ingress/ingress.ts";
+import { servingIds, type Target } from "../ingress/ingress.ts";
 import { JobError } from "../job.ts";
 import { exitReason } from "./readiness.ts";
-
-type Site = Pick<RunSpec, "siteId" | "accountId">;
 
 /**
  * Waits until the containers, which serve by now, have run long enough to be live. Where one exits before, what served
@@ -15,15 +13,15 @@ type Site = Pick<RunSpec, "siteId" | "accountId">;
  */
 export async function passProbation(
   host: Host,
-  site: Site,
+  siteId: string,
   { containers, started }: { containers: readonly ContainerState[]; started: number },
   signal: AbortSignal,
 ): Promise<void> {
   const exit = await firstExit(host.engine, containers, host.settings.probationSeconds, signal);
-  if (!exit) return host.ingress.settle(site.siteId);
+  if (!exit) return host.ingress.settle(siteId);
   // Before anything else, as visitors wait; it is tried again where it fails.
-  if ((await fallbackOf(host, site)).every(({ running }) => running))
-    await takeBack(host, site).catch(() => undefined);
+  if ((await fallbackOf(host, siteId)).every(({ running }) => running))
+    await takeBack(host, siteId).catch(() => undefined);
   throw new JobError(await exitReason(host.engine, exit.id, exit.exitCode, started));
 }
 
@@ -58,20 +56,31 @@ async function firstExit(
 /** The containers that serve again where a probation is not passed, as they are now. Those that are gone are left out. */
 export async function fallbackOf(
   { engine, ingress }: Host,
-  { siteId, accountId }: Site,
+  siteId: string,
 ): Promise<{ target: Target; running: boolean }[]> {
   const found = (ingress.fallback(siteId) ?? []).map(async (target) => {
     const state = await engine.inspectContainer(target.containerId);
     if (!state) return [];
-    const address = state.addresses[networkName(accountId)] || target.address;
-    const { running } = state;
+    const { running, labels } = state;
+    const address = state.addresses[networkName(labels[label.account] ?? "")] || target.address;
     return [{ target: { ...target, address, down: running ? undefined : true }, running }];
   });
   return (await Promise.all(found)).flat();
 }
 
 /** What served before the probation is answered again, at the addresses that it has now. */
-export async function takeBack(host: Host, site: Site): Promise<void> {
-  const targets = (await fallbackOf(host, site)).map(({ target }) => target);
-  await host.ingress.takeBack(site.siteId, targets);
+export async function takeBack(host: Host, siteId: string): Promise<void> {
+  const targets = (await fallbackOf(host, siteId)).map(({ target }) => target);
+  await host.ingress.takeBack(siteId, targets);
+}
+
+/** An agent before this one has removed what did not pass its probation, and ended before what served until then ran again. */
+export async function endLostProbation(host: Host, siteId: string): Promise<void> {
+  const { engine, ingress } = host;
+  if (ingress.fallback(siteId) === null) return;
+  const serving = await Promise.all(servingIds(ingress, siteId).map((id) => engine.inspectContainer(id)));
+  if (serving.some((state) => state !== null)) return;
+  for (const { target, running } of await fallbackOf(host, siteId))
+    if (!running) await engine.startContainer(target.containerId);
+  await takeBack(host, siteId);
 }

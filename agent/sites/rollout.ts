@@ -91,7 +91,7 @@ async function swapTo(
     if (!isProven) {
       job.log(`It answers and serves; it is live after ${host.settings.probationSeconds} s without an exit.`);
       const containers = healthy.map(({ state }) => state);
-      await passProbation(host, run, { containers, started }, signal);
+      await passProbation(host, run.siteId, { containers, started }, signal);
     }
     host.retire(run.siteId, made);
     return { startMs: Math.round(answered - started), swapMs: Math.round(swapped - answered) };
@@ -160,7 +160,7 @@ async function restore(
   };
   await patiently(async () => {
     if (ingress.fallback(siteId) === null) return;
-    if ((await fallbackOf(host, run)).every(({ running }) => running)) await takeBack(host, run);
+    if ((await fallbackOf(host, siteId)).every(({ running }) => running)) await takeBack(host, siteId);
   });
   await sayLastWords(host, made, before, job).catch(() => undefined);
   await patiently(async () => {
@@ -173,7 +173,7 @@ async function restore(
   let ended = stopped.filter((one) => before.includes(one));
   await patiently(async () => {
     if (ingress.fallback(siteId) === null) return;
-    ended = (await fallbackOf(host, run)).flatMap((one) => (one.running ? [] : one.target.containerId));
+    ended = (await fallbackOf(host, siteId)).flatMap((one) => (one.running ? [] : one.target.containerId));
   });
   for (const id of ended)
     await patiently(async () => {
@@ -181,7 +181,7 @@ async function restore(
       await readdress(host, siteId, id);
     });
   await patiently(async () => {
-    if (ingress.fallback(siteId) !== null) await takeBack(host, run);
+    if (ingress.fallback(siteId) !== null) await takeBack(host, siteId);
   });
 }
 

@@ -11,6 +11,7 @@ import { servingOf, type Target } from "../ingress/ingress.ts";
 import { isAside } from "../docker/aside.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "../sites/hand-over.ts";
+import { endLostProbation } from "../sites/probation.ts";
 import { readdress } from "../sites/readdress.ts";
 import { label } from "../docker/labels.ts";
 
@@ -111,9 +112,14 @@ export async function reviveServing(host: Host, out: ReadonlySet<string>): Promi
 }
 
 async function reviveSites(host: Host): Promise<void> {
-  for (const siteId of host.ingress.sites())
+  for (const siteId of host.ingress.sites()) {
+    if (!isHandingOver(siteId))
+      await endLostProbation(host, siteId).catch((error) =>
+        log("error", "What served before a probation does not serve again", { siteId, error }),
+      );
     for (const { containerId } of servingOf(host.ingress, siteId))
       if (!isHandingOver(siteId)) await revive(host, siteId, containerId);
+  }
 }
 
 /** A stopped database has no container. */

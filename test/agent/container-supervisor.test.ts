@@ -31,6 +31,7 @@ function hostWith(endedAgoMs: Record<string, number>, changes: Partial<Engine> =
     sites: () => Object.keys(endedAgoMs),
     current: (containerId: string) =>
       isParked ? "parked" : [{ containerId, address: "10.0.0.2", port: 3000, deploymentId: "dep_1" }],
+    fallback: () => null,
     withdraw: () => Promise.resolve(void (isParked = true)),
   } as unknown as Ingress;
   const supervisor = new ContainerSupervisor({

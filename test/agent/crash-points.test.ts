@@ -11,6 +11,7 @@ import {
   throughAllCrashes,
 } from "../support/crash-points.ts";
 import { deployArgs } from "../support/deploy-args.ts";
+import { exitsSoon } from "../support/memory-engine.ts";
 import { runSpec } from "../support/run-spec.ts";
 
 beforeAll(openMachines);
@@ -106,6 +107,22 @@ describe("an agent may end before any step of", () => {
     const { containers } = (await after(machine, job)).holds();
     expect(containers.map(({ name }) => name)).toEqual([`berth-${siteId}-${deploymentOf(3)}`]);
   });
+
+  it.each(kinds)(
+    "a deployment%s that does not pass its probation, which leaves all as it was",
+    async (_, given, serves) => {
+      const { machine, kept } = await deployed(given);
+      const before = machine.holds();
+      const [key = "", value = ""] = exitsSoon.split("=");
+      const exits = [{ key, value, scope: "runtime", secret: false } as const];
+      const job = deploy(3, { run: run({ ...given, env: exits }), kept });
+      const steps = await throughAllCrashes(machine, job, serves, (held) => {
+        expect(held).toEqual(before);
+        return held;
+      });
+      expect(steps).toEqual(expect.arrayContaining(["routeOnProbation", "takeBack"]));
+    },
+  );
 
   it.each(kinds)("a rollback%s", async (_, given, serves) => {
     const { machine, kept } = await deployed(given);

@@ -49,6 +49,7 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
   const ingress = {
     current: (siteId: string) =>
       parked.has(siteId) ? "parked" : serving(siteId).map((containerId) => ({ containerId })),
+    fallback: () => null,
     withdraw: (siteId: string) => {
       write();
       return Promise.resolve(void parked.add(siteId));

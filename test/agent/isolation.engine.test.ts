@@ -518,6 +518,7 @@ it("a disk hog is stopped alone once the disk is short, with the reason, and wha
       const one = serving.get(siteId);
       return one ? [{ containerId: one.id }] : "parked";
     },
+    fallback: () => null,
     withdraw: (siteId: string) => Promise.resolve(void serving.delete(siteId)),
   } as unknown as Ingress;
   const { rootDirectory } = await engine.facts();

@@ -515,13 +515,16 @@ function world(ids = ["c1"]) {
     lastLines: () => Promise.resolve(["the key is hunter22"]),
     listContainers: () => Promise.resolve(ids.map((id) => ({ id, name: id, labels: {}, running: true }))),
     stopContainer: (id: string) => Promise.resolve(void done.push(`stop ${id}`)),
+    startContainer: (id: string) => Promise.resolve(void done.push(`start ${id}`)),
   } as unknown as Engine;
+  const before: Target[] = [];
   const ingress = {
     current: () => served,
+    fallback: () => (before.length > 0 ? before : null),
     withdraw: (_site: string, containerId: string) => {
       const serves =
         served !== null && served !== "parked" && served.some((one) => one.containerId === containerId);
-      if (serves) served = "parked";
+      if (serves) served = before.length > 0 ? before : "parked";
       return Promise.resolve(void done.push("withdraw"));
     },
   } as unknown as Ingress;
@@ -530,6 +533,8 @@ function world(ids = ["c1"]) {
     ingress,
     done,
     diskUse: { soon: () => Promise.resolve(null), databases: () => [] },
+    /** What serves is on probation, and these served before it. */
+    tries: (ids: string[]) => void before.push(...targets(ids)),
     serve: (now: string[] | "parked") => (served = now === "parked" ? now : targets(now)),
     emit: (
       action: ContainerEvent["action"],
@@ -633,6 +638,17 @@ describe("what happens to a container", () => {
     expect(crashes).toHaveLength(1);
     expect(crashes[0]?.error).toMatch(/exited 5 times .* code 1.*the key is •••$/);
     expect(kinds().filter((kind) => kind === "crash_loop")).toHaveLength(1);
+  });
+
+  it("that keeps exiting in its probation, while nobody looks after it, makes way for what served before it", async () => {
+    const on = world();
+    on.tries(["old"]);
+    const crashes: Crash[] = [];
+    watch(on, (crash) => crashes.push(crash));
+    for (let at = 1; at <= 5; at++) on.emit("die", at, 1);
+    await settle();
+    expect(on.done).toEqual(["withdraw", "stop c1", "start old"]);
+    expect([crashes, records.crashes()]).toEqual([[], []]);
   });
 
   it("ten short lives in a row end the service as well, however slowly they follow each other", async () => {

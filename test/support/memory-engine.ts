@@ -41,6 +41,9 @@ const nothing: MemoryState = {
   ran: [],
 };
 
+/** A variable of an app that answers, and exits again and again. */
+export const exitsSoon = "EXITS=soon";
+
 /**
  * An engine whose containers are records, as strict as Docker about missing objects and objects in use. Each start
  * gives a container another address of this machine, all of which answer alike. Databases are Redis;
@@ -126,7 +129,7 @@ export class MemoryEngine {
       const found = this.find(idOrName);
       if (!found) return done(null);
       const addresses = { [found.network]: found.address };
-      const restarts = found.isLooping ? ++this.state.made : 0;
+      const restarts = found.isLooping || found.env.includes(exitsSoon) ? ++this.state.made : 0;
       const startedAt = found.wasStarted ? new Date() : null;
       const finishedAt = found.running ? null : startedAt;
       const ended = { finishedAt, exitCode: 0, oomKilled: false };

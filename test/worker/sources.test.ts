@@ -3,8 +3,10 @@ import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { SourceInspection } from "../../protocol/api/sources.ts";
 import type { Page } from "../../protocol/api/common.ts";
+import { runTool } from "../../worker/assistant/run-tool.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { limits } from "../../worker/middleware/limit.ts";
-import { account, api, readyAgent, type Agent } from "./service.ts";
+import { account, api, bindings, readyAgent, type Agent } from "./service.ts";
 
 const found = SourceInspection.parse(operations.inspectSource.examples.answer);
 const source = { githubUrl: "github.com/owner/repository" };
@@ -41,6 +43,31 @@ describe("a repository before anything is paid", () => {
   it("leaves no trace in what the account did, and no token anywhere", async () => {
     const { body } = await api<Page<object>>(key, "GET", "/activity");
     expect(JSON.stringify(body)).not.toMatch(/inspect|secret-token/);
+  });
+
+  it("is read by the assistant's tool, with the same answer and the same refusals", async () => {
+    const reading = inspect(source);
+    const first = await asked();
+    if (first.question.kind !== "source") throw new Error(first.question.kind);
+    const { accountId } = first.question;
+    first.answer({ kind: "source", found });
+    await reading;
+    const conversation = { conversationId: "conv_test", credential: "key_test" } as const;
+    const actor = { type: "assistant", accountId, role: "user", plan: "free", ...conversation } as const;
+    const ctx = contextOf(bindings, actor, () => undefined);
+    const running = runTool(ctx, "detect_framework", { ...source, rootDir: "web" });
+    const { question, answer } = await asked();
+    expect(question).toMatchObject({
+      accountId,
+      source: { address: source.githubUrl, token: null },
+      rootDir: "web",
+    });
+    answer({ kind: "source", found });
+    expect(await running).toEqual({ status: "done", result: found, shown: null });
+    expect(await runTool(ctx, "detect_framework", { githubUrl: "nothing" })).toMatchObject({
+      status: "refused",
+      error: expect.stringContaining("githubUrl") as string,
+    });
   });
 
   it("that cannot be read is answered all the same, with the reason", async () => {
