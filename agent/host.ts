@@ -1,4 +1,5 @@
 import type { ImageProvider } from "./image-build/image-provider.ts";
+import type { SharedBases } from "./image-build/shared-bases.ts";
 import type { PublicAccess } from "./databases/public-access.ts";
 import type { BackupStore } from "./databases/backups/store.ts";
 import type { Engine } from "./docker/engine.ts";
@@ -18,6 +19,8 @@ export type Host = {
   publicAccess: PublicAccess;
   /** Left out: what no registry gives is missing. */
   provideImage?: ImageProvider | undefined;
+  /** Left out: each build runs all its steps itself. */
+  sharedBases?: SharedBases | undefined;
   /** Where backups go to and come from. */
   backups: BackupStore;
   /** Fresh work directories are made below it, one per job, removed with the job. */
