@@ -172,7 +172,8 @@ async function openMeans(
         await isolation.demand();
         return buildRoom.enter();
       },
-      repository: config.imageRepository("shared-bases"),
+      // No registry can ever answer for it.
+      repository: `berth.invalid/${config.imageRepository("shared-bases")}`,
       buildCaFile: settings.buildCaFile,
     }),
     ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Engine } from "../docker/engine.ts";
+import { label } from "../docker/labels.ts";
 import { log } from "../log.ts";
 import type { JobRun } from "../job.ts";
 import { packFile } from "./context.ts";
@@ -11,7 +12,7 @@ type Means = {
   engine: Pick<Engine, "build" | "imageId" | "imageTags" | "removeImage">;
   /** Waits until something may be built; the signal ends it. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
-  /** Not to be guessed by a tenant. */
+  /** Of a host that no name resolves to: where the image is gone, nobody else's is pulled. */
   repository: string;
   buildCaFile: string | null;
 };
@@ -50,7 +51,7 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
         context: packFile("Dockerfile", buildCaFile === null ? text : trustCa(text)),
         dockerfile: "Dockerfile",
         tag: `${repository}:${tag}`,
-        labels: {},
+        labels: { [label.managed]: "true" },
         buildArgs: {},
         cacheNamespace: repository,
         secrets: buildCaFile === null ? new Map() : new Map([[caSecretId, await readFile(buildCaFile)]]),

@@ -66,7 +66,11 @@ describe("what all sites share of a base image", () => {
     expect([other, await ask(php)]).toEqual([one, one]);
     expect(builds).toHaveLength(1);
     expect(builds[0]?.text).toMatch(/FROM php:8-cli\nRUN .*docker-php-ext-install mysqli/s);
-    expect(builds[0]?.request).toMatchObject({ buildArgs: {}, secrets: new Map(), labels: {} });
+    expect(builds[0]?.request).toMatchObject({
+      buildArgs: {},
+      secrets: new Map(),
+      labels: { "berth.managed": "true" },
+    });
     expect(lines.join("\n")).toMatch(/this happens once\.\n[^]*waiting for it\./);
   });
 
