@@ -8,7 +8,7 @@ import { ensureImages } from "../../scripts/lib/base-images.ts";
 const engine = createEngine({
   socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
 });
-const repository = `berth-test/shared-${process.pid}`;
+const repository = `berth.invalid/berth-test/shared-${process.pid}`;
 const tags: string[] = [];
 const signal = new AbortController().signal;
 const base = { kind: "python", image: "python:3.13-slim-bookworm" };

@@ -38,7 +38,7 @@ function host() {
     {
       engine,
       enter: () => Promise.resolve({ signal: never, end: () => undefined }),
-      repository: "berth-site/hidden",
+      repository: "berth.invalid/shared",
       buildCaFile: null,
     },
     () => time,
@@ -62,7 +62,7 @@ describe("what all sites share of a base image", () => {
     await begun(1);
     builds[0]?.finish();
     const [one, other] = await Promise.all(all);
-    expect(one).toMatch(/^berth-site\/hidden:php-[0-9a-f]{24}-[0-9a-f]{24}$/);
+    expect(one).toMatch(/^berth\.invalid\/shared:php-[0-9a-f]{24}-[0-9a-f]{24}$/);
     expect([other, await ask(php)]).toEqual([one, one]);
     expect(builds).toHaveLength(1);
     expect(builds[0]?.text).toMatch(/FROM php:8-cli\nRUN .*docker-php-ext-install mysqli/s);
