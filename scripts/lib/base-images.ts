@@ -187,11 +187,13 @@ async function buildFromPackages(
   );
 }
 
+/** Of the release that has this version. */
 function buildPython() {
   return buildFromPackages(
     "python:3.13-slim-bookworm",
     ["python3", "python3-venv", "python3-pip"],
     ["RUN ln -s python3 /usr/bin/python", 'CMD ["python3"]'],
+    { from: "trixie" },
   );
 }
 
@@ -215,18 +217,18 @@ const installExtensions = [
   "calendar|exif|gettext|pcntl|sockets) continue ;;",
   "*) package=$name ;;",
   "esac",
-  "apt-get install --yes --no-install-recommends php8.2-$package",
+  "apt-get install --yes --no-install-recommends php8.4-$package",
   "done",
   "rm -rf /var/lib/apt/lists/*",
 ];
 
 function buildPhp() {
-  const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.2-${name}`);
+  const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.4-${name}`);
   const script = "/usr/local/bin/docker-php-ext-install";
   const configure = "/usr/local/bin/docker-php-ext-configure";
   return buildFromPackages(
     "php:8-cli",
-    ["php8.2-cli", ...modules],
+    ["php8.4-cli", ...modules],
     [
       `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
       // Debian's have everything.
@@ -234,6 +236,7 @@ function buildPhp() {
       "WORKDIR /var/www/html",
       'CMD ["php", "-a"]',
     ],
+    { from: "trixie" },
   );
 }
 
