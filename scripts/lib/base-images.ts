@@ -86,7 +86,8 @@ export async function ensureImages(names: readonly string[]): Promise<void> {
 
 /** One stand-in, whatever is there already. */
 export async function makeStandIn(image: string): Promise<void> {
-  console.log(`Making a stand-in of ${image} from Debian's packages; this happens once.`);
+  if (image in standIns)
+    console.log(`Making a stand-in of ${image} from Debian's packages; this happens once.`);
   await buildStandIn(image);
 }
 
