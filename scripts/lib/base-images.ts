@@ -290,15 +290,26 @@ async function buildDeno() {
   );
 }
 
-function buildJava(image: string, packages: string[]) {
-  return buildFromPackages(image, packages, ['CMD ["jshell"]'], { from: "trixie" });
+function buildJava(image: string, packages: string[], lines: string[] = []) {
+  return buildFromPackages(image, packages, [...lines, 'CMD ["jshell"]'], { from: "trixie" });
 }
 
-/** With the plug-ins of a plain build, which Debian keeps in a repository of its own. */
+/** Debian keeps Maven's plug-ins in a repository of its own, without checksums; what is not there comes from where it always does. */
+const debianRepository =
+  "<id>debian</id><url>file:///usr/share/maven-repo</url><releases><checksumPolicy>ignore</checksumPolicy></releases>";
+const mavenSettings = [
+  "<settings><profiles><profile><id>debian</id>",
+  `<repositories><repository>${debianRepository}</repository></repositories>`,
+  `<pluginRepositories><pluginRepository>${debianRepository}</pluginRepository></pluginRepositories>`,
+  "</profile></profiles><activeProfiles><activeProfile>debian</activeProfile></activeProfiles></settings>",
+];
+
 function buildMaven() {
   const plugins = ["compiler", "resources", "jar"].map((name) => `libmaven-${name}-plugin-java`);
   const packages = ["openjdk-21-jdk-headless", "maven", ...plugins, "libsurefire-java"];
-  return buildJava("maven:3-eclipse-temurin-21", packages);
+  return buildJava("maven:3-eclipse-temurin-21", packages, [
+    `RUN echo '${mavenSettings.join("")}' > /etc/maven/settings.xml`,
+  ]);
 }
 
 async function buildNode() {
