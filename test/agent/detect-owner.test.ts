@@ -115,6 +115,11 @@ describe("what a repository is built by", () => {
       expect((await prepared({ builder: "detect", dockerfilePath })).generated).toContain("FROM caddy:2");
   });
 
+  it("is told that a Dockerfile set aside is all there is", () =>
+    expect(() => plan({ Dockerfile: "FROM scratch\n" })).toThrow(
+      /^builder is detect, so the Dockerfile is not read, and no other file .* remove builder, or set startCommand\.$/,
+    ));
+
   it("names a setting that nothing reads", async () => {
     const { generated } = await prepared({ builder: "detect", startCommand: "./serve", outputDir: "out" });
     expect(generated).toContain("# outputDir is not read, as startCommand starts a program.");
