@@ -18,6 +18,7 @@ import { label } from "./docker/labels.ts";
 import { handle } from "./handlers/index.ts";
 import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
+import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
@@ -163,12 +164,23 @@ async function openMeans(
   const databases = openRunningDatabases(engine, agentId);
   const diskUse = new DiskUse({ engine, ingress, records, databases: databases.list });
   const workDirectory = workDirectoryOf(config);
+  const buildRoom = openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds });
   const host: Host = {
     agentId,
     engine,
     isolation,
     publicAccess,
-    buildRoom: openBuildRoom({ engine, workDirectory, slots: config.slots, ...config.builds }),
+    buildRoom,
+    sharedBases: openSharedBases({
+      engine,
+      enter: async () => {
+        await isolation.demand();
+        return buildRoom.enter();
+      },
+      // No registry can ever answer for it.
+      repository: `berth.invalid/${config.imageRepository("shared-bases")}`,
+      buildCaFile: settings.buildCaFile,
+    }),
     ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
     backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
     workDirectory,

@@ -1,4 +1,5 @@
 import type { ImageProvider } from "./image-build/image-provider.ts";
+import type { SharedBases } from "./image-build/shared-bases.ts";
 import type { PublicAccess } from "./databases/public-access.ts";
 import type { BackupStore } from "./databases/backups/store.ts";
 import type { Engine } from "./docker/engine.ts";
@@ -18,6 +19,8 @@ export type Host = {
   publicAccess: PublicAccess;
   /** undefined: images that no registry has are missing. */
   provideImage?: ImageProvider | undefined;
+  /** undefined: each build runs all its steps itself. */
+  sharedBases?: SharedBases | undefined;
   /** The store of backups. */
   backups: BackupStore;
   /** The parent of the jobs' work directories; each job gets a new one, which is removed with the job. */

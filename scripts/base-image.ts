@@ -10,5 +10,9 @@ function stop(): void {
 process.once("SIGTERM", stop);
 // The agent is gone.
 process.stdin.on("end", stop).resume();
-await makeStandIn(image);
+await makeStandIn(image).catch((error: Error) => {
+  // For the deployment's log.
+  console.error(error.message);
+  process.exitCode = 1;
+});
 process.stdin.destroy();

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { JobError } from "../job.ts";
+import type { SharedBase } from "./dockerfile/shared.ts";
 import type { FromThread, Given, ToThread } from "./prepare-thread.ts";
 import type { Prepared } from "./prepare.ts";
 
@@ -24,6 +25,7 @@ export async function prepareApart(
   canHave: (image: string) => Promise<boolean>,
   signal: AbortSignal,
   limits = threadLimits,
+  shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
 ): Promise<Prepared> {
   signal.throwIfAborted();
   const thread = new Worker(program, {
@@ -63,6 +65,11 @@ export async function prepareApart(
       case "canHave":
         return void canHave(message.image).then(
           (has) => say({ type: "has", has }),
+          (error: Error) => context.destroy(error),
+        );
+      case "shared":
+        return void shared(message.base).then(
+          (name) => say({ type: "name", name }),
           (error: Error) => context.destroy(error),
         );
       case "prepared":

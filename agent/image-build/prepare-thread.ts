@@ -1,17 +1,22 @@
 import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { JobError } from "../job.ts";
+import type { SharedBase } from "./dockerfile/shared.ts";
 import { prepareBuild, type Input, type Prepared } from "./prepare.ts";
 
 /** What the thread is given to begin with. */
 export type Given = { folder: string; input: Input; buildCaFile: string | null };
 export type FromThread =
   | { type: "canHave"; image: string }
+  | { type: "shared"; base: SharedBase }
   | { type: "prepared"; prepared: Omit<Prepared, "context"> }
   /** A piece of the context; null: it is whole. */
   | { type: "piece"; bytes: Uint8Array | null }
   | { type: "failed"; message: string; isForOwner: boolean };
-export type ToThread = { type: "has"; has: boolean } | { type: "next" };
+export type ToThread =
+  | { type: "has"; has: boolean }
+  | { type: "name"; name: string | null }
+  | { type: "next" };
 
 const pieceBytes = 256 * 1024;
 
@@ -26,11 +31,17 @@ async function hear(): Promise<ToThread> {
 
 try {
   const { folder, input, buildCaFile } = workerData as Given;
-  const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, async (image) => {
+  const canHave = async (image: string) => {
     say({ type: "canHave", image });
     const answer = await hear();
     return answer.type === "has" && answer.has;
-  });
+  };
+  const shared = async (base: SharedBase) => {
+    say({ type: "shared", base });
+    const answer = await hear();
+    return answer.type === "name" ? answer.name : null;
+  };
+  const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, canHave, shared);
   say({ type: "prepared", prepared });
   let pieces: Buffer[] = [];
   let bytes = 0;

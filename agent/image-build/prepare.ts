@@ -14,6 +14,7 @@ import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
 import { sourceFolder } from "./dockerfile/instructions.ts";
+import { withSharedBases, type SharedBase } from "./dockerfile/shared.ts";
 import { isLeftOut } from "./dockerfile/static.ts";
 import { demandKnownFrontend } from "./frontend.ts";
 import { readOwn } from "./read-own.ts";
@@ -72,13 +73,14 @@ async function variablesOf(env: readonly EnvEntry[], buildCaFile: string | null)
 
 /**
  * From a fetched repository to what the engine builds. The repository's own Dockerfile wins over detection.
- * `canHave` tells whether the engine has a base image or gets it.
+ * `canHave` tells whether the engine has a base image or gets it, and `shared` names the image of what sites share.
  */
 export async function prepareBuild(
   folder: string,
   input: Input,
   buildCaFile: string | null,
   canHave: (image: string) => Promise<boolean> = () => Promise.resolve(false),
+  shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
 ): Promise<Prepared> {
   const root = await folderInside(folder, input.rootDir);
   const names = await readdir(root);
@@ -114,7 +116,8 @@ export async function prepareBuild(
     ],
     aptPackages(sources),
   );
-  const dockerfile = { name: "Dockerfile", text: textToBuild(text, variables.buildArgs, buildCaFile) };
+  const built = await withSharedBases(text, shared);
+  const dockerfile = { name: "Dockerfile", text: textToBuild(built, variables.buildArgs, buildCaFile) };
   return {
     ...variables,
     context: await packContext(

@@ -5,6 +5,7 @@ import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../image-build/build-key.ts";
 import { describeSource } from "../image-build/fetch-source.ts";
 import { buildFailure } from "../image-build/build-failure.ts";
+import type { SharedBase } from "../image-build/dockerfile/shared.ts";
 import { basesOf } from "../image-build/image-provider.ts";
 import { obtainSource } from "../image-build/obtain-source.ts";
 import { prepareApart } from "../image-build/prepare-apart.ts";
@@ -52,6 +53,8 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
             { folder, input, buildCaFile: host.settings.buildCaFile },
             (image) => canHave(host, image, job),
             job.signal,
+            undefined,
+            (base) => sharedBase(host, base, job),
           ),
     ]);
     context = prepared.context;
@@ -92,6 +95,13 @@ async function canHave(host: Host, image: string, job: JobRun): Promise<boolean>
     job.signal.throwIfAborted();
     return false;
   }
+}
+
+/** The name of what sites on this host share of a base image, which it needs first. */
+async function sharedBase(host: Host, base: SharedBase, job: JobRun): Promise<string | null> {
+  if (!host.sharedBases) return null;
+  if (!(await canHave(host, base.image, job))) await ensureBases(host, `FROM ${base.image}`, job);
+  return host.sharedBases(base, job);
 }
 
 /** The base images of a Dockerfile of ours, where the operator named a program that makes what no registry gives. */

@@ -86,7 +86,8 @@ export async function ensureImages(names: readonly string[]): Promise<void> {
 
 /** Builds one stand-in, even if the image exists. */
 export async function makeStandIn(image: string): Promise<void> {
-  console.log(`Building a stand-in for ${image} from Debian's packages; this happens once.`);
+  if (image in standIns)
+    console.log(`Building a stand-in for ${image} from Debian's packages; this happens once.`);
   await buildStandIn(image);
 }
 
@@ -187,11 +188,13 @@ async function buildFromPackages(
   );
 }
 
+/** Of the release that has this version. */
 function buildPython() {
   return buildFromPackages(
     "python:3.13-slim-bookworm",
     ["python3", "python3-venv", "python3-pip"],
     ["RUN ln -s python3 /usr/bin/python", 'CMD ["python3"]'],
+    { from: "trixie" },
   );
 }
 
@@ -215,18 +218,18 @@ const installExtensions = [
   "calendar|exif|gettext|pcntl|sockets) continue ;;",
   "*) package=$name ;;",
   "esac",
-  "apt-get install --yes --no-install-recommends php8.2-$package",
+  "apt-get install --yes --no-install-recommends php8.4-$package",
   "done",
   "rm -rf /var/lib/apt/lists/*",
 ];
 
 function buildPhp() {
-  const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.2-${name}`);
+  const modules = ["mbstring", "xml", "curl", "sqlite3"].map((name) => `php8.4-${name}`);
   const script = "/usr/local/bin/docker-php-ext-install";
   const configure = "/usr/local/bin/docker-php-ext-configure";
   return buildFromPackages(
     "php:8-cli",
-    ["php8.2-cli", ...modules],
+    ["php8.4-cli", ...modules],
     [
       `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
       // Debian's PHP has everything enabled.
@@ -234,6 +237,7 @@ function buildPhp() {
       "WORKDIR /var/www/html",
       'CMD ["php", "-a"]',
     ],
+    { from: "trixie" },
   );
 }
 
@@ -286,15 +290,26 @@ async function buildDeno() {
   );
 }
 
-function buildJava(image: string, packages: string[]) {
-  return buildFromPackages(image, packages, ['CMD ["jshell"]'], { from: "trixie" });
+function buildJava(image: string, packages: string[], lines: string[] = []) {
+  return buildFromPackages(image, packages, [...lines, 'CMD ["jshell"]'], { from: "trixie" });
 }
 
-/** With the plug-ins of a plain build, which Debian keeps in a repository of its own. */
+/** Debian keeps Maven's plug-ins in a repository of its own, without checksums; what is not there comes from where it always does. */
+const debianRepository =
+  "<id>debian</id><url>file:///usr/share/maven-repo</url><releases><checksumPolicy>ignore</checksumPolicy></releases>";
+const mavenSettings = [
+  "<settings><profiles><profile><id>debian</id>",
+  `<repositories><repository>${debianRepository}</repository></repositories>`,
+  `<pluginRepositories><pluginRepository>${debianRepository}</pluginRepository></pluginRepositories>`,
+  "</profile></profiles><activeProfiles><activeProfile>debian</activeProfile></activeProfiles></settings>",
+];
+
 function buildMaven() {
   const plugins = ["compiler", "resources", "jar"].map((name) => `libmaven-${name}-plugin-java`);
   const packages = ["openjdk-21-jdk-headless", "maven", ...plugins, "libsurefire-java"];
-  return buildJava("maven:3-eclipse-temurin-21", packages);
+  return buildJava("maven:3-eclipse-temurin-21", packages, [
+    `RUN echo '${mavenSettings.join("")}' > /etc/maven/settings.xml`,
+  ]);
 }
 
 async function buildNode() {

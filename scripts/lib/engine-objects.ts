@@ -78,6 +78,9 @@ export async function removeSites(hostToken: string): Promise<void> {
   for (const image of images.filter((name) => name.startsWith("berth-site/")))
     if (image.startsWith(`${await repositoryOf(image, hostToken)}:`))
       await succeeds("docker", ["rmi", image]);
+  const shared = `berth.invalid/${imageRepository(hostToken, "shared-bases")}`;
+  for (const image of await lines("images", "--format", "{{.Repository}}:{{.Tag}}", shared))
+    await succeeds("docker", ["rmi", image]);
 }
 
 /** The repository that this host's token derives for the image's site; undefined if its label names none. */

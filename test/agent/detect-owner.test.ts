@@ -117,6 +117,11 @@ describe("what a repository is built by", () => {
       );
   });
 
+  it("is told that a Dockerfile set aside is all there is", () =>
+    expect(() => plan({ Dockerfile: "FROM scratch\n" })).toThrow(
+      /^builder is detect, so the Dockerfile is not read, and no other file .* remove builder, or set startCommand\.$/,
+    ));
+
   it("names a setting that nothing reads", async () => {
     const { generated } = await prepared({
       options: { builder: "detect", outputDir: "out" },

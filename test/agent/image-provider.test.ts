@@ -192,6 +192,13 @@ describe("a deployment", () => {
     expect([pulled, made, built]).toEqual([[], [], ["berth-site/x:1"]]);
   });
 
+  it("fails with a sentence where the program can make none, as of .NET's", async () => {
+    const refuses = provider('echo "there is no stand-in for $2" >&2; exit 1');
+    await expect(deploy(hostWith([], refuses), { "Web.csproj": "" })).rejects.toThrow(
+      "The base image mcr.microsoft.com/dotnet/sdk:10.0 cannot be pulled, and making it on this host failed (see the deployment's log)",
+    );
+  });
+
   it("fails with a sentence where the program makes nothing", async () => {
     await expect(
       deploy(

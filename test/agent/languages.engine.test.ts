@@ -197,7 +197,7 @@ it("files are served as Staticfile, _redirects and _headers say, and Caddy's own
   expect(await ask("/index.html")).toMatchObject({ status: 307, to: "/about" });
   expect(await ask("/old")).toMatchObject({ status: 301, to: "/about" });
   expect(await ask("/blog/2026/a/b")).toMatchObject({ status: 302, to: "/posts/2026/a/b" });
-  expect(await ask("/assets/app.js")).toMatchObject({ status: 200, text: "app;\n" });
+  expect(await ask("/assets/app.js")).toMatchObject({ status: 200, text: 'console.log("app");\n' });
   expect(await ask("/assets/other.js")).toMatchObject({ status: 301, to: "/other/other.js" });
   expect(await ask("/gone")).toMatchObject({ status: 404, text: "<p>lost</p>\n" });
   expect(await ask("/some/route")).toMatchObject({ status: 200, text: "<p>hello from rules</p>\n" });

@@ -41,6 +41,11 @@ export function notByItself(paths: readonly string[]): JobError | null {
 
 /** Why a repository is none that we build, and what to do. */
 export function notFound({ files }: Sources): JobError {
+  // With one, only a setting brings us here.
+  if (files.has("Dockerfile"))
+    return new JobError(
+      "builder is detect, so the Dockerfile is not read, and no other file says how to build this: remove builder, or set startCommand.",
+    );
   const paths = [...files];
   const dockerfiles = paths.filter((path) => dockerfile.test(path));
   if (dockerfiles.length > 0)

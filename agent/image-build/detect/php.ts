@@ -57,7 +57,7 @@ const extensionPackages: Record<string, string[]> = {
 };
 
 /** Of the databases that a host has. Frameworks require none of them, as they can do with any. */
-const drivers = ["mysqli", "pdo_mysql", "pdo_pgsql"];
+export const phpDrivers = ["mysqli", "pdo_mysql", "pdo_pgsql"];
 const inImage = new Set(
   "ctype curl date dom fileinfo filter ftp hash iconv json libxml mbstring mysqlnd opcache openssl pcre pdo pdo_sqlite phar posix random readline reflection session simplexml sodium spl sqlite3 standard tokenizer xml xmlreader xmlwriter zend-opcache zlib".split(
     " ",
@@ -92,7 +92,7 @@ export function detectPhp(
     );
   const { require, autoload, config, repositories } = readComposerJson(textOf(sources, "composer.json"));
   const required = Object.keys(require ?? {});
-  const wanted = new Set([...drivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
+  const wanted = new Set([...phpDrivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
   const { within } = placeOf(sources);
   return {

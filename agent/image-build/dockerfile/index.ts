@@ -11,6 +11,7 @@ import { pythonDockerfile } from "./python.ts";
 import { rubyDockerfile } from "./ruby.ts";
 import { rustDockerfile } from "./rust.ts";
 import { scriptDockerfile } from "./script.ts";
+import { sharedAt } from "./shared.ts";
 import { siteDockerfile, staticDockerfile } from "./static.ts";
 
 /** The Dockerfile for a plan: install cached while the manifests stay, a slim last stage, not run as root. */
@@ -25,10 +26,17 @@ export function generateDockerfile(
     "assets" in plan && plan.assets !== null && plan.kind !== "php"
       ? assetsStage(plan.assets, variables, images)
       : [];
-  const lines = [...assets, ...stages(plan, variables, images)].flatMap((line) =>
-    isDebian(line, images) ? [line, ...installDebian(packages)] : [line],
-  );
+  const lines = withPackages([...assets, ...stages(plan, variables, images)], images, packages);
   return [...notes.map((note) => `# ${note}`), ...withoutRepeated(lines), ""].join("\n");
+}
+
+/** After what is the same for every site. */
+function withPackages(lines: readonly string[], images: BaseImages, packages: string[]): string[] {
+  let shared = 0;
+  return lines.flatMap((line, at) => {
+    shared = isDebian(line, images) ? (sharedAt(lines, at)?.length ?? 0) : shared - 1;
+    return shared === 0 ? [line, ...installDebian(packages)] : [line];
+  });
 }
 
 /** Caddy's and Composer's images are made of Alpine. */

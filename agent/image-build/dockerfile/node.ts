@@ -83,6 +83,7 @@ export const tools: Record<PackageManager, Tool> = {
     env: "DO_NOT_TRACK=1",
   },
 };
+const npmRegistry = "COREPACK_NPM_REGISTRY=https://registry.npmjs.org";
 const bunHome = "/opt/bun";
 const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
 /** The cache is part of the app. */
@@ -115,7 +116,7 @@ function toolOf(plan: NodeBuild): Tool {
     ...tool,
     // Pruning the root of a workspace empties the other packages.
     ...(plan.packageManager === "pnpm" && plan.isWorkspace && { prune: pnpmWorkspacePrune }),
-    env: plan.yarnFromNpm ? `${env} COREPACK_NPM_REGISTRY=https://registry.npmjs.org` : env,
+    env: plan.yarnFromNpm ? `${env} ${npmRegistry}` : env,
   };
 }
 
@@ -148,6 +149,20 @@ const headers =
 const copyAll = `COPY ${sourceFolder}/ ./`;
 const nodeFolder = ({ folder, within }: NodeBuild): string => appFolder({ within: folder ?? within });
 
+/** The same for every app that needs it. */
+export const nodeShared = [runs(`${compilersOnDemand(["python3", ...cCompilers])} && ${headers}`)];
+export const bunShared = (release: string): string[] => [installBeside(bunHome, release)];
+export const corepackShared = (release: string | null, isYarnFromNpm: boolean): string[] => [
+  runs(enableCorepack),
+  ...(release === null
+    ? []
+    : [
+        runs(
+          `${isYarnFromNpm ? `${corepack} ${npmRegistry}` : corepack} corepack install --global '${release}'`,
+        ),
+      ]),
+];
+
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
   plan: NodeBuild,
@@ -164,7 +179,6 @@ export function nodeBuildStage(
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
   );
-  const release = plan.release === null ? [] : [runs(`corepack install --global '${plan.release}'`)];
   const command = plan.installCommand ?? (plan.locked ? `${tool.locked}${tool.unfit ?? ""}` : tool.loose);
   const leftOut = plan.ownScripts.map((name) => `scripts.${name}`).join(" ");
   const install = installStep(
@@ -177,13 +191,13 @@ export function nodeBuildStage(
   const fetch = usesCorepack(plan) ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
     ...base,
+    ...(plan.hasDependencies ? nodeShared : []),
+    ...(plan.bun === null ? [] : bunShared(plan.bun)),
+    ...(usesCorepack(plan) ? corepackShared(plan.release, plan.yarnFromNpm) : []),
     ...installDebian(plan.libraries),
-    ...(plan.hasDependencies ? [runs(`${compilersOnDemand(["python3", ...cCompilers])} && ${headers}`)] : []),
     "WORKDIR /app",
     ...(environment === "" ? [] : [`ENV ${environment}`]),
-    ...(usesCorepack(plan) ? [runs(enableCorepack), ...release] : []),
     ...useYarnFile(plan),
-    ...(plan.bun === null ? [] : [installBeside(bunHome, plan.bun)]),
     ...bunPath(plan),
     ...(copySource === null
       ? [...copyManifests(plan.manifests), ...install]

@@ -1,5 +1,5 @@
 import type { BackendPlan } from "../detect/plan.ts";
-import { phpRouter, type PhpPlan } from "../detect/php.ts";
+import { phpDrivers, phpRouter, type PhpPlan } from "../detect/php.ts";
 import {
   appFolder,
   appUser,
@@ -38,6 +38,18 @@ const router = [
   'require $_SERVER["SCRIPT_FILENAME"];',
 ];
 
+const driverPackages = ["libpq-dev"];
+
+/** The same for every app. */
+export const phpShared = [
+  // The image has no php.ini: errors would be shown to visitors, and not logged.
+  runs(
+    `mkdir -p ${settings} && ${write(["display_errors=0", "log_errors=1"], `${settings}/errors.ini`)} && ${write(router, phpRouter)}`,
+  ),
+  ...installDebian(driverPackages),
+  runs(`docker-php-ext-install ${phpDrivers.join(" ")}`),
+];
+
 export function phpDockerfile(
   plan: PhpPlan & BackendPlan,
   variables: BuildVariables,
@@ -58,19 +70,17 @@ export function phpDockerfile(
     runs(autoload, composerCache),
   ];
   const packages = plan.composer === null ? `COPY ${sourceFolder}/ ./` : "COPY --from=packages /app/ ./";
+  const others = plan.extensions.filter((name) => !phpDrivers.includes(name));
   const php = [
     `FROM ${images.php} AS php`,
-    // The image has no php.ini: errors would be shown to visitors, and not logged.
-    runs(
-      `mkdir -p ${settings} && ${write(["display_errors=0", "log_errors=1"], `${settings}/errors.ini`)} && ${write(router, phpRouter)}`,
-    ),
+    ...phpShared,
     `ENV PHP_INI_SCAN_DIR=:${settings}${plan.symfony ? " APP_ENV=prod" : ""}`,
-    ...installDebian(plan.extensionPackages),
+    ...installDebian(plan.extensionPackages.filter((name) => !driverPackages.includes(name))),
     // By itself, it reads PNG only.
     ...(plan.extensions.includes("gd")
       ? [runs("docker-php-ext-configure gd --with-freetype --with-jpeg --with-webp")]
       : []),
-    runs(`docker-php-ext-install ${plan.extensions.join(" ")}`),
+    ...(others.length === 0 ? [] : [runs(`docker-php-ext-install ${others.join(" ")}`)]),
   ];
   // Assets may be made of what Composer installed.
   const assets = (base?: string[]) =>

@@ -40,6 +40,19 @@ const itself: Partial<Record<PythonInstaller, string>> = {
   uv: `${tools}/bin/uv sync --frozen --no-dev`,
 };
 
+/** The same for every app that is installed by the same tool. */
+export const pythonShared = (tool: "uv" | "poetry" | "pipenv" | null): string[] => [
+  runs(compilersOnDemand(cCompilers)),
+  runs(`python3 -m venv ${environment}`),
+  ...(tool === null
+    ? []
+    : [
+        runs(
+          `python3 -m venv ${tools} && ${tools}/bin/pip install --no-cache-dir --disable-pip-version-check ${tool}`,
+        ),
+      ]),
+];
+
 export function pythonDockerfile(
   plan: PythonPlan & BackendPlan,
   variables: BuildVariables,
@@ -55,12 +68,10 @@ export function pythonDockerfile(
   const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
   const build = [
     `FROM ${images.python} AS build`,
+    ...pythonShared(ownTool ? installer : null),
     "WORKDIR /app",
     "ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never POETRY_VIRTUALENVS_CREATE=false PIPENV_VERBOSITY=-1",
     ...installDebian(plan.packages.build),
-    ...(command === null ? [] : [runs(compilersOnDemand(cCompilers))]),
-    runs(`python3 -m venv ${environment}`),
-    ...(ownTool ? [runs(`python3 -m venv ${tools} && ${tools}/bin/pip install ${installer}`, caches)] : []),
     `ENV ${paths}`,
     ...installAndCopy(plan, install, copySource(plan)),
     ...(package_ === undefined ? [] : installStep(package_, variables, caches)),

@@ -1,0 +1,66 @@
+import { bunShared, corepackShared, nodeShared } from "./node.ts";
+import { phpShared } from "./php.ts";
+import { pythonShared } from "./python.ts";
+
+/** An image of a host's own: a base image, and steps at the start of a stage that are the same for every site. */
+export type SharedBase = { kind: string; image: string };
+
+const managers: [release: string, isYarnFromNpm: boolean][] = [
+  ["pnpm@7", false],
+  ["pnpm@8", false],
+  ["pnpm@10", false],
+  ["yarn@1", true],
+  ["yarn@3", true],
+  ["yarn@4", true],
+];
+
+/** The longer ones first, as some begin as others do. Nothing of a tenant's is in them. */
+const sharedSteps: [kind: string, steps: string[]][] = (
+  [
+    ["php", phpShared],
+    ["python", pythonShared(null)],
+    ...(["uv", "poetry", "pipenv"] as const).map((tool): [string, string[]] => [
+      `python-${tool}`,
+      pythonShared(tool),
+    ]),
+    ["node", nodeShared],
+    ["node-bun", [...nodeShared, ...bunShared("bun")]],
+    ["node-corepack", [...nodeShared, ...corepackShared(null, false)]],
+    ...managers.map(([release, isYarnFromNpm]): [string, string[]] => [
+      `node-${release.replace("@", "-")}`,
+      [...nodeShared, ...corepackShared(release, isYarnFromNpm)],
+    ]),
+  ] satisfies [string, string[]][]
+).toSorted(([, a], [, b]) => b.length - a.length);
+
+/** Null where there is none of that kind. */
+export const stepsOf = (kind: string): string[] | null =>
+  sharedSteps.find(([name]) => name === kind)?.[1] ?? null;
+
+/** What a stage whose first line is at `at` begins with. */
+export function sharedAt(lines: readonly string[], at: number): (SharedBase & { length: number }) | null {
+  const image = /^FROM (\S+)(?: AS \w+)?$/.exec(lines[at] ?? "")?.[1];
+  const found = sharedSteps.find(([, steps]) => steps.every((step, below) => lines[at + 1 + below] === step));
+  return image === undefined || found === undefined
+    ? null
+    : { kind: found[0], image, length: found[1].length };
+}
+
+/** The Dockerfile whose stages begin with the images that the host has made of their first steps. */
+export async function withSharedBases(
+  dockerfile: string,
+  nameOf: (base: SharedBase) => Promise<string | null>,
+): Promise<string> {
+  const lines = dockerfile.split("\n");
+  const replaced: string[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    const shared = sharedAt(lines, at);
+    const name = shared === null ? null : await nameOf({ kind: shared.kind, image: shared.image });
+    replaced.push(
+      shared === null || name === null ? line : line.replace(`FROM ${shared.image}`, `FROM ${name}`),
+    );
+    if (shared !== null && name !== null) at += shared.length;
+  }
+  return replaced.join("\n");
+}

@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createEngine } from "../../agent/docker/client.ts";
+import { packFile } from "../../agent/image-build/context.ts";
+import { openSharedBases } from "../../agent/image-build/shared-bases.ts";
+import { ensureImages } from "../../scripts/lib/base-images.ts";
+
+const engine = createEngine({
+  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
+});
+const repository = `berth.invalid/berth-test/shared-${process.pid}`;
+const tags: string[] = [];
+const signal = new AbortController().signal;
+const base = { kind: "python", image: "python:3.13-slim-bookworm" };
+const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
+const shared = openSharedBases({
+  engine,
+  enter: () => Promise.resolve({ signal, end: () => undefined }),
+  repository,
+  buildCaFile: null,
+});
+
+beforeAll(() => ensureImages([base.image]), 15 * 60_000);
+afterAll(async () => {
+  for (const tag of [...tags, ...(await engine.imageTags(repository))]) await engine.removeImage(tag);
+});
+
+/** As a tenant's build. */
+async function build(tenant: string, text: string): Promise<string> {
+  const tag = `berth-test/shared-of-${tenant}:${process.pid}`;
+  tags.push(tag);
+  await engine.build({
+    context: packFile("Dockerfile", text),
+    dockerfile: "Dockerfile",
+    tag,
+    labels: {},
+    buildArgs: {},
+    cacheNamespace: tenant,
+    secrets: new Map(),
+    signal,
+    onLine: () => undefined,
+  });
+  return tag;
+}
+
+it("what sites share is made once, no build of a tenant's changes it, and it is made again after a prune", async () => {
+  const name = await shared(base, { signal, log: () => undefined });
+  const id = await engine.imageId(name ?? "");
+  expect(id).not.toBeNull();
+  const program = "/opt/venv/bin/python";
+  const spoilt = await build("one", `FROM ${name}\nRUN rm ${program} && echo spoilt > ${program}\n`);
+  expect(docker("run", "--rm", spoilt, "cat", program)).toBe("spoilt");
+  const other = await build("two", `FROM ${name}\nRUN ${program} -c "print(1)"\n`);
+  expect(docker("run", "--rm", other, program, "-c", "print(2)")).toBe("2");
+  expect(await shared(base, { signal, log: () => undefined })).toBe(name);
+  expect(await engine.imageId(name ?? "")).toBe(id);
+  docker("rmi", name ?? "");
+  expect(await shared(base, { signal, log: () => undefined })).toBe(name);
+  expect(await engine.imageId(name ?? "")).not.toBeNull();
+});
