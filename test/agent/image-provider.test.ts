@@ -159,6 +159,7 @@ describe("a deployment", () => {
       rootDir: null,
       dockerfilePath: null,
       buildCommand: null,
+      options: {},
       buildTimeoutSeconds: 60,
     } as unknown as Parameters<typeof buildImage>[1];
     const job = {

@@ -180,7 +180,7 @@ describe("a restored copy differs", () => {
     const others = [
       [{ ...same, tables: [] }, /items is missing/],
       [{ ...same, tables: [{ ...table, rows: "2" }] }, /2 rows instead of 3/],
-      [{ ...same, tables: [{ ...table, checksum: "12345678901234567891" }] }, /other contents/],
+      [{ ...same, tables: [{ ...table, checksum: "12345678901234567891" }] }, /contents .* differ/],
       [{ ...same, tables: [table, { ...table, name: "more" }] }, /more was not backed up/],
       [{ ...same, objects: {} }, /0 views instead of 1/],
       [{ ...same, objects: { ...held.objects, triggers: "1" } }, /1 triggers instead of 0/],
