@@ -86,7 +86,6 @@ const buildOptions = {
   singlePage: z
     .boolean()
     .describe("For static sites: index.html is served for paths that match no file. Default: detected."),
-  showsDockerfile: z.boolean().describe("Whether the log shows the generated Dockerfile. Default: true."),
   languageVersion: LanguageVersion.describe(
     "The version of the app's language, such as 24 for Node or 3.12 for Python. Default: detected from the repository's files.",
   ),
