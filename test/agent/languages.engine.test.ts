@@ -36,7 +36,7 @@ beforeAll(
       "maven:3-eclipse-temurin-21",
       "gradle:8-jdk21",
     ]),
-  15 * 60_000,
+  40 * 60_000,
 );
 afterAll(async () => {
   for (const id of containers) await engine.removeContainer(id);
