@@ -175,6 +175,12 @@ it("a damaged table of the ingress ends no site: it is restarted from what the c
   );
   await untilItAnswers();
   await until(containers, (ids) => ids !== container && !ids.includes("\n"), 60_000);
+  // The restarted version is on probation until then.
+  await until(
+    () => machine.run(`cat ${table}`),
+    (text) => !text.includes('"before"'),
+    30_000,
+  );
   container = await containers();
   expect((await site(made.id)).status).toBe("RUNNING");
   expect(await machine.run(`cat ${table}.damaged`)).toBe('{"version":1');
@@ -237,7 +243,7 @@ it("--uninstall --purge leaves nothing of it on the machine", async () => {
   const before = (await left()).split("\n");
   expect(before).toContainEqual(expect.stringMatching(/BERTH-[0-9a-f]{4}-FORWARD/));
   expect(await machine.run(`curl -fsSL ${local.siteUrl}/install | sh -s -- --uninstall --purge`)).toContain(
-    "gone",
+    "Berth was removed from this machine.",
   );
   expect(await left()).toBe("");
 });
