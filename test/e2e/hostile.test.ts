@@ -40,7 +40,7 @@ const hostile: Hostile[] = [
   {
     name: "another tenant's image as its base",
     files: { Dockerfile: "FROM berth-sites/other:dep_0\n" },
-    reason: /build failed/i,
+    reason: /The image berth-sites\/other:dep_0, which the Dockerfile builds on, could not be pulled/,
   },
   {
     name: "a foreign BuildKit frontend",
