@@ -7,7 +7,7 @@ import { JobError } from "../job.ts";
 import { chooseBaseImages } from "./base-image.ts";
 import { packContext, packFile } from "./context.ts";
 import { detect } from "./detect/index.ts";
-import type { Plan } from "./detect/plan.ts";
+import { isServedAsFiles, type Plan } from "./detect/plan.ts";
 import { repositoryOf } from "./detect/repository.ts";
 import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
 import { toolNotes } from "./detect/tool-notes.ts";
@@ -129,7 +129,7 @@ export async function prepareBuild(
     dockerfile: "Dockerfile",
     generated: text,
     release,
-    isStatic: !("startCommand" in plan) || plan.startCommand === null,
+    isStatic: isServedAsFiles(plan),
     notes: [],
   };
 }

@@ -73,7 +73,10 @@ it("one command makes a machine a host: files, modes, hashes; a flipped byte is 
   writeFileSync(join(folder, "agent.mjs"), flipped);
   execFileSync("docker", ["cp", folder, `${container}:/mirror`]);
   const refused = install(script, [], { BERTH_BASE: "file:///mirror" });
-  expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("(SHA-256): nothing was replaced")]);
+  expect([refused.status, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining("(SHA-256): nothing was replaced"),
+  ]);
   expect(inside("sha256sum /usr/local/lib/berth/agent.mjs | cut -d ' ' -f 1; ls /usr/local/lib/berth")).toBe(
     `${sha256(agent)}\nagent.mjs\nresponder.mjs`,
   );

@@ -24,3 +24,27 @@ export type Backend =
 /** Assets are made by a package.json's build script before the app of another language is. */
 export type BackendPlan = Backend & { assets: NodeBuild | null };
 export type Plan = NodePlan | SitePlan | StaticPlan | ScriptPlan | BackendPlan;
+
+/** Berth's own server serves what the build leaves: no program of the repository runs. */
+export function isServedAsFiles(plan: Plan): boolean {
+  switch (plan.kind) {
+    case "static":
+    case "site":
+      return true;
+    case "dotnet":
+      return plan.isWebAssembly;
+    case "python":
+    case "ruby":
+    case "script":
+      return plan.startCommand === null;
+    // Without a start command, Java and Rust start what the build leaves.
+    case "deno":
+    case "elixir":
+    case "go":
+    case "java":
+    case "node":
+    case "php":
+    case "rust":
+      return false;
+  }
+}

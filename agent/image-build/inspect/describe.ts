@@ -1,7 +1,7 @@
 import { JobError } from "../../job.ts";
 import { maxRootDirs, type SourceInspection } from "../../../protocol/api/sources.ts";
 import { detect } from "../detect/index.ts";
-import type { Plan } from "../detect/plan.ts";
+import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
 import { notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
 import { tools } from "../dockerfile/node.ts";
@@ -87,13 +87,6 @@ function ofPlan(plan: Plan): Partial<Described> {
     port: portOf(startCommand ?? "") ?? usualPort,
     ...installOf(plan),
   };
-}
-
-/** No program of the repository runs. */
-function isServedAsFiles(plan: Plan): boolean {
-  if (plan.kind === "dotnet") return plan.isWebAssembly;
-  if (plan.kind === "script") return plan.script === null && plan.startCommand === null;
-  return plan.kind === "static" || plan.kind === "site";
 }
 
 const ofPython = {
