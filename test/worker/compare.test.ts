@@ -28,7 +28,7 @@ async function comparing(token?: { id: string; token: string }) {
   connected.send(hello());
   const { now } = await connected.next("welcome");
   connected.send(ready(10));
-  return { ...connected, now: now! };
+  return { ...connected, now };
 }
 
 let key: string;
