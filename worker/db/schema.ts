@@ -480,6 +480,11 @@ export const siteEnvVersions = sqliteTable(
     version: integer().notNull(),
     /** Values of secret entries are sealed by the secret box. */
     entries: text({ mode: "json" }).$type<EnvEntry[]>().notNull(),
+    /** The author of the version, as in `activity`; null: unknown. */
+    actor: text({ enum: activityActors }),
+    actorId: text("actor_id"),
+    /** The version that it brought back. */
+    restoredFrom: integer("restored_from"),
     createdAt: time("created_at").notNull(),
   },
   (t) => [uniqueIndex("site_env_versions_key").on(t.siteId, t.version)],
