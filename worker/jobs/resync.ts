@@ -15,6 +15,8 @@ export type Hello = {
   running: Lease[];
   finished: Lease[];
   lostSites: Id<"site">[];
+  /** The address it connects from, where that is known. */
+  from?: string | null | undefined;
 };
 
 const knows = (list: Lease[], job: { id: string; attempt: number }) =>
@@ -45,6 +47,7 @@ export async function resyncHost(
         cpuCount: hello.facts.cpuCount,
         memoryMb: hello.facts.memoryMb,
         slots: hello.slots,
+        connectedFrom: hello.from ?? null,
       })
       .where(eq(hosts.id, hostId)),
     leased: ctx.db

@@ -45,6 +45,8 @@ type Attachment = {
   freeShort: number;
   greeted: boolean;
   openedAt: number;
+  /** The client's address, as the platform's edge says. */
+  from: string | null;
 };
 
 /**
@@ -107,6 +109,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       freeShort: 0,
       greeted: false,
       openedAt: now,
+      from: request.headers.get("CF-Connecting-IP"),
     });
     await this.ctx.storage.setAlarm(now + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
@@ -215,7 +218,10 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     switch (message.type) {
       case "hello": {
         if (state.greeted) return socket.close(closeCodes.protocolError, "a hello comes once");
-        const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
+        const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, {
+          ...message,
+          from: state.from,
+        });
         this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();
