@@ -70,6 +70,7 @@ export function startLink({
           facts: facts(),
           lostSites: lostSites(),
           inventories: true,
+          certificates: true,
           ...runner.leases(),
         });
       },

@@ -7,6 +7,7 @@ import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
+import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
 import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
@@ -40,8 +41,7 @@ export type Ctx = {
   newMark(): string;
   secrets: SecretBox;
   payments: Payments;
-  /** The TXT records of a name. @throws when no resolver answers */
-  resolveTxt(name: string): Promise<string[]>;
+  dns: Dns;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;

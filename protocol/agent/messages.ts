@@ -79,6 +79,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
     /** It sends inventories and can list what it set aside. */
     inventories: z.boolean().optional(),
+    /** It reports the certificates of its ingress. */
+    certificates: z.boolean().optional(),
   }),
   /**
    * The agent has `free` job slots, plus `freeCommands` for commands and `freeShort` for jobs that are `isShortJob`.

@@ -47,6 +47,8 @@ type Attachment = {
   greeted: boolean;
   /** Supports questions about its inventory. */
   inventories?: boolean;
+  /** Reports certificates. */
+  certificates?: boolean;
   openedAt: number;
 };
 
@@ -175,6 +177,11 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         kind: "refused",
         error: "This host's agent is too old to list what it keeps. Update the agent first.",
       };
+    if (socket && question.kind === "certificate" && !this.attached(socket).certificates)
+      return {
+        kind: "refused",
+        error: "This host's agent is too old to report certificates. Update the agent first.",
+      };
     return this.questions.ask(socket, question);
   }
 
@@ -228,7 +235,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();
-        this.attach(socket, { ...state, greeted: true, inventories: message.inventories ?? false });
+        const { inventories = false, certificates = false } = message;
+        this.attach(socket, { ...state, greeted: true, inventories, certificates });
         const now = new Date().toISOString();
         this.send(socket, { type: "welcome", epoch: state.epoch, now, ...served });
         for (const lease of drop) this.send(socket, { type: "drop", ...lease });

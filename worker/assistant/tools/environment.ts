@@ -2,15 +2,7 @@ import { call } from "../../api/call.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
-type Names =
-  | "list_env_vars"
-  | "set_env_vars"
-  | "delete_env_vars"
-  | "generate_secret"
-  | "list_domains"
-  | "add_domain"
-  | "verify_domain"
-  | "remove_domain";
+type Names = "list_env_vars" | "set_env_vars" | "delete_env_vars" | "generate_secret";
 
 export const environmentTools: Tools<Names> = {
   list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
@@ -45,25 +37,6 @@ export const environmentTools: Tools<Names> = {
         key,
         set: true,
         note: "The value is never shown; it takes effect at the next restart or deployment.",
-      };
-    },
-  },
-  list_domains: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).domains },
-  add_domain: {
-    run: async (ctx, { site, domain }) => call(ctx, "patchSite", { id: await siteId(ctx, site), domain }),
-  },
-  verify_domain: {
-    run: async (ctx, { site, domain }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { verify: domain } }),
-  },
-  remove_domain: {
-    run: async (ctx, { site, domain }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { remove: domain } }),
-    async consequence(ctx, { site, domain }) {
-      const found = await siteNamed(ctx, site);
-      return {
-        summary: `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
-        version: found.updatedAt,
       };
     },
   },
