@@ -20,6 +20,7 @@ import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
+import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
@@ -228,6 +229,8 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
       useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
     }),
     inspectSource: openSourceInspection(host),
+    certificate: (asked, signal) =>
+      certificateOf({ engine, ingress, agentId, settings: config.ingress }, asked, signal),
     onStart(siteId, callback, signal) {
       starts.on(siteId, callback);
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });

@@ -2,6 +2,7 @@ import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
+import type { CertificateReport } from "./ingress/certificate.ts";
 import type { Ingress } from "./ingress/ingress.ts";
 import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
@@ -28,6 +29,11 @@ export type Means = SiteLogs & {
   records: Records;
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
+  /** Of the ingress. */
+  certificate(
+    asked: Extract<Question, { kind: "certificate" }>,
+    signal: AbortSignal,
+  ): Promise<CertificateReport>;
   inspectSource: InspectSource;
   /** For sites and databases, whether a record knows them or not. */
   kept: {
@@ -157,6 +163,8 @@ export class QuestionServer {
         return say({ kind: "events", events: records.events(question.siteId) }, true);
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
+      case "certificate":
+        return say({ kind: "certificate", ...(await this.means.certificate(question, signal)) }, true);
       case "removeVolume":
         if (await this.means.engine.removeVolume(volumeName(question.siteId, question.name)))
           return say({ kind: "removeVolume" }, true);

@@ -9,6 +9,7 @@ import type { Id, IdKind } from "../protocol/ids.ts";
 import type { ActivityActor } from "../protocol/states.ts";
 import type { Zone } from "./adapters/dns-zone/zone.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
+import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
 import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
@@ -44,8 +45,7 @@ export type Ctx = {
   payments: Payments;
   /** The zone that follows the sites; null: the operator maintains it. */
   zone: Zone | null;
-  /** The TXT records of a name. @throws when no resolver answers */
-  resolveTxt(name: string): Promise<string[]>;
+  dns: Dns;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;

@@ -6,6 +6,7 @@ import {
   DatabaseSchema,
   maxStatementCharacters,
 } from "../api/insight.ts";
+import { DomainCertificate } from "../api/domains.ts";
 import { SiteEvent, SiteSample } from "../api/running.ts";
 import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
 import { SourceInspection } from "../api/sources.ts";
@@ -93,6 +94,15 @@ export const Question = z.discriminatedUnion("kind", [
     timeoutMs: z.number().int().min(1).max(30_000),
     ...Server,
   }),
+  /**
+   * The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first.
+   */
+  z.object({
+    kind: z.literal("certificate"),
+    siteId: SiteId,
+    hostname: z.string().min(1).max(253),
+    timeoutMs: z.number().int().min(1).max(30_000),
+  }),
   /** Any host can answer it: it is about no resource. Accounts take turns. */
   z.object({
     kind: z.literal("source"),
@@ -129,6 +139,16 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("schema"), schema: DatabaseSchema }),
   z.object({ kind: z.literal("query"), result: DatabaseQueryResult }),
   z.object({ kind: z.literal("source"), found: SourceInspection }),
+  z.object({
+    kind: z.literal("certificate"),
+    /** The ingress knows the name as one of this site. */
+    isServed: z.boolean(),
+    /** false: the ingress serves plain HTTP. */
+    tls: z.boolean(),
+    /** Whether the certificate is for this name, valid now and from a trusted issuer. */
+    isValid: z.boolean(),
+    certificate: DomainCertificate.nullable(),
+  }),
   /** The server refused the statement, or it exceeded its limits; shown to the author of the statement. */
   z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),
   /** One plain sentence for the user. */

@@ -59,8 +59,8 @@ import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
+import { Domain, DomainChanged, DomainCreate, DomainList, DomainRemoved } from "./domains.ts";
 import {
-  DomainChanged,
   EnvChanged,
   Site,
   SiteActionAccepted,
@@ -122,6 +122,29 @@ export type Operation = {
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
+
+const exampleDomain = {
+  id: "dom_001m80000000000000000000000",
+  domain: "example.com",
+  displayName: "example.com",
+  status: "ACTIVE",
+  problems: [],
+  record: { type: "TXT", name: "_berth-challenge.example.com", value: "berth-verify=4fKq2LmWz8TnXc1RbYd9Hg" },
+  target: "my-app-4k7m2p9q.sites.example",
+  redirectTo: null,
+  certificate: {
+    issuer: "Let's Encrypt",
+    notBefore: exampleTime,
+    notAfter: "2027-02-19T12:00:00.000Z",
+    error: null,
+    errorAt: null,
+  },
+  verifiedAt: exampleTime,
+  checkedAt: exampleTime,
+  nextCheckAt: "2026-11-21T18:00:00.000Z",
+  releaseAt: null,
+  createdAt: exampleTime,
+};
 
 export const operations = {
   listSites: {
@@ -351,6 +374,63 @@ export const operations = {
     answers: [{ status: 200, schema: VolumeRemoved }],
     refusals: ["conflict"],
     examples: { answer: { name: "uploads", removed: true } },
+  },
+  listDomains: {
+    method: "get",
+    path: "/sites/{id}/domains",
+    tag: "Domains",
+    summary: "The site's custom domains, oldest first, with what is wrong with each",
+    access: "key",
+    answers: [{ status: 200, schema: DomainList }],
+  },
+  createDomain: {
+    method: "post",
+    path: "/sites/{id}/domains",
+    tag: "Domains",
+    summary: "Add a custom domain. It is served once its record of ownership is found",
+    access: "key",
+    body: DomainCreate,
+    creates: "domain",
+    answers: [{ status: 201, schema: Domain }],
+    refusals: ["conflict"],
+    examples: { body: { domain: "example.com", pair: true }, answer: exampleDomain },
+  },
+  getDomain: {
+    method: "get",
+    path: "/sites/{id}/domains/{name}",
+    tag: "Domains",
+    summary: "One custom domain, as it was last looked at",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    examples: { answer: exampleDomain },
+  },
+  deleteDomain: {
+    method: "delete",
+    path: "/sites/{id}/domains/{name}",
+    tag: "Domains",
+    summary: "Remove a custom domain. Its host stops serving the name",
+    access: "key",
+    answers: [{ status: 200, schema: DomainRemoved }],
+    examples: { answer: { domain: "example.com", removed: true } },
+  },
+  verifyDomain: {
+    method: "post",
+    path: "/sites/{id}/domains/{name}/verify",
+    tag: "Domains",
+    summary: "Look at the domain now: its record of ownership, addresses, CAA records and certificate",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    examples: { answer: exampleDomain },
+  },
+  renewDomain: {
+    method: "post",
+    path: "/sites/{id}/domains/{name}/renew",
+    tag: "Domains",
+    summary: "Obtain the domain's certificate now, or renew one that is due",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    refusals: ["conflict"],
+    examples: { answer: exampleDomain },
   },
   listCommands: {
     method: "get",

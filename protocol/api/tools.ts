@@ -3,7 +3,8 @@ import { databaseTypes, billingTermsMonths } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
 import { CronExpression } from "./schedules.ts";
-import { DomainName, EnvKey, LabelName, SiteSettings } from "./sites.ts";
+import { DomainName } from "./domains.ts";
+import { EnvKey, LabelName, SiteSettings } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -239,17 +240,27 @@ export const tools = {
 
   list_domains: {
     group: "domains",
-    summary: "List a site's own domain names with their state and the records to set.",
+    summary:
+      "List a site's own domain names with their state, what is wrong with each, and the records to set.",
     input: only({ site }),
   },
   add_domain: {
     group: "domains",
     summary: "Add a domain name to a site; answers the DNS records to set.",
-    input: only({ site, domain: DomainName }),
+    input: only({
+      site,
+      domain: DomainName,
+      redirectTo: DomainName.optional().describe("Another domain of the site to redirect visitors to."),
+      pair: z
+        .boolean()
+        .optional()
+        .describe("Also add the other of example.com and www.example.com, redirecting to this one."),
+    }),
   },
   verify_domain: {
     group: "domains",
-    summary: "Look for the TXT record of a domain name now, and put the name in service if it is there.",
+    summary:
+      "Look at a domain name now: proof of ownership, addresses, CAA records and certificate; it is put in service if all is right.",
     input: only({ site, domain: DomainName }),
   },
   remove_domain: {
@@ -257,6 +268,16 @@ export const tools = {
     summary: "Take a domain name away from a site.",
     input: only({ site, domain: DomainName }),
     destructive: true,
+  },
+  get_certificate: {
+    group: "domains",
+    summary: "Show a domain's certificate: issuer, validity, and the certificate authority's last refusal.",
+    input: only({ site, domain: DomainName }),
+  },
+  renew_certificate: {
+    group: "domains",
+    summary: "Obtain a domain's certificate now, or renew one that is due.",
+    input: only({ site, domain: DomainName }),
   },
 
   list_databases: {

@@ -30,6 +30,7 @@ async function answerAll(host: Agent): Promise<never> {
       events: { events: [] },
       volumes: { volumes: [] },
       removeVolume: {},
+      certificate: { isServed: true, tls: true, isValid: true, certificate: null },
       held: { ids: [] },
       kept: { kept: [] },
       removeKept: {},

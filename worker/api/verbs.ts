@@ -49,6 +49,12 @@ import { cancelDeployment } from "../services/deployments/cancel.ts";
 import { getDeployment } from "../services/deployments/get.ts";
 import { listDeployments } from "../services/deployments/list.ts";
 import { getDeploymentLogs } from "../services/deployments/read-log.ts";
+import { createDomain } from "../services/domains/create.ts";
+import { getDomain } from "../services/domains/get.ts";
+import { listDomains } from "../services/domains/list.ts";
+import { removeDomain } from "../services/domains/remove.ts";
+import { renewDomain } from "../services/domains/renew.ts";
+import { verifyDomain } from "../services/domains/verify.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
 import { getDns } from "../services/dns/get.ts";
@@ -120,6 +126,12 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteEvents: siteEventsOf,
   listVolumes,
   removeVolume,
+  listDomains,
+  createDomain,
+  getDomain,
+  deleteDomain: removeDomain,
+  verifyDomain,
+  renewDomain,
   listCommands,
   runCommand,
   getCommand,
