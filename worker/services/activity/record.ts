@@ -92,7 +92,7 @@ function actedAs({ actor }: Ctx, { access }: Operation): { actor: ActivityActor;
     case "session":
       return { actor: as("session"), actorId: actor.sessionId };
     case "assistant":
-      return { actor: "assistant", actorId: actor.conversationId };
+      return { actor: "assistant", actorId: actor.conversationId ?? actor.credential };
     case "host":
       return { actor: "host", actorId: actor.hostId };
     case "link":
