@@ -220,6 +220,7 @@ describe("what is destructive", () => {
       replicas: 1,
       packId: "pack_001k0000000000000000000002",
       type: "redis",
+      version: 1,
     };
     for (const tool of Object.keys(tools) as ToolName[]) {
       const { shape } = tools[tool].input;

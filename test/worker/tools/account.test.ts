@@ -14,6 +14,19 @@ async function secondKey(accountId: `acc_${string}`): Promise<{ key: string; id:
 }
 
 effectsOf("account", {
+  get_account: [
+    "shows what is owed, the limits in use and the terms",
+    async () => {
+      const key = await funded();
+      const { invoiceId } = await createSite(key);
+      const { result } = await useTool(key, "get_account", {});
+      expect(result).toEqual((await api(key, "GET", "/account")).body);
+      expect(result).toMatchObject({
+        payment: { verified: false, unpaid: [{ id: invoiceId }] },
+        limits: { awaitingPayment: { used: 1 } },
+      });
+    },
+  ],
   list_api_keys: [
     "names the keys without the keys themselves",
     async () => {
@@ -34,6 +47,8 @@ effectsOf("account", {
       expect(asked).toContain("laptop");
       expect((await api(other.key, "GET", "/sites")).status).toBe(401);
       expect((await api(key, "GET", "/sites")).status).toBe(200);
+      // What a key may not do, the assistant that it speaks to may not either.
+      expect((await api(key, "POST", "/keys", { name: "Mine" })).status).toBe(403);
     },
   ],
   list_activity: [

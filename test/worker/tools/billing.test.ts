@@ -10,6 +10,16 @@ const tokenIn = (payAt: unknown): string => String(payAt).split("/invoice/")[1] 
 const invoicesOf = async (key: string) => (await api<Page<Invoice>>(key, "GET", "/invoices")).body.data;
 
 effectsOf("billing", {
+  cancel_invoice: [
+    "voids it after a yes, and the site that waits for it goes with it",
+    async () => {
+      const key = await funded();
+      const { siteId, invoiceId } = await createSite(key, { name: "mistaken" });
+      const { asked } = await useTool(key, "cancel_invoice", { invoice: invoiceId });
+      expect(asked).toContain("The site that waits for it is deleted");
+      expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    },
+  ],
   list_packs: [
     "lists what can be bought with prices, by kind",
     async () => {

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { EnvHistory } from "../../../protocol/api/env-history.ts";
 import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
 import { api, createSite, runningSite, site } from "../service.ts";
 
@@ -59,6 +60,32 @@ effectsOf("environment", {
       const { asked } = await useTool(key, "delete_env_vars", { site: "configured", keys: ["TOKEN"] });
       expect(asked).toContain("TOKEN");
       expect(await shown(key, siteId)).toEqual([["COLOUR", "blue"]]);
+    },
+  ],
+  list_env_history: [
+    "says who changed which variables when, without values",
+    async () => {
+      const { key } = await withVariables();
+      const { result } = await useTool(key, "list_env_history", { site: "configured" });
+      expect(result).toMatchObject([{ version: 1, actor: "key" }]);
+      expect(JSON.stringify(result)).not.toMatch(/blue|do-not-show/);
+    },
+  ],
+  restore_env_version: [
+    "brings it back after a yes, and is recorded as the assistant's",
+    async () => {
+      const { key, siteId } = await withVariables();
+      await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "COLOUR", value: "red" }] });
+      await useTool(key, "restore_env_version", { site: "configured", version: 1 });
+      expect(await shown(key, siteId)).toEqual([
+        ["COLOUR", "blue"],
+        ["TOKEN", null],
+      ]);
+      const { body } = await api<EnvHistory>(key, "GET", `/sites/${siteId}/env`);
+      expect(body.data[0]).toMatchObject({
+        actor: "assistant",
+        actorId: expect.stringMatching(/^conv_/) as string,
+      });
     },
   ],
   generate_secret: [

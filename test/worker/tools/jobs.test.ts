@@ -2,12 +2,12 @@ import { expect } from "vitest";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
-import { api, finish, runningSite } from "../service.ts";
+import { api, finish, runningSite, ready } from "../service.ts";
 
 async function withSite() {
   const { key, host } = await scene();
   const { siteId } = await runningSite(key, host, { name: "works" });
-  host.send({ type: "ready", free: 10, freeCommands: 10 });
+  host.send(ready(10, { freeCommands: 10 }));
   const schedules = async () =>
     (await api<Page<Schedule>>(key, "GET", `/sites/${siteId}/schedules`)).body.data;
   return { key, host, siteId, schedules };
