@@ -2,7 +2,7 @@ import type { SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { ChatReply, StoredMessage } from "../protocol/api/chat.ts";
-import type { Refused, Sent } from "./objects/rpc.ts";
+import type { PendingCall, Refused, Sent } from "./objects/rpc.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
@@ -53,6 +53,7 @@ export type Ctx = {
   logs: DeploymentLogs;
   devices: DeviceCodes;
   conversations: Conversations;
+  pendingCalls: PendingCalls;
   /** Let a promise outlive the answer. */
   defer(work: Promise<unknown>): void;
 };
@@ -118,6 +119,15 @@ export type Conversations = {
   remove(id: Id<"conversation">): Promise<void>;
 };
 
+/** Tool calls that wait for a person outside a conversation, by their ids, which only who was told knows. */
+export type PendingCalls = {
+  keep(id: string, call: PendingCall): Promise<void>;
+  read(id: string, accountId: Id<"account">): Promise<PendingCall | null>;
+  take(id: string, accountId: Id<"account">, as: "taken" | "declined"): Promise<PendingCall | null>;
+  settle(id: string, outcome: string): Promise<void>;
+  outcome(id: string, accountId: Id<"account">): Promise<string | null>;
+};
+
 export type DeviceCodes = {
   /** false: this user code is in use, take another. */
   start(userCode: string, deviceHash: string, client: { name: string; address: string }): Promise<boolean>;
@@ -155,7 +165,7 @@ export function authorOf({ actor }: Ctx): Author {
     case "session":
       return { actor: "session", actorId: actor.sessionId };
     case "assistant":
-      return { actor: "assistant", actorId: actor.conversationId };
+      return { actor: "assistant", actorId: actor.conversationId ?? actor.credential };
     case "host":
       return { actor: "host", actorId: actor.hostId };
     case "link":

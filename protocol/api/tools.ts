@@ -515,4 +515,10 @@ export const tools = {
 } as const satisfies Record<string, ToolSpec>;
 
 export type ToolName = keyof typeof tools;
+
+/** Whether the tool changes nothing, by the verb of its name; what the person must confirm is no mere reading. */
+export const readsOnly = (name: ToolName): boolean =>
+  !("destructive" in tools[name]) &&
+  /^(?:list|get|describe|explain|detect|diagnose|search|browse|run_read)_/.test(name);
+
 export type ToolInput<Name extends ToolName> = z.output<(typeof tools)[Name]["input"]>;
