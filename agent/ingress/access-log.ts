@@ -1,0 +1,84 @@
+/**
+ * Caddy's access log, from which the agent takes each site's requests. A file in a volume: it is written whether an agent runs or
+ * not, and what a restarted agent has not read yet is still there. Bounded: the agent removes what it has read, and Caddy the
+ * oldest when there is more than this.
+ */
+export const accessLogFolder = "/var/log/berth";
+export const accessLogVolume = (agentId: string): string => `berth-ingress-log-${agentId}`;
+const rolledAtMb = 32;
+const keptFiles = 8;
+
+/** Only what the agent reads. Cookies and credentials are never written, nor other headers by a Caddy that can be told so. */
+const left = ["request>tls", "request>remote_port", "request>proto", "resp_headers", "user_id"];
+/** Caddy 2.6 writes all headers but these. */
+const leftHeaders = [
+  "Accept",
+  "Accept-Encoding",
+  "Accept-Language",
+  "Authorization",
+  "Cache-Control",
+  "Connection",
+  "Content-Length",
+  "Content-Type",
+  "Cookie",
+  "If-Modified-Since",
+  "If-None-Match",
+  "Origin",
+  "Pragma",
+  "Proxy-Authorization",
+  "Range",
+  "Sec-Fetch-Dest",
+  "Sec-Fetch-Mode",
+  "Sec-Fetch-Site",
+  "Sec-Fetch-User",
+  "Upgrade-Insecure-Requests",
+  "X-Api-Key",
+  "X-Auth-Token",
+  "X-Csrf-Token",
+];
+
+/** @param appends whether this Caddy adds chosen fields to an entry (from 2.8 on) */
+export function accessLogging(appends: boolean): object {
+  const without = appends
+    ? [...left, "request>headers", "request>remote_ip", "uuid"]
+    : [...left, ...leftHeaders.map((name) => `request>headers>${name}`)];
+  return {
+    logs: {
+      default: { level: "WARN", exclude: ["http.log.access"] },
+      requests: {
+        level: "INFO",
+        include: ["http.log.access"],
+        writer: {
+          output: "file",
+          filename: `${accessLogFolder}/requests.log`,
+          roll_size_mb: rolledAtMb,
+          roll_keep: keptFiles,
+          roll_gzip: false,
+        },
+        encoder: {
+          format: "filter",
+          wrap: {
+            format: "json",
+            time_format: "unix_milli_float",
+            duration_format: "nano",
+            message_key: "",
+            level_key: "",
+            name_key: "",
+          },
+          fields: Object.fromEntries(without.map((field) => [field, { filter: "delete" }])),
+        },
+      },
+    },
+  };
+}
+
+/** What is said of each request beside what Caddy says by itself. Its id is the app's to see, so that its own log can name it. */
+export const noted = [
+  { handler: "headers", request: { set: { "X-Request-Id": ["{http.request.uuid}"] } } },
+  ...Object.entries({
+    id: "{http.request.uuid}",
+    agent: "{http.request.header.User-Agent}",
+    referrer: "{http.request.header.Referer}",
+    upstream: "{http.reverse_proxy.upstream.hostport}",
+  }).map(([key, value]) => ({ handler: "log_append", key, value })),
+];
