@@ -8,40 +8,19 @@ export const accessLogVolume = (agentId: string): string => `berth-ingress-log-$
 const rolledAtMb = 32;
 const keptFiles = 8;
 
-/** Only what the agent reads. Cookies and credentials are never written, nor other headers by a Caddy that can be told so. */
-const left = ["request>tls", "request>remote_port", "request>proto", "resp_headers", "user_id"];
-/** Caddy 2.6 writes all headers but these. */
-const leftHeaders = [
-  "Accept",
-  "Accept-Encoding",
-  "Accept-Language",
-  "Authorization",
-  "Cache-Control",
-  "Connection",
-  "Content-Length",
-  "Content-Type",
-  "Cookie",
-  "If-Modified-Since",
-  "If-None-Match",
-  "Origin",
-  "Pragma",
-  "Proxy-Authorization",
-  "Range",
-  "Sec-Fetch-Dest",
-  "Sec-Fetch-Mode",
-  "Sec-Fetch-Site",
-  "Sec-Fetch-User",
-  "Upgrade-Insecure-Requests",
-  "X-Api-Key",
-  "X-Auth-Token",
-  "X-Csrf-Token",
+/** Only what the agent reads is written: no header but those below, so neither cookies nor credentials. */
+const left = [
+  "request>tls",
+  "request>remote_ip",
+  "request>remote_port",
+  "request>proto",
+  "request>headers",
+  "resp_headers",
+  "user_id",
+  "uuid",
 ];
 
-/** @param appends whether this Caddy adds chosen fields to an entry (from 2.8 on) */
-export function accessLogging(appends: boolean): object {
-  const without = appends
-    ? [...left, "request>headers", "request>remote_ip", "uuid"]
-    : [...left, ...leftHeaders.map((name) => `request>headers>${name}`)];
+export function accessLogging(): object {
   return {
     logs: {
       default: { level: "WARN", exclude: ["http.log.access"] },
@@ -65,7 +44,7 @@ export function accessLogging(appends: boolean): object {
             level_key: "",
             name_key: "",
           },
-          fields: Object.fromEntries(without.map((field) => [field, { filter: "delete" }])),
+          fields: Object.fromEntries(left.map((field) => [field, { filter: "delete" }])),
         },
       },
     },

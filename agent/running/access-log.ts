@@ -21,21 +21,15 @@ type Means = {
 const Entry = z.object({
   ts: z.number(),
   request: z.object({
-    client_ip: z.string().optional(),
-    remote_ip: z.string().optional(),
+    client_ip: z.string(),
     method: z.string(),
     host: z.string(),
     uri: z.string(),
-    /** Of Caddy 2.6 only. */
-    headers: z
-      .object({ "User-Agent": z.array(z.string()), Referer: z.array(z.string()) })
-      .partial()
-      .optional(),
   }),
   duration: z.number().nonnegative(),
   size: z.int().nonnegative(),
   status: z.int().min(0).max(999),
-  bytes_read: z.int().nonnegative().optional(),
+  bytes_read: z.int().nonnegative(),
   id: z.string().nullish(),
   agent: z.string().nullish(),
   referrer: z.string().nullish(),
@@ -137,11 +131,11 @@ class Reading {
       query: query.length > 0 ? query.join("?") : null,
       status: entry.status,
       durationUs: Math.round(entry.duration / 1000),
-      bytesIn: entry.bytes_read ?? null,
+      bytesIn: entry.bytes_read,
       bytesOut: entry.size,
-      address: request.client_ip ?? request.remote_ip ?? "",
-      referrer: (entry.referrer ?? request.headers?.Referer?.[0]) || null,
-      userAgent: (entry.agent ?? request.headers?.["User-Agent"]?.[0]) || null,
+      address: request.client_ip,
+      referrer: entry.referrer || null,
+      userAgent: entry.agent || null,
       ...this.answeredBy(siteId, entry),
       requestId: entry.id || null,
     };
@@ -150,18 +144,12 @@ class Reading {
   private answeredBy(siteId: string, { upstream }: Entry): Pick<SeenRequest, "deploymentId" | "replica"> {
     let targets = this.targets.get(siteId);
     if (!targets) this.targets.set(siteId, (targets = servingOf(this.ingress, siteId)));
-    const none = { deploymentId: null, replica: null };
-    if (upstream === null) return none;
-    if (upstream === undefined) {
-      const [deploymentId = null, ...others] = new Set(targets.map((target) => target.deploymentId ?? null));
-      return others.length > 0 ? none : { deploymentId, replica: null };
-    }
-    const [, dashed, port] = /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(upstream) ?? [];
+    const [, dashed, port] = /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(upstream ?? "") ?? [];
     const index = targets.findIndex(
       (target) => target.address.replaceAll(".", "-") === dashed && target.port === Number(port),
     );
     const target = targets[index];
-    if (!target) return none;
+    if (!target) return { deploymentId: null, replica: null };
     return { deploymentId: target.deploymentId ?? null, replica: targets.length > 1 ? index + 1 : null };
   }
 }

@@ -85,7 +85,7 @@ const zero = (): Sum => ({ statuses: [0, 0, 0, 0, 0, 0], bytesIn: 0, bytesOut: 0
 
 const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS sites (number INTEGER PRIMARY KEY, site_id TEXT NOT NULL UNIQUE) STRICT;
-  CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY AUTOINCREMENT, site INTEGER NOT NULL, at INTEGER NOT NULL, method TEXT NOT NULL, host TEXT NOT NULL, path TEXT NOT NULL, query TEXT, status INTEGER NOT NULL, duration_us INTEGER NOT NULL, bytes_in INTEGER, bytes_out INTEGER NOT NULL, address TEXT NOT NULL, referrer TEXT, user_agent TEXT, deployment_id TEXT, replica INTEGER, request_id TEXT, represents INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY AUTOINCREMENT, site INTEGER NOT NULL, at INTEGER NOT NULL, method TEXT NOT NULL, host TEXT NOT NULL, path TEXT NOT NULL, query TEXT, status INTEGER NOT NULL, duration_us INTEGER NOT NULL, bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, address TEXT NOT NULL, referrer TEXT, user_agent TEXT, deployment_id TEXT, replica INTEGER, request_id TEXT, represents INTEGER NOT NULL) STRICT;
   CREATE INDEX IF NOT EXISTS requests_site ON requests (site, id);
   CREATE TABLE IF NOT EXISTS figures (site INTEGER, minutes INTEGER, at INTEGER, body TEXT NOT NULL, PRIMARY KEY (site, minutes, at)) WITHOUT ROWID, STRICT;
   CREATE TABLE IF NOT EXISTS tops (site INTEGER, hour INTEGER, kind INTEGER, value TEXT, requests INTEGER NOT NULL, PRIMARY KEY (site, hour, kind, value)) WITHOUT ROWID, STRICT;
@@ -382,7 +382,7 @@ function sumOf(seen: readonly SeenRequest[]): Sum {
   for (const { status, bytesIn, bytesOut, durationUs } of seen) {
     const index = classOf(status);
     sum.statuses[index] = (sum.statuses[index] ?? 0) + 1;
-    sum.bytesIn += bytesIn ?? 0;
+    sum.bytesIn += bytesIn;
     sum.bytesOut += bytesOut;
     if (status !== upgraded) addTo(sum.sketch, [[bucketOf(durationUs), 1]]);
   }

@@ -57,12 +57,7 @@ export const SiteRequest = z
       .describe("Values of parameters that look like secrets are masked."),
     status: z.number().int().min(0).max(999).describe("0: the visitor left before the site had answered."),
     durationMs: z.number().nonnegative(),
-    bytesIn: z
-      .number()
-      .int()
-      .nonnegative()
-      .nullable()
-      .describe("The body of the request; null: the host's ingress does not count it."),
+    bytesIn: z.number().int().nonnegative().describe("The body of the request, as far as it was read."),
     bytesOut: z.number().int().nonnegative().describe("The body of the answer."),
     address: z.string().max(45).describe("The visitor's."),
     referrer: z.string().max(maxHeaderCharacters).nullable().describe("Without its query."),
@@ -73,7 +68,7 @@ export const SiteRequest = z
       .string()
       .max(64)
       .nullable()
-      .describe("What the app received as `X-Request-Id`; null: the host's ingress sends none."),
+      .describe("What the app received as `X-Request-Id`; null: it was sent on to https."),
     represents: z
       .number()
       .int()

@@ -2,6 +2,8 @@ import * as z from "zod";
 import { databaseTypes, billingTermsMonths } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
+import { Timestamp } from "./common.ts";
+import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
 import { DomainName, EnvKey, LabelName, SiteSettings } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
@@ -11,14 +13,14 @@ export const toolGroups = {
   sites: "create, configure, start, stop, restart, delete and list sites (web applications)",
   deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
   runtime: "health check path and number of replicas",
-  logs: "logs, metrics and events of running sites and what is not well",
+  logs: "logs, requests of visitors, metrics and events of running sites and what is not well",
   environment: "environment variables and secrets of a site",
   domains: "custom domain names of a site",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
   backups: "backups of databases: create, list, verify, restore, schedule, download; volumes of sites",
   jobs: "commands run once and schedules (cron)",
   billing: "packs, prices, invoices, credits, change of pack",
-  account: "API keys and the record of who changed what",
+  account: "the account itself, API keys and the record of who changed what",
 } as const;
 export type ToolGroup = keyof typeof toolGroups;
 
@@ -182,6 +184,26 @@ export const tools = {
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
   },
+  get_access_logs: {
+    group: "logs",
+    summary: "Show the latest requests that visitors made to a site: address, path, status, duration.",
+    input: only({
+      site,
+      status: short.optional().describe("A status such as 404, or a class such as 5xx."),
+      path: short.optional().describe("The beginning of the path."),
+      method: short.optional(),
+      address: short.optional().describe("The visitor's."),
+      from: Timestamp.optional(),
+      to: Timestamp.optional(),
+      limit,
+    }),
+  },
+  get_request_stats: {
+    group: "logs",
+    summary:
+      "Show how many requests a site had, with which statuses and how fast it answered, and the most frequent paths, referrers and programs.",
+    input: only({ site, window: RequestWindow.optional() }),
+  },
   get_site_metrics: {
     group: "logs",
     summary: "Show CPU, memory, network and disk of a running site by the minute.",
@@ -218,6 +240,17 @@ export const tools = {
     group: "environment",
     summary: "Remove environment variables of a site.",
     input: only({ site, keys: z.array(EnvKey).min(1).max(50) }),
+    destructive: true,
+  },
+  list_env_history: {
+    group: "environment",
+    summary: "List the versions of a site's environment: who changed which variables when.",
+    input: only({ site }),
+  },
+  restore_env_version: {
+    group: "environment",
+    summary: "Bring back an earlier version of a site's environment.",
+    input: only({ site, version: z.number().int().min(1).describe("As list_env_history shows it.") }),
     destructive: true,
   },
   generate_secret: {
@@ -440,6 +473,12 @@ export const tools = {
     summary: "Show an invoice: lines, due date, what it starts, where it is paid.",
     input: only({ invoice: short.describe("Id of an invoice.") }),
   },
+  cancel_invoice: {
+    group: "billing",
+    summary: "Cancel an unpaid invoice, and delete the site or database that waits for its first payment.",
+    input: only({ invoice: short.describe("Id of an invoice.") }),
+    destructive: true,
+  },
   change_pack: {
     group: "billing",
     summary:
@@ -457,6 +496,11 @@ export const tools = {
     input: only({ packageId: short }),
   },
 
+  get_account: {
+    group: "account",
+    summary: "Show the account: what is paid and owed, limits in use, when terms end.",
+    input: only({}),
+  },
   list_api_keys: { group: "account", summary: "List the account's API keys.", input: only({ limit }) },
   revoke_api_key: {
     group: "account",

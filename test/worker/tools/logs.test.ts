@@ -1,0 +1,107 @@
+import { expect } from "vitest";
+import { operations } from "../../../protocol/api/operations.ts";
+import { RequestStats, type SiteRequest } from "../../../protocol/api/requests.ts";
+import type { SiteSample } from "../../../protocol/api/running.ts";
+import { answerNext, effectsOf, runningDatabase, scene, useTool } from "../assistant.ts";
+import { bindings, runningSite } from "../service.ts";
+
+const at = "2026-01-01T00:00:01.000000001Z";
+const line = (text: string) => ({ at, stream: "stdout" as const, text });
+const sample: SiteSample = {
+  at: "2026-01-01T00:00:00.000Z",
+  cpuMilli: 12,
+  memoryMb: 34,
+  networkInBytes: 5,
+  networkOutBytes: 6,
+  diskMb: null,
+};
+
+effectsOf("logs", {
+  get_site_logs: [
+    "asks the host, and shows the lines that hold a text",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "talks" });
+      const using = useTool(key, "get_site_logs", { site: "talks", search: "error" });
+      const question = await answerNext(host, {
+        kind: "logs",
+        lines: [line("all is well"), line("an error: no disk")],
+      });
+      expect(question).toMatchObject({ kind: "logs", siteId });
+      expect((await using).result).toMatchObject([{ text: "an error: no disk" }]);
+    },
+  ],
+  get_access_logs: [
+    "asks the host for requests of a kind, and refuses what is no kind",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "visited" });
+      const request = operations.getSiteRequests.examples.answer.data[0] as SiteRequest;
+      const args = { site: "visited", status: "5xx", path: "/orders", limit: 5 };
+      const using = useTool(key, "get_access_logs", args);
+      const question = await answerNext(host, { kind: "requests", requests: [request] });
+      const filters = { status: "5xx", path: "/orders" };
+      expect(question).toMatchObject({ kind: "requests", siteId, filters, limit: 6, follow: false });
+      expect((await using).result).toMatchObject([{ path: request.path, status: request.status }]);
+      const { reply } = await useTool(key, "get_access_logs", { site: "visited", status: "bad" });
+      expect(reply.toolCalls).toMatchObject([{ tool: "get_access_logs", ok: false }]);
+    },
+  ],
+  get_request_stats: [
+    "asks the host for what it has counted, and shows the intervals with most failures",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "counted" });
+      const stats = RequestStats.parse(operations.getSiteRequestStats.examples.answer);
+      const [interval] = stats.series;
+      const series = Array.from({ length: 60 }, (_, minute) => ({
+        ...(interval as NonNullable<typeof interval>),
+        at: `2026-11-21T11:${String(minute).padStart(2, "0")}:00.000Z`,
+        statuses: { ...stats.totals.statuses, "5xx": minute === 30 ? 9 : 0 },
+      }));
+      const using = useTool(key, "get_request_stats", { site: "counted", window: "24h" });
+      const question = await answerNext(host, { kind: "requestStats", stats: { ...stats, series } });
+      expect(question).toEqual({ kind: "requestStats", siteId, window: "24h" });
+      const { result } = (await using) as { result: { totals: object; notable: { at: string }[] } };
+      expect(result.totals).toEqual(stats.totals);
+      expect(result.notable.map(({ at: when }) => when)).toContain("2026-11-21T11:30:00.000Z");
+      expect(result.notable).toHaveLength(10);
+    },
+  ],
+  get_site_metrics: [
+    "asks the host for its samples",
+    async () => {
+      const { key, host } = await scene();
+      await runningSite(key, host, { name: "measured" });
+      const using = useTool(key, "get_site_metrics", { site: "measured", minutes: 1 });
+      await answerNext(host, { kind: "metrics", samples: [{ ...sample, cpuMilli: 99 }, sample] });
+      expect((await using).result).toEqual([sample]);
+    },
+  ],
+  list_container_events: [
+    "asks the host what became of the containers of a site or database",
+    async () => {
+      const { key, host } = await scene();
+      await runningSite(key, host, { name: "ended" });
+      const oom = { at: sample.at, kind: "oom" as const, detail: "It used more than 256 MB." };
+      const using = useTool(key, "list_container_events", { site: "ended" });
+      await answerNext(host, { kind: "events", events: [oom] });
+      expect((await using).result).toEqual([oom]);
+      const { name } = await runningDatabase(key, host);
+      const again = useTool(key, "list_container_events", { db: name });
+      await answerNext(host, { kind: "events", events: [] });
+      expect((await again).result).toEqual([]);
+    },
+  ],
+  list_unhealthy_resources: [
+    "names what is not well, with the reason, and leaves out what is",
+    async () => {
+      const { key, host } = await scene();
+      await runningSite(key, host, { name: "well" });
+      const { siteId } = await runningSite(key, host, { name: "ill" });
+      await bindings.DB.prepare("UPDATE sites SET status = 'FAILED' WHERE id = ?").bind(siteId).run();
+      const { result } = await useTool(key, "list_unhealthy_resources", {});
+      expect(result).toMatchObject({ unhealthy: [{ kind: "site", name: "ill", reason: "it is FAILED" }] });
+    },
+  ],
+});
