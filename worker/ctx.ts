@@ -12,12 +12,12 @@ import type { Payments } from "./adapters/payments/payments.ts";
 import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
-import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
+import type { Actor, Credential, Reader, Followed } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
-export type { Actor, Credential, LogQuestion, Reader } from "./actor.ts";
+export type { Actor, Credential, Followed, Reader } from "./actor.ts";
 
 export type Db = DrizzleD1Database;
 
@@ -80,7 +80,7 @@ export type HostQuestions = {
   /** The log as server-sent events, for as long as the reader's key or session works. */
   follow(
     hostId: Id<"host">,
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };

@@ -1,3 +1,5 @@
+import { accessLogging, noted } from "./access-log.ts";
+
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
  * often; what a swap replaces serves until then.
@@ -98,13 +100,14 @@ const webSockets = [
 export function caddyConfig(settings: IngressSettings, maxWebSockets: number): object {
   const { address, port, tls } = settings;
   const common = {
+    logs: {},
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
     errors: { routes: unmet(settings, maxWebSockets) },
   };
   const routes = [
-    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }] },
+    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
       match: [{ header_regexp: { Upgrade: { pattern: "(?i)h2c" } } }],
@@ -130,7 +133,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
   ];
   return {
     admin: { disabled: true, config: { persist: false } },
-    logging: { logs: { default: { level: "WARN" } } },
+    logging: accessLogging(),
     apps: {
       http: {
         grace_period: "10s",
