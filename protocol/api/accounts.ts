@@ -14,6 +14,12 @@ export const Account = z
   .meta({ id: "Account" });
 export type Account = z.infer<typeof Account>;
 
+/** The caller's own account, and the key that the request was made with; null for a session. */
+export const OwnAccount = Account.extend({
+  key: z.object({ id: z.string(), name: z.string() }).nullable(),
+}).meta({ id: "OwnAccount" });
+export type OwnAccount = z.infer<typeof OwnAccount>;
+
 export const AccountListQuery = listQuery("account").extend({
   email: z.string().max(254).optional().describe("Only the account with this email address."),
 });

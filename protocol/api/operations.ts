@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
-import { Account, AccountListQuery, AccountPatch } from "./accounts.ts";
+import { Account, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
 import {
   ChatReply,
   ChatRequest,
@@ -955,6 +955,14 @@ export const operations = {
     answers: [{ status: 200, schema: Account }],
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
+  },
+  getAccount: {
+    method: "get",
+    path: "/account",
+    tag: "Account",
+    summary: "The caller's account, and the key of the request",
+    access: "key",
+    answers: [{ status: 200, schema: OwnAccount }],
   },
   listActivity: {
     method: "get",

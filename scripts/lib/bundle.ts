@@ -1,6 +1,6 @@
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentVersion } from "../../agent/version.ts";
 
@@ -43,6 +43,30 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   // Source maps are only for this machine's logs.
   writeFileSync(join(directory, ".assetsignore"), "*.map\n");
   return { agent, responder };
+}
+
+/**
+ * Builds the command line program as one file that Node 20 and later runs. What a command imports when it runs is
+ * evaluated then.
+ */
+export async function bundleCli(outfile: string): Promise<void> {
+  await build({
+    entryPoints: [join(projectRoot, "cli", "main.ts")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    minify: true,
+    // Errors are told apart by their names.
+    keepNames: true,
+    legalComments: "none",
+    logLevel: "error",
+    banner: {
+      js: '#!/usr/bin/env node\nimport { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    },
+  });
+  chmodSync(outfile, 0o755);
 }
 
 /**

@@ -347,6 +347,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   followConversation: "asks the object that has its messages",
   patchConversation: "of a conversation, which only a model begins",
   deleteConversation: "of a conversation, which only a model begins",
+  getAccount: plain,
   listActivity: plain,
   listAllActivity: plain,
   listInvoices: plain,

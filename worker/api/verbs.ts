@@ -1,6 +1,7 @@
 import type { Answered, Input, operations, OperationId } from "../../protocol/api/operations.ts";
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
+import { getAccount } from "../services/accounts/get.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
 import { createBackup } from "../services/backups/create.ts";
@@ -167,6 +168,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listKeys,
   createKey,
   revokeKey,
+  getAccount,
   listAccounts,
   patchAccount: changeAccount,
   listActivity,

@@ -1,0 +1,22 @@
+import { command } from "../../command.ts";
+import { connect, connection, signal } from "../../context.ts";
+import { fields, safe, show } from "../../terminal.ts";
+
+export const whoami = command(
+  "whoami",
+  "Show the account and the key that commands use",
+  "getAccount",
+).action(async () => {
+  const client = await connect();
+  const { url, profileName } = connection();
+  show("getAccount", await client.call("getAccount", {}, { signal }), (account) =>
+    fields({
+      Account: `${safe(account.name)} <${safe(account.email)}>`,
+      Role: account.role,
+      Plan: account.plan,
+      Key: account.key && `${safe(account.key.name)} (${account.key.id})`,
+      Service: url,
+      Profile: profileName,
+    }),
+  );
+});
