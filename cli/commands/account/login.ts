@@ -34,7 +34,7 @@ export const login = command("login", "Sign in to a Berth service with your brow
     showValue({ url, email: account.email, profile: profileName }, () =>
       [
         `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(account.email))}.`,
-        dim(`The key is “${safe(account.key?.name ?? "")}”; you can revoke it at ${url}/account.`),
+        dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account.`),
       ].join("\n"),
     );
   });

@@ -4,7 +4,7 @@ import { fields, safe, show } from "../../terminal.ts";
 
 export const whoami = command(
   "whoami",
-  "Show the account and the key that commands use",
+  "Show the account, service and profile that commands use",
   "getAccount",
 ).action(async () => {
   const client = await connect();
@@ -14,7 +14,7 @@ export const whoami = command(
       Account: `${safe(account.name)} <${safe(account.email)}>`,
       Role: account.role,
       Plan: account.plan,
-      Key: account.key && `${safe(account.key.name)} (${account.key.id})`,
+      Unpaid: account.payment.unpaid.length === 0 ? null : `${account.payment.unpaid.length} (berth invoices list)`,
       Service: url,
       Profile: profileName,
     }),
