@@ -2,6 +2,29 @@ import { Command } from "@commander-js/extra-typings";
 import { login } from "./commands/account/login.ts";
 import { logout } from "./commands/account/logout.ts";
 import { whoami } from "./commands/account/whoami.ts";
+import { activity } from "./commands/activity.ts";
+import { backups } from "./commands/backups/index.ts";
+import { chat } from "./commands/chat.ts";
+import { completion } from "./commands/completion.ts";
+import { credits } from "./commands/credits/index.ts";
+import { databases } from "./commands/databases/index.ts";
+import { doctor } from "./commands/doctor.ts";
+import { domains } from "./commands/domains/index.ts";
+import { env } from "./commands/env/index.ts";
+import { events } from "./commands/events.ts";
+import { exec } from "./commands/exec.ts";
+import { hosts } from "./commands/hosts/index.ts";
+import { invoices } from "./commands/invoices/index.ts";
+import { jobs } from "./commands/jobs/index.ts";
+import { keys } from "./commands/keys.ts";
+import { metrics } from "./commands/metrics.ts";
+import { open } from "./commands/open.ts";
+import { packs } from "./commands/packs.ts";
+import { schedules } from "./commands/schedules/index.ts";
+import { upgrade } from "./commands/upgrade.ts";
+import { volumes } from "./commands/volumes/index.ts";
+import { webhook } from "./commands/webhook/index.ts";
+import { linkCommand, unlinkCommand } from "./commands/link.ts";
 import { api } from "./commands/api.ts";
 import { deploy } from "./commands/deploy.ts";
 import { deployments } from "./commands/deployments/index.ts";
@@ -15,9 +38,12 @@ import { version } from "./version.ts";
 
 /** All commands, by the heading that help and the reference put them under. */
 const headings: Record<string, { name(): string }[]> = {
-  "Account:": [login, logout, whoami],
-  "Sites:": [sites, deploy, deployments, rollback, logs],
-  "Other:": [api],
+  "Account:": [login, logout, whoami, keys, activity],
+  "Sites:": [sites, deploy, deployments, rollback, logs, metrics, events, open, linkCommand, unlinkCommand],
+  "Of a site:": [env, domains, exec, jobs, schedules, volumes, webhook],
+  "Databases:": [databases, backups],
+  "Billing:": [packs, invoices, credits],
+  "Other:": [chat, api, hosts, doctor, completion, upgrade],
 };
 
 export type AnyCommand = Command<unknown[], Record<string, unknown>>;

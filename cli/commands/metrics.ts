@@ -25,12 +25,13 @@ export const metrics = command(
     show("getSiteMetrics", answer, ({ data }) => metricsText(data, options.minutes));
   });
 
+const row = (name: string, now: string, values: number[]) =>
+    `${dim(name.padEnd(11))}${now.padEnd(14)}${styled("cyan", curve(values.slice(-60)))}`;
+
 export function metricsText(data: Answer<"getSiteMetrics">["data"], minutes: number): string {
   const recent = data.slice(-Math.max(1, minutes));
   const last = recent.at(-1);
   if (last === undefined) return dim("No measurements yet: the first comes after a minute.");
-  const row = (name: string, now: string, values: number[]) =>
-    `${dim(name.padEnd(11))}${now.padEnd(14)}${styled("cyan", curve(values.slice(-60)))}`;
   return [
     row(
       "CPU",

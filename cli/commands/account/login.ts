@@ -21,6 +21,7 @@ export const login = command("login", "Sign in to a Berth service with your brow
     if (address === undefined)
       throw usage("Which service? Give its address.", "For example: berth login https://berth.example");
     const url = siteUrlOf(address);
+    const byDevice = !options.withToken && given.token === undefined;
     const token = options.withToken
       ? (await standardInput()).trim()
       : (given.token ?? (await fromDevice(url, options.browser)));
@@ -34,7 +35,9 @@ export const login = command("login", "Sign in to a Berth service with your brow
     showValue({ url, email: account.email, profile: profileName }, () =>
       [
         `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(account.email))}.`,
-        dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account.`),
+        ...(byDevice
+          ? [dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account.`)]
+          : []),
       ].join("\n"),
     );
   });

@@ -14,7 +14,8 @@ export const whoami = command(
       Account: `${safe(account.name)} <${safe(account.email)}>`,
       Role: account.role,
       Plan: account.plan,
-      Unpaid: account.payment.unpaid.length === 0 ? null : `${account.payment.unpaid.length} (berth invoices list)`,
+      Unpaid:
+        account.payment.unpaid.length === 0 ? null : `${account.payment.unpaid.length} (berth invoices list)`,
       Service: url,
       Profile: profileName,
     }),

@@ -2,7 +2,7 @@ import { command } from "../../command.ts";
 import { connect, signal, standardInput } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { siteId } from "../../site.ts";
-import { output, } from "../../terminal.ts";
+import { output } from "../../terminal.ts";
 import { changeEnv, type Variable } from "./change.ts";
 
 export const setEnv = command(
