@@ -228,6 +228,10 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
       useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
     }),
     inspectSource: openSourceInspection(host),
+    diskFreeMb: async () => {
+      const disk = await host.buildRoom.disk();
+      return disk && Math.floor(disk.freeBytes / 1024 ** 2);
+    },
     onStart(siteId, callback, signal) {
       starts.on(siteId, callback);
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });

@@ -11,6 +11,7 @@ import type { DiskUse } from "./running/disk-use.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
+import { lookAtSite } from "./running/look.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
 
@@ -29,6 +30,8 @@ export type Means = SiteLogs & {
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
   inspectSource: InspectSource;
+  /** The free disk space of the engine; null if the agent cannot see it. */
+  diskFreeMb: () => Promise<number | null>;
   /** For sites and databases, whether a record knows them or not. */
   kept: {
     held(): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }>;
@@ -148,9 +151,12 @@ export class QuestionServer {
       case "insight":
       case "schema":
       case "query":
+      case "endSession":
         return say(await this.means.inspect(question, signal), true);
       case "source":
         return say({ kind: "source", found: await this.means.inspectSource(question, signal) }, true);
+      case "health":
+        return say({ kind: "health", health: await lookAtSite(this.means, question, signal) }, true);
       case "metrics":
         return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":

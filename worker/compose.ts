@@ -6,6 +6,7 @@ import { createAuth, type Auth } from "./adapters/auth.ts";
 import { resolveTxt } from "./adapters/dns.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
+import { fetchOnce } from "./adapters/web.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
@@ -50,6 +51,7 @@ export function contextOf(
     },
     payments: paymentsOf(config, env.DB, () => new Date()),
     resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
+    fetchOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>

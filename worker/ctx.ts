@@ -10,6 +10,7 @@ import type { ActivityActor } from "../protocol/states.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
+import type { Fetched } from "./adapters/web.ts";
 import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
@@ -43,6 +44,8 @@ export type Ctx = {
   payments: Payments;
   /** The TXT records of a name. @throws when no resolver answers */
   resolveTxt(name: string): Promise<string[]>;
+  /** Requests an address of a customer's site. @throws when it gives no answer */
+  fetchOnce(url: string): Promise<Fetched>;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;

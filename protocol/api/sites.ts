@@ -213,6 +213,19 @@ export const SiteCreated = z
   .meta({ id: "SiteCreated" });
 export type SiteCreated = z.infer<typeof SiteCreated>;
 
+export const SiteClone = z.strictObject({
+  name: SiteName,
+  packId: text.max(100).optional().describe("Default: the pack of the site that is copied."),
+  billingTerm: z.literal([...billingTermsMonths]).default(1),
+});
+export type SiteClone = z.infer<typeof SiteClone>;
+
+export const SiteCloned = SiteCreated.extend({
+  secretsToSet: z.array(z.string()).describe("Secret variables of the other site, which were not copied."),
+  credentialsToSet: z.array(z.string()).describe("Settings with credentials, which were not copied."),
+});
+export type SiteCloned = z.infer<typeof SiteCloned>;
+
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
 

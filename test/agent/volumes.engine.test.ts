@@ -398,6 +398,7 @@ ${server.split("process.on")[0]}`;
       diskUse,
       kept: noneKept,
       inspectSource: noSources,
+      diskFreeMb: () => Promise.resolve(null),
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });

@@ -77,8 +77,8 @@ describe("the account", () => {
     });
     expect(after.limits.awaitingPayment.used).toBe(2);
     expect(after.terms.map(({ kind, paidUntil }) => [kind, paidUntil !== null])).toEqual([
-      ["database", false],
       ["site", false],
+      ["database", false],
       ["site", true],
     ]);
     expect(after.terms.at(-1)).toMatchObject({ id: paid.siteId, name: "paid", status: "DEPLOYING" });

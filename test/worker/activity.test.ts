@@ -164,8 +164,8 @@ describe("the list", () => {
 const harmless = new Set(
   `acceptSmaller accountId action active add allow amount amountCents artifact backupId backups billingTerm
    branch buildCommand builder clientName command confirmedBy context conversationId cpuMilli credits cron cursor
-   databaseId deploymentId deployType discounts diskGb dockerfile dockerfilePath domain email enabled encrypted
-   envVariables force githubUrl healthCheck healthCheckPath hourUtc image installCommand keep key kind languageVersion lfs limit loseVolumes
+   databaseId deploymentId deployType discounts diskGb dryRun dockerfile dockerfilePath domain email enabled encrypted
+   envVariables force githubUrl healthCheck healthCheckPath hourUtc image installCommand keep key kind languageVersion length lfs limit loseVolumes
    maxAge memoryMb message mountPath name outputDir packageId packId path pids plan port publicAccess rebuild region
    registryUsername releaseCommand remove replicas resolution role rootDir schedule scope settings singlePage siteId
    startCommand startTimeoutSeconds submodules timeoutSeconds title type variable verify version volumes write 1 12 24

@@ -4,14 +4,22 @@ import { tools, type ToolName } from "../../protocol/api/tools.ts";
 import { ScriptedModel, type Said } from "../support/scripted-model.ts";
 import { account, api, bindings, operator } from "./service.ts";
 
-/** A model that follows this script; restored by `vi.restoreAllMocks`. */
-export function scripted(...turns: Said[]): ScriptedModel {
-  const model = new ScriptedModel(turns);
-  const outside = globalThis.fetch.bind(globalThis);
+/** What the web answers to the Worker's requests: the first host that this is the name of. */
+export type Web = Record<string, (request: Request) => Response | Promise<Response>>;
+
+/** The web outside of the Worker; restored by `vi.restoreAllMocks`. Every other host cannot be reached. */
+export const visited = (web: Web) =>
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
     const request = new Request(input, init);
-    return new URL(request.url).host === "model.test" ? model.answer(request) : outside(request);
+    const answer = web[new URL(request.url).hostname];
+    if (!answer) throw new TypeError(`${request.url} cannot be reached`);
+    return answer(request);
   });
+
+/** A model that follows this script; restored by `vi.restoreAllMocks`. */
+export function scripted(turns: Said[], web: Web = {}): ScriptedModel {
+  const model = new ScriptedModel(turns);
+  visited({ ...web, "model.test": (request) => model.answer(request) });
   return model;
 }
 
@@ -37,12 +45,15 @@ export async function useTool<Name extends ToolName>(
   key: string,
   name: Name,
   args: object,
-  { confirmed = true } = {},
+  { confirmed = true, web = {} }: { confirmed?: boolean; web?: Web } = {},
 ): Promise<Used> {
   const model = scripted(
-    { calls: [{ name: "open_tools", args: { group: tools[name].group } }] },
-    { calls: [{ name, args }] },
-    { text: "Here you are." },
+    [
+      { calls: [{ name: "open_tools", args: { group: tools[name].group } }] },
+      { calls: [{ name, args }] },
+      { text: "Here you are." },
+    ],
+    web,
   );
   try {
     const asked = await say(key, { message: "Please." });

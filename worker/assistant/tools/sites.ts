@@ -1,4 +1,5 @@
 import { call } from "../../api/call.ts";
+import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
 import { SiteCreate } from "../../../protocol/api/sites.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -18,6 +19,9 @@ type Names =
   | "delete_site"
   | "clone_site"
   | "set_health_check"
+  | "run_health_check"
+  | "diagnose_site"
+  | "probe_url"
   | "scale_site";
 
 /**
@@ -76,30 +80,27 @@ export const siteTools: Tools<Names> = {
     },
   },
   clone_site: {
-    async run(ctx, { site, name, packId, billingTerm }) {
-      const from = await siteNamed(ctx, site);
-      const { deployType, githubUrl, image, branch, port, buildCommand, startCommand } = from;
-      const optional = { branch, buildCommand, startCommand };
-      const created = await create(ctx, {
+    async run(ctx, { site, name, packId, billingTerm = 1 }) {
+      const created = await call(ctx, "cloneSite", {
+        id: await siteId(ctx, site),
         name,
-        deployType,
-        ...(deployType === "github" ? { githubUrl } : { image }),
-        port,
-        packId: packId ?? from.packId,
-        billingTerm: billingTerm ?? 1,
-        ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)),
+        packId,
+        billingTerm,
       });
-      const plain = from.envVariables.flatMap((one) =>
-        one.value === null ? [] : [{ key: one.key, value: one.value, scope: one.scope }],
-      );
-      if (plain.length > 0) await call(ctx, "patchSite", { id: created.siteId, envVariables: plain });
-      const secretsToSet = from.envVariables.filter(({ value }) => value === null).map(({ key }) => key);
-      return { ...created, secretsToSet };
+      return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
     },
   },
   set_health_check: {
     run: async (ctx, { site, path }) =>
       call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { healthCheckPath: path } }),
+  },
+  run_health_check: {
+    run: async (ctx, { site }) => call(ctx, "getSiteHealth", { id: await siteId(ctx, site) }),
+  },
+  diagnose_site: { run: async (ctx, { site }) => call(ctx, "diagnoseSite", { id: await siteId(ctx, site) }) },
+  probe_url: {
+    run: async (ctx, { site, ...asked }) =>
+      call(ctx, "probeSite", { id: await siteId(ctx, site), ...parsed(SiteProbe, asked) }),
   },
   scale_site: {
     run: async (ctx, { site, replicas }) =>
