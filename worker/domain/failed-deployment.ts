@@ -25,7 +25,7 @@ export type Explained = Pick<
 /** The step in which a deployment failed, from the steps that it has completed. */
 export function stepOf({ error, durations, startedAt }: Failed): DeploymentStep {
   if (startedAt === null) return "queue";
-  if (/^The release command /.test(error ?? "")) return "release";
+  if (error?.startsWith("The release command ")) return "release";
   if (durations.swap !== null || durations.start !== null) return "probation";
   if (durations.build !== null) return "start";
   return durations.clone === null ? "clone" : "build";
