@@ -4,6 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { formatId, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
 import { resolveTxt } from "./adapters/dns.ts";
+import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
 import { fetchOnce } from "./adapters/web.ts";
@@ -48,6 +49,9 @@ export function contextOf(
     newMark: () => Buffer.from(random(16)).toString("base64url"),
     get secrets() {
       return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));
+    },
+    get zone() {
+      return zoneOf(config);
     },
     payments: paymentsOf(config, env.DB, () => new Date()),
     resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),

@@ -7,6 +7,7 @@ import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
 import type { ActivityActor } from "../protocol/states.ts";
+import type { Zone } from "./adapters/dns-zone/zone.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
@@ -42,6 +43,8 @@ export type Ctx = {
   newMark(): string;
   secrets: SecretBox;
   payments: Payments;
+  /** The zone that follows the sites; null: the operator maintains it. */
+  zone: Zone | null;
   /** The TXT records of a name. @throws when no resolver answers */
   resolveTxt(name: string): Promise<string[]>;
   /** Requests an address of a customer's site. @throws when it gives no answer */

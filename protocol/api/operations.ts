@@ -49,6 +49,7 @@ import {
 } from "./diagnosis.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
+import { Dns } from "./dns.ts";
 import {
   Host,
   HostCreate,
@@ -1241,6 +1242,14 @@ export const operations = {
     anyBody: true,
     answers: [{ status: 200, schema: z.object({ received: z.literal(true) }) }],
     refusals: ["invalid_request"],
+  },
+  getDns: {
+    method: "get",
+    path: "/dns",
+    tag: "Hosts",
+    summary: "The DNS records of the sites' own names",
+    access: "operator",
+    answers: [{ status: 200, schema: Dns }],
   },
   listHosts: {
     method: "get",

@@ -3,7 +3,7 @@ import { databaseTypes, billingTermsMonths } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
 import { CronExpression } from "./schedules.ts";
-import { DomainName, EnvKey, LabelName, SiteSettings } from "./sites.ts";
+import { DomainName, EnvKey, Lifecycle, LabelName, SiteSettings } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -175,8 +175,15 @@ export const tools = {
 
   set_health_check: {
     group: "runtime",
-    summary: "Set the path that must answer before a new version takes over; null: any answer will do.",
+    summary:
+      "Set the path that must answer before a new version takes over; null: any answer will do. The running version is restarted with it.",
     input: only({ site, path: short.nullable() }),
+  },
+  set_lifecycle_policy: {
+    group: "runtime",
+    summary:
+      "Set what happens when a site's containers exit (restart policy), are replaced (drain) or stopped (stop timeout); the running version is restarted with it.",
+    input: only({ site, policy: Lifecycle }),
   },
   run_health_check: {
     group: "runtime",
@@ -195,7 +202,8 @@ export const tools = {
   },
   scale_site: {
     group: "runtime",
-    summary: "Set the number of replicas of a site, from its next deployment on.",
+    summary:
+      "Set the number of replicas of a site; the running version is restarted with them, without downtime.",
     input: only({ site, replicas: z.number().int().min(1).max(10) }),
   },
 

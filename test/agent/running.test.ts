@@ -501,7 +501,7 @@ it("the minute in which a new version began to serve has a sample, of what it us
 });
 
 /** An engine and an ingress that do what is asked of them, and say so. */
-function world(ids = ["c1"]) {
+function world(ids = ["c1"], policy = "") {
   const targets = (list: string[]): Target[] =>
     list.map((containerId, index) => ({ containerId, address: `10.0.0.${index + 2}`, port: 3000 }));
   let served: readonly Target[] | "parked" | null = targets(ids);
@@ -551,6 +551,7 @@ function world(ids = ["c1"]) {
           "berth.deployment": deploymentId,
           "berth.memory": "256",
           "berth.replica": containerId.slice(1),
+          "berth.restart": policy,
           "berth.replicas": String(ids.length),
         },
         exitCode,
@@ -671,6 +672,24 @@ describe("what happens to a container", () => {
     expect(on.done).toEqual(["withdraw", "stop c1"]);
     expect(crashes[0]?.error).toMatch(
       /exited 10 times in a row, each within a minute of its start, .* code 1/,
+    );
+  });
+
+  it.each([
+    ["never", 0, true],
+    ["never", 1, true],
+    ["on-failure", 0, true],
+    ["on-failure", 1, false],
+    ["always", 0, false],
+  ])("with the restart policy %s, one exit with code %s ends the service: %s", async (policy, code, ends) => {
+    const on = world(["c1"], policy);
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    on.emit("die", 1, code);
+    await settle();
+    expect(on.done).toEqual(ends ? ["withdraw", "stop c1"] : []);
+    expect(crashes.map(({ error }) => error)).toEqual(
+      ends ? [expect.stringContaining(`restart policy (${policy}) does not start it again`)] : [],
     );
   });
 

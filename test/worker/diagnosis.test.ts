@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type {
   DeploymentExplanation,
   SiteDiagnosis,
@@ -9,7 +8,7 @@ import type {
 import type { SiteHealth } from "../../protocol/api/running.ts";
 import type { SiteCloned } from "../../protocol/api/sites.ts";
 import { follow } from "../../worker/services/sites/probe.ts";
-import { funded, useTool, visited } from "./chat-service.ts";
+import { answerNext, funded, useTool } from "./assistant.ts";
 import {
   account,
   api,
@@ -49,12 +48,9 @@ const healthOf = (change: Partial<SiteHealth> = {}): SiteHealth => ({
   diskFreeMb: 50_000,
   ...change,
 });
-/** The host answers the next question like this. */
-async function answering(on: Agent, answer: Answer): Promise<Question> {
-  const { requestId, question } = await on.next("ask");
-  on.send({ type: "answer", requestId, answer, last: true });
-  return question;
-}
+/** No host outside can be reached. */
+const offline = () =>
+  vi.spyOn(globalThis, "fetch").mockImplementation(() => Promise.reject(new TypeError("cannot be reached")));
 
 /** A site whose second deployment has failed. */
 async function failedSite(key: string, on: Agent, error: string, name: string) {
@@ -143,46 +139,25 @@ describe("a failed deployment", () => {
 
 describe("the health of a site", () => {
   it("is asked of its host at this moment, for its owner", async () => {
-    const [key, on] = [await funded(), await readyAgent()];
-    const { siteId } = await runningSite(key, on, { name: "probed" });
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
     const path = `/sites/${siteId}/health`;
     const reading = api<SiteHealth>(key, "GET", path);
-    expect(await answering(on, { kind: "health", health: healthOf() })).toEqual({
+    expect(await answerNext(on, { kind: "health", health: healthOf() })).toEqual({
       kind: "health",
       siteId,
       port: 3000,
     });
     expect((await reading).body).toEqual(healthOf());
     expect((await api(await account(), "GET", path)).status).toBe(403);
-    const using = useTool(key, "run_health_check", { site: "probed" });
-    await answering(on, { kind: "health", health: healthOf({ route: "stopped" }) });
-    expect((await using).result).toEqual(healthOf({ route: "stopped" }));
   });
 });
 
 describe("a diagnosis", () => {
-  it("names what its host, the record and a visitor find, and asks no other host", async () => {
-    const [key, on] = [await funded(), await readyAgent()];
-    const { siteId } = await runningSite(key, on, { name: "sick" });
-    const { hostname } = new URL((await site(key, siteId)).url);
-    const web = { [hostname]: () => new Response("down", { status: 502 }) };
-    const using = useTool(key, "diagnose_site", { site: "sick" }, { web });
-    const [container] = healthOf().containers;
-    const dead = { ...container!, running: false, exitCode: 3, restarts: 7, probe: null, listens: [] };
-    await answering(on, { kind: "health", health: healthOf({ hostnames: [hostname], containers: [dead] }) });
-    const result = (await using).result as SiteDiagnosis;
-    expect(result).toMatchObject({
-      healthy: false,
-      summary: expect.stringContaining("exit code 3") as string,
-    });
-    expect(result.checks.find(({ check }) => check === "dns")?.finding).toContain("answers 502");
-    expect(result.checks.find(({ check }) => check === "changes")?.finding).toContain("createSite");
-  });
-
   it("of a site that nobody paid for is that, without asking anybody", async () => {
     const key = await account();
     const { siteId, invoiceId } = await createSite(key);
-    const asked = visited({});
+    const asked = offline();
     const { body } = await api<SiteDiagnosis>(key, "GET", `/sites/${siteId}/diagnosis`);
     expect(body.checks[0]).toMatchObject({
       check: "invoice",
@@ -198,7 +173,7 @@ describe("a diagnosis", () => {
     const { siteId } = await runningSite(key, on);
     on.close();
     await on.closed;
-    visited({});
+    offline();
     const { status, body } = await api<SiteDiagnosis>(key, "GET", `/sites/${siteId}/diagnosis`);
     expect(status).toBe(200);
     expect(body.checks.find(({ check }) => check === "health")?.status).toBe("unknown");
@@ -206,36 +181,16 @@ describe("a diagnosis", () => {
 });
 
 describe("a request from outside", () => {
-  it("goes to the site's own names alone: a redirect elsewhere is told and not followed", async () => {
-    const [key, on] = [await funded(), await readyAgent()];
-    const { siteId } = await runningSite(key, on, { name: "visited" });
-    const own = new URL((await site(key, siteId)).url);
-    const asked: string[] = [];
-    const web = {
-      [own.hostname]: (request: Request) => {
-        asked.push(request.url);
-        const { pathname } = new URL(request.url);
-        return pathname === "/"
-          ? new Response(null, { status: 301, headers: { Location: "/home" } })
-          : new Response(null, { status: 302, headers: { Location: "http://169.254.169.254/latest" } });
-      },
-      "169.254.169.254": () => new Response("secret of the host"),
-    };
-    const { result } = await useTool(key, "probe_url", { site: "visited" }, { web });
-    expect(result).toMatchObject({
-      reachable: true,
-      status: 302,
-      requests: [
-        { status: 301, location: "/home" },
-        { status: 302, location: "http://169.254.169.254/latest" },
-      ],
-    });
-    expect(asked.map((url) => new URL(url).pathname)).toEqual(["/", "/home"]);
+  it("is refused for any name but the site's own, and for what is no path", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
+    const asked = offline();
     const probe = (body: object, as = key) => api<SiteProbed>(as, "POST", `/sites/${siteId}/probe`, body);
     for (const path of ["//evil.test/", "http://evil.test/", "home", "/\n", "/%0d%0a x"])
       expect([path, (await probe({ path })).status]).toEqual([path, 400]);
     expect((await probe({ domain: "evil.test" })).status).toBe(400);
     expect((await probe({}, await account())).status).toBe(403);
+    expect(asked).not.toHaveBeenCalled();
   });
 
   it("tells an endless redirect, another port and a host that cannot be reached from an answer", async () => {
@@ -391,7 +346,7 @@ describe("a session of a database", () => {
     expect((await end("x")).status).toBe(404);
     for (const ended of [true, false]) {
       const ending = end("41");
-      expect(await answering(on, { kind: "endSession", ended })).toMatchObject({
+      expect(await answerNext(on, { kind: "endSession", ended })).toMatchObject({
         kind: "endSession",
         session: "41",
         databaseId: id,
@@ -401,43 +356,19 @@ describe("a session of a database", () => {
     }
   });
 
-  it("is ended through the assistant after the person has seen what it runs and who waits for it", async () => {
-    const [key, on] = [await funded(), await readyAgent()];
-    const db = await launched(key, on);
-    const asking = useTool(key, "kill_query", { db, query: "41" }, { confirmed: false });
-    await answering(on, { kind: "insight", insight });
-    const summary = (await asking).reply.pendingAction?.summary;
-    expect(summary).toContain("runs UPDATE a for 9 s");
-    expect(summary).toContain("wait for its locks: 1");
-    const using = useTool(key, "kill_query", { db, query: "41" });
-    await answering(on, { kind: "insight", insight });
-    await answering(on, { kind: "insight", insight });
-    expect(await answering(on, { kind: "endSession", ended: true })).toMatchObject({ session: "41" });
-    expect((await using).reply.toolCalls).toEqual([{ tool: "kill_query", ok: true }]);
-  });
-
   it("is not ended where it runs something else by then", async () => {
     const [key, on] = [await funded(), await readyAgent()];
     const db = await launched(key, on);
     const using = useTool(key, "kill_query", { db, query: "42" });
-    await answering(on, { kind: "insight", insight });
-    await answering(on, { kind: "insight", insight: { ...insight, activeQueries: [] } });
+    await answerNext(on, { kind: "insight", insight });
+    await answerNext(on, { kind: "insight", insight: { ...insight, activeQueries: [] } });
     expect((await using).reply.toolCalls).toEqual([{ tool: "kill_query", ok: false }]);
   });
 
-  it("that would write is tried first, so that the person sees how many rows would change", async () => {
-    const [key, on] = [await funded(), await readyAgent()];
+  it("is not written to by a dry run", async () => {
+    const [key, on] = [await account(), await readyAgent()];
     const db = await launched(key, on);
-    const query = "DELETE FROM orders";
-    const asking = useTool(key, "run_write_query", { db, query }, { confirmed: false });
-    const result = { columns: [], rows: [], truncated: false, affectedRows: 12, durationMs: 1 };
-    expect(await answering(on, { kind: "query", result })).toMatchObject({
-      statement: query,
-      write: null,
-      dryRun: true,
-    });
-    expect((await asking).reply.pendingAction?.summary).toContain("it changes 12 rows");
-    const both = { statement: query, write: true, dryRun: true };
+    const both = { statement: "DELETE FROM orders", write: true, dryRun: true };
     expect((await api(key, "POST", `/databases/${db}/query`, both)).status).toBe(400);
   });
 });

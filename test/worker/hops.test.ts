@@ -396,6 +396,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return { path: { id }, body: { resolution: "Done." } };
   },
   verifyLedger: "folds the whole ledger, page by page",
+  getDns: plain,
   listHosts: plain,
   createHost: () => ({ body: { name: uniqueName("host") } }),
   // What drains moves its sites at once, one by one.

@@ -54,6 +54,7 @@ import { listDeployments } from "../services/deployments/list.ts";
 import { getDeploymentLogs } from "../services/deployments/read-log.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
+import { getDns } from "../services/dns/get.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
@@ -206,6 +207,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listPaymentFlags: listFlags,
   resolvePaymentFlag: resolveFlag,
   verifyLedger,
+  getDns,
   listHosts,
   createHost,
   patchHost: changeHost,

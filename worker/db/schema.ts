@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
-import type { BuildOptions } from "../../protocol/api/sites.ts";
+import type { BuildOptions, Lifecycle } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -26,6 +26,7 @@ import {
   siteStatuses,
   transactionTypes,
 } from "../../protocol/states.ts";
+import type { ZoneConflict } from "../domain/dns-records.ts";
 import type { Discounts } from "../domain/pricing.ts";
 import { takenCommands, takenJobs } from "./job-conditions.ts";
 
@@ -180,6 +181,12 @@ export const hosts = sqliteTable(
     unknownMb: integer("unknown_mb").notNull().default(0),
     /** When its agent last replaced a part of the ingress. */
     ingressReplacedAt: time("ingress_replaced_at"),
+    /** Where visitors reach it, as the operator says; null: `connectedFrom`, if that is a public IPv4 address. */
+    ipv4: text(),
+    /** null: visitors do not reach it by IPv6. */
+    ipv6: text(),
+    /** The address of the agent's last connection. */
+    connectedFrom: text("connected_from"),
   },
   (t) => [
     // The name of a removed host can be reused.
@@ -236,6 +243,7 @@ export const sites = sqliteTable(
     buildOptions: text("build_options", { mode: "json" }).$type<BuildOptions>().notNull().default({}),
     healthCheckPath: text("health_check_path"),
     replicas: integer().notNull().default(1),
+    lifecycle: text({ mode: "json" }).$type<Lifecycle>().notNull().default({}),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
     region: text(),
@@ -505,7 +513,14 @@ export const siteVolumes = sqliteTable(
 );
 
 /** The columns of a site that each deployment keeps a copy of: how its container runs, and what it is built from. */
-export const runSettings = ["port", "startCommand", "healthCheckPath", "replicas", "volumes"] as const;
+export const runSettings = [
+  "port",
+  "startCommand",
+  "healthCheckPath",
+  "replicas",
+  "lifecycle",
+  "volumes",
+] as const;
 export const buildSettings = [
   "githubUrl",
   "branch",
@@ -1045,3 +1060,21 @@ export const activity = sqliteTable(
     index("activity_resource").on(t.resourceId, t.id), // by resource
   ],
 );
+
+/** A single row for the sites' domain: the last comparison of its DNS records with the sites. */
+export const dnsZones = sqliteTable("dns_zones", {
+  id: text().primaryKey(),
+  /** One comparison runs at a time; an interrupted one ends at this time. */
+  busyUntil: time("busy_until").notNull(),
+  /** Not earlier than this, after a failure. */
+  nextAt: time("next_at").notNull(),
+  /** Something changed during a comparison: another one follows. */
+  hinted: integer({ mode: "boolean" }).notNull().default(false),
+  syncedAt: time("synced_at"),
+  recordCount: integer("record_count").notNull().default(0),
+  /** Names with a record that Berth did not create. */
+  conflicts: text({ mode: "json" }).$type<ZoneConflict[]>().notNull().default([]),
+  failures: integer().notNull().default(0),
+  error: text(),
+  errorSince: time("error_since"),
+});

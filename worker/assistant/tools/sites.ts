@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
-import { SiteCreate } from "../../../protocol/api/sites.ts";
+import { SiteCreate, type SiteSettings } from "../../../protocol/api/sites.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -19,6 +19,7 @@ type Names =
   | "delete_site"
   | "clone_site"
   | "set_health_check"
+  | "set_lifecycle_policy"
   | "run_health_check"
   | "diagnose_site"
   | "probe_url"
@@ -35,6 +36,22 @@ async function create(ctx: Ctx, asked: Record<string, unknown>) {
 
 const act = async (ctx: Ctx, site: string, action: "start" | "stop" | "restart") =>
   call(ctx, "patchSite", { id: await siteId(ctx, site), action });
+
+/** Applied to the version in service at once, if there is one, and otherwise by the next deployment. */
+async function setNow(ctx: Ctx, name: string, settings: SiteSettings) {
+  const { id, status, currentDeployment } = await siteNamed(ctx, name);
+  const isThere = currentDeployment !== null && (status === "RUNNING" || status === "STOPPED");
+  const changed = await call(ctx, "patchSite", { id, settings, ...(isThere && { apply: "now" as const }) });
+  const applied = isThere ? "now" : "by the next deployment";
+  return "healthCheckPath" in changed
+    ? {
+        healthCheckPath: changed.healthCheckPath,
+        replicas: changed.replicas,
+        lifecycle: changed.lifecycle,
+        applied,
+      }
+    : changed;
+}
 
 export const siteTools: Tools<Names> = {
   list_sites: {
@@ -90,10 +107,7 @@ export const siteTools: Tools<Names> = {
       return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
     },
   },
-  set_health_check: {
-    run: async (ctx, { site, path }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { healthCheckPath: path } }),
-  },
+  set_health_check: { run: (ctx, { site, path }) => setNow(ctx, site, { healthCheckPath: path }) },
   run_health_check: {
     run: async (ctx, { site }) => call(ctx, "getSiteHealth", { id: await siteId(ctx, site) }),
   },
@@ -102,8 +116,8 @@ export const siteTools: Tools<Names> = {
     run: async (ctx, { site, ...asked }) =>
       call(ctx, "probeSite", { id: await siteId(ctx, site), ...parsed(SiteProbe, asked) }),
   },
-  scale_site: {
-    run: async (ctx, { site, replicas }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { replicas } }),
+  set_lifecycle_policy: {
+    run: (ctx, { site, policy }) => setNow(ctx, site, { lifecycle: policy }),
   },
+  scale_site: { run: (ctx, { site, replicas }) => setNow(ctx, site, { replicas }) },
 };

@@ -38,6 +38,7 @@ export async function cloneSite(ctx: Ctx, { id, ...wanted }: ById & SiteClone): 
     dockerfilePath: from.dockerfilePath,
     healthCheckPath: from.healthCheckPath,
     replicas: from.replicas,
+    lifecycle: from.lifecycle,
     volumes: from.volumes,
     region: from.region,
     packId: from.packId,

@@ -84,6 +84,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     ...shownOptions(site.buildOptions),
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
+    lifecycle: site.lifecycle,
     volumes: site.volumes,
     image: site.image,
     region: site.region,

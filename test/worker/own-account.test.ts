@@ -2,9 +2,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import type { EnvHistory } from "../../protocol/api/env-history.ts";
 import type { Invoice } from "../../protocol/api/invoices.ts";
-import type { Key } from "../../protocol/api/keys.ts";
 import type { EnvChanged } from "../../protocol/api/sites.ts";
-import { accountIdOf, funded, useTool } from "./chat-service.ts";
+import { funded, ownerOf } from "./assistant.ts";
 import { account, api, bindings, createSite, pay, site, uniqueName } from "./service.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -41,17 +40,6 @@ describe("an invoice", () => {
     expect([status, body["reason"]]).toEqual([409, expect.stringContaining("renewal")]);
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(200);
   });
-
-  it("is cancelled through the assistant only after the person has confirmed it", async () => {
-    const key = await funded();
-    const { siteId, invoiceId } = await createSite(key, { name: "mistaken" });
-    const { reply } = await useTool(key, "cancel_invoice", { invoice: invoiceId }, { confirmed: false });
-    expect(reply.pendingAction?.summary).toContain("The site that waits for it is deleted");
-    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(200);
-    const done = await useTool(key, "cancel_invoice", { invoice: invoiceId });
-    expect(done.reply.toolCalls).toEqual([{ tool: "cancel_invoice", ok: true }]);
-    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
-  });
 });
 
 describe("the account", () => {
@@ -59,7 +47,7 @@ describe("the account", () => {
     const key = await funded();
     const before = (await api<OwnAccount>(key, "GET", "/account")).body;
     expect(before).toMatchObject({
-      id: await accountIdOf(key),
+      id: await ownerOf(key),
       plan: "free",
       payment: { verified: false, lastPaidAt: null, unpaid: [] },
       limits: { apiKeys: { used: 1, limit: 50 }, awaitingPayment: { used: 0 } },
@@ -68,9 +56,7 @@ describe("the account", () => {
     const [paid, unpaid] = [await createSite(key, { name: "paid" }), await createSite(key)];
     await pay(paid.invoiceToken);
     await api(key, "POST", "/databases", { name: uniqueName("data"), type: "redis" });
-    const { result } = await useTool(key, "get_account", {});
-    expect(result).toEqual((await api<OwnAccount>(key, "GET", "/account")).body);
-    const after = result as OwnAccount;
+    const after = (await api<OwnAccount>(key, "GET", "/account")).body;
     expect(after.payment).toMatchObject({
       verified: true,
       unpaid: [{ id: unpaid.invoiceId, kind: "site", amountCents: 500 }, { kind: "database" }],
@@ -82,26 +68,6 @@ describe("the account", () => {
       ["site", true],
     ]);
     expect(after.terms.at(-1)).toMatchObject({ id: paid.siteId, name: "paid", status: "DEPLOYING" });
-  });
-});
-
-describe("API keys in a conversation that a key began", () => {
-  it("are listed, revoked after the person's confirmation, and never made", async () => {
-    const [key, spare] = [await funded(), await account()];
-    await bindings.DB.prepare("UPDATE api_keys SET account_id = ?, name = 'Old laptop' WHERE start = ?")
-      .bind(await accountIdOf(key), spare.slice(0, 10))
-      .run();
-    const { result } = await useTool(key, "list_api_keys", {});
-    const listed = result as Key[];
-    const old = listed.find(({ name }) => name === "Old laptop");
-    expect(listed).toHaveLength(2);
-    const asked = await useTool(key, "revoke_api_key", { key: old?.id }, { confirmed: false });
-    expect(asked.reply.pendingAction?.summary).toContain("Old laptop");
-    expect((await api(spare, "GET", "/sites")).status).toBe(200);
-    await useTool(key, "revoke_api_key", { key: old?.id });
-    expect((await api(spare, "GET", "/sites")).status).toBe(401);
-    expect((await api(key, "POST", "/keys", { name: "Mine" })).status).toBe(403);
-    expect((await api(key, "GET", "/keys")).status).toBe(403);
   });
 });
 
@@ -182,21 +148,5 @@ describe("the history of an environment", () => {
     expect(linked.status).toBe(201);
     expect((await api(key, "POST", `/sites/${siteId}/env/restore`, { version: 1 })).status).toBe(409);
     expect(await history(key, siteId)).toHaveLength(2);
-  });
-
-  it("is read and restored through the assistant, whose restoring is recorded as its own", async () => {
-    const key = await funded();
-    const { siteId } = await createSite(key, { name: "remembering" });
-    await set(key, siteId, [{ key: "A", value: "1" }]);
-    await set(key, siteId, [{ key: "A", value: "2" }]);
-    const { result } = await useTool(key, "list_env_history", { site: "remembering" });
-    expect(result).toMatchObject([{ version: 2 }, { version: 1 }]);
-    const { reply } = await useTool(key, "restore_env_version", { site: "remembering", version: 1 });
-    expect(reply.toolCalls).toEqual([{ tool: "restore_env_version", ok: true }]);
-    expect((await site(key, siteId)).envVariables).toMatchObject([{ key: "A", value: "1" }]);
-    expect((await history(key, siteId))[0]).toMatchObject({
-      actor: "assistant",
-      actorId: expect.stringMatching(/^conv_/) as string,
-    });
   });
 });
