@@ -55,7 +55,12 @@ function visitors(env: {
 }): Visitors | null {
   const tlsPort = env.BERTH_TLS_PORT ?? [];
   const maxPerAddress = env.BERTH_CONNECTIONS_PER_ADDRESS ?? (env.BERTH_TLS_PORT === undefined ? 0 : 512);
-  return maxPerAddress === 0 ? null : { ports: [env.BERTH_INGRESS_PORT].concat(tlsPort), maxPerAddress };
+  if (maxPerAddress === 0) return null;
+  return {
+    ports: [env.BERTH_INGRESS_PORT].concat(tlsPort),
+    udpPorts: new Array<number>().concat(tlsPort),
+    maxPerAddress,
+  };
 }
 
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);

@@ -16,7 +16,7 @@ export type LinkOptions = {
   agentVersion: string;
   facts: () => Hello["facts"];
   /** Sites whose routing was lost. */
-  lostSites: () => NonNullable<Hello["lostSites"]>;
+  lostSites: () => Hello["lostSites"];
   /** Called with the agent version that the control plane distributes. */
   onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
   /** In [0, 1). */
@@ -69,8 +69,6 @@ export function startLink({
           agentVersion,
           facts: facts(),
           lostSites: lostSites(),
-          inventories: true,
-          certificates: true,
           ...runner.leases(),
         });
       },

@@ -4,7 +4,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** The programs that the control plane distributes. */
-export type Served = { version: string; sha256: string; responderSha256?: string | undefined };
+export type Served = { version: string; sha256: string; responderSha256: string };
 
 const maxBytes = 64 * 1024 * 1024;
 
@@ -58,7 +58,7 @@ export function updater(options: {
   let updating = false;
   async function update({ version, sha256, responderSha256 }: Served): Promise<void> {
     // First, because the next agent's files may require the next responder.
-    if (responderSha256 !== undefined && existsSync(responder) && !isCurrent(responder, responderSha256))
+    if (existsSync(responder) && !isCurrent(responder, responderSha256))
       await replace(siteUrl, "responder", responder, responderSha256);
     if (isCurrent(file, sha256)) return;
     await replace(siteUrl, "agent", file, sha256);

@@ -38,13 +38,15 @@ class Host {
             agentVersion: "bench",
             facts,
             slots: 1,
+            lostSites: [],
             running: [],
             finished: [],
           });
         },
         onText: (text) => {
           const message = JSON.parse(text) as ToAgent;
-          if (message.type === "welcome") this.send({ type: "ready", free: 1 });
+          if (message.type === "welcome")
+            this.send({ type: "ready", free: 1, freeCommands: 0, freeShort: 0 });
           if (message.type === "welcome") resolve();
           if (message.type === "ack") this.acknowledged?.();
           if (message.type === "job") this.take(message);
@@ -76,7 +78,7 @@ class Host {
     const durations = { clone: null, build: 1, start: 1, swap: 1 };
     const result = { commit: null, commitMessage: null, imageDigest: image, imageId: image, buildKey: null };
     this.send({ type: "done", jobId: job.id, attempt, result: { ...result, durations } });
-    this.send({ type: "ready", free: 1 });
+    this.send({ type: "ready", free: 1, freeCommands: 0, freeShort: 0 });
   }
 
   private send(message: FromAgent): void {

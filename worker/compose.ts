@@ -4,6 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { formatId, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
 import { dnsOverHttps } from "./adapters/dns.ts";
+import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
@@ -47,6 +48,9 @@ export function contextOf(
     newMark: () => Buffer.from(random(16)).toString("base64url"),
     get secrets() {
       return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));
+    },
+    get zone() {
+      return zoneOf(config);
     },
     payments: paymentsOf(config, env.DB, () => new Date()),
     dns: dnsOverHttps(config.DNS_ENDPOINTS),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { dnsProviders } from "../protocol/api/dns.ts";
 import { deriveKey, type KeyPurpose } from "./domain/tokens.ts";
 
 /** Names and addresses of this machine alone. */
@@ -13,6 +14,12 @@ const address = z
     "http is for addresses of this machine alone (127.0.0.1, localhost): use https",
   );
 const origin = address.transform((url) => new URL(url).origin);
+
+/** A domain in lower case, without a final dot. */
+const domain = z
+  .string()
+  .max(253)
+  .regex(/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/, "a domain such as sites.example.com");
 
 const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
 
@@ -60,6 +67,22 @@ const Settings = z.object({
     .default("letsencrypt.org")
     .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
     .pipe(z.array(z.string().min(1)).min(1)),
+  /** Where the sites' own names are kept. "none": the operator sets a wildcard record that leads to the only host. */
+  DNS_PROVIDER: z.enum(dnsProviders).default("none"),
+  CLOUDFLARE_ZONE_ID: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, "the 32 characters on the zone's overview page")
+    .optional(),
+  /** Needs the permission DNS:Edit for the zone. */
+  CLOUDFLARE_API_TOKEN: z.string().min(1).optional(),
+  CLOUDFLARE_API_URL: address.default("https://api.cloudflare.com/client/v4"),
+  /** "on": Cloudflare's network serves the sites (its TLS, caching, firewall) and fetches from the hosts. */
+  CLOUDFLARE_PROXIED: z.enum(["on", "off"]).default("off"),
+  POWERDNS_API_URL: address.optional(),
+  POWERDNS_API_KEY: z.string().min(1).optional(),
+  POWERDNS_SERVER_ID: z.string().min(1).default("localhost"),
+  /** The zone that contains the sites' domain; default: the host of SITES_ORIGIN. */
+  POWERDNS_ZONE: domain.optional(),
   /** Git hosts, by commas, that the agents' BERTH_INSECURE_GIT_HOSTS name too: no other address on a port or a private network is taken. */
   INSECURE_GIT_HOSTS: z
     .string()
@@ -90,6 +113,19 @@ const Config = Settings.transform((settings) => ({
       "PAYMENTS",
       'STRIPE_SECRET_KEY is live, so nobody may pay with test payments: set PAYMENTS to "stripe"',
     );
+  const needed = {
+    none: [],
+    cloudflare: ["CLOUDFLARE_ZONE_ID", "CLOUDFLARE_API_TOKEN"],
+    powerdns: ["POWERDNS_API_URL", "POWERDNS_API_KEY"],
+  } as const;
+  for (const name of needed[config.DNS_PROVIDER])
+    if (config[name] === undefined) refuse(name, `DNS_PROVIDER is "${config.DNS_PROVIDER}", which needs it`);
+  const sites = new URL(config.SITES_ORIGIN).hostname;
+  if (config.DNS_PROVIDER !== "none" && !domain.safeParse(sites).success)
+    refuse("SITES_ORIGIN", `DNS_PROVIDER is "${config.DNS_PROVIDER}", which needs a domain, not ${sites}`);
+  const { POWERDNS_ZONE: zone } = config;
+  if (zone !== undefined && sites !== zone && !sites.endsWith(`.${zone}`))
+    refuse("POWERDNS_ZONE", `it must contain the host of SITES_ORIGIN, ${sites}`);
   if (config.PAYMENTS === "stripe")
     for (const name of ["STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"] as const)
       if (config[name] === undefined) refuse(name, 'PAYMENTS is "stripe", which needs it');

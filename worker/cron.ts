@@ -14,6 +14,7 @@ import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
 import { purgeOldCommands } from "./jobs/commands/purge-old.ts";
 import { reconcileDatabases } from "./jobs/databases/reconcile.ts";
 import { purgeOldJobs } from "./jobs/purge-old.ts";
+import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
 import { evictLeft } from "./jobs/hosts/evict-left.ts";
 import { giveUpSilentMoves } from "./jobs/hosts/give-up-moves.ts";
@@ -62,6 +63,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
       await reconcileTerms(ctx);
     }
   },
+  dns: reconcileDns,
   jobs: purgeOldJobs,
   keys: finishRevocations,
   accounts: finishAccountChanges,

@@ -6,6 +6,8 @@ import type { Refused, Sent } from "./objects/rpc.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
+import type { ActivityActor } from "../protocol/states.ts";
+import type { Zone } from "./adapters/dns-zone/zone.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
 import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
@@ -41,6 +43,8 @@ export type Ctx = {
   newMark(): string;
   secrets: SecretBox;
   payments: Payments;
+  /** The zone that follows the sites; null: the operator maintains it. */
+  zone: Zone | null;
   dns: Dns;
   backups: BackupStore;
   hosts: HostHints;
@@ -141,3 +145,21 @@ export function credentialOf({ actor }: Ctx): Credential {
 
 /** What began a deployment, command or backup that somebody asked for. */
 export const triggerOf = ({ actor }: Ctx): "api" | "chat" => (actor.type === "assistant" ? "chat" : "api");
+
+/** The actor as the audit log and other records name it. */
+export type Author = { actor: ActivityActor; actorId: string | null };
+export function authorOf({ actor }: Ctx): Author {
+  switch (actor.type) {
+    case "key":
+      return { actor: "key", actorId: actor.keyId };
+    case "session":
+      return { actor: "session", actorId: actor.sessionId };
+    case "assistant":
+      return { actor: "assistant", actorId: actor.conversationId };
+    case "host":
+      return { actor: "host", actorId: actor.hostId };
+    case "link":
+    case "system":
+      return { actor: actor.type, actorId: null };
+  }
+}

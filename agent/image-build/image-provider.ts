@@ -10,7 +10,8 @@ type Making = { made: Promise<void>; listeners: Set<JobRun["log"]>; end: () => v
 
 const timeoutMinutes = 20;
 const known = new Set<string>(Object.values(baseImages));
-const ofDatabases = /^(?:postgres|mariadb|redis):[\w.-]+$/;
+/** Of databases, and of the ingress. */
+const ofServers = /^(?:postgres|mariadb|redis|caddy):[\w.-]+$/;
 
 /** The base images of a Dockerfile of ours: names of our own list, never one that a tenant wrote. */
 export const basesOf = (dockerfile: string): string[] => [
@@ -30,7 +31,7 @@ export function openImageProvider(
   const making = new Map<string, Making>();
   return async (image, { signal, log }) => {
     signal.throwIfAborted();
-    if (!known.has(image) && !ofDatabases.test(image)) throw new Error(`${image} is none of our base images`);
+    if (!known.has(image) && !ofServers.test(image)) throw new Error(`${image} is none of our base images`);
     let one = making.get(image);
     if (one) log(`${image} is being made on this host already; waiting for it.`);
     else {

@@ -32,11 +32,6 @@ export const maxRequests = 1000;
 
 const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 
-/** How a Caddy wants to be told whom it asks before it gets a certificate: each takes one of the two only. */
-export type Permission = "module" | "ask";
-/** Listed by a Caddy that has it, from 2.8 on. */
-export const permissionModule = "tls.permission.http";
-
 /**
  * What proxies and CDNs tell an app of its visitor, and frameworks believe (Caddy's wildcards). A visitor could write each of
  * them himself, also with underscores, which CGI and those who name headers like it take for hyphens.
@@ -87,18 +82,20 @@ export const proxyHeaders = [
   "Http2-Settings",
 ];
 
-/** What stays open for hours has a bound of its own: a site with many of them takes requests all the same. */
-const webSockets = [{ header_regexp: { Upgrade: { pattern: "(?i)websocket" } } }];
+/**
+ * What stays open for hours has a bound of its own: a site with many of them takes requests all the same. Over HTTP/2 and
+ * HTTP/3 a WebSocket begins with CONNECT (RFC 8441, RFC 9220).
+ */
+const webSockets = [
+  { header_regexp: { Upgrade: { pattern: "(?i)websocket" } } },
+  { method: ["CONNECT"], protocol: "http/2+" },
+];
 
 /**
  * Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded.
  * @param maxWebSockets to one container
  */
-export function caddyConfig(
-  settings: IngressSettings,
-  permission: Permission,
-  maxWebSockets: number,
-): object {
+export function caddyConfig(settings: IngressSettings, maxWebSockets: number): object {
   const { address, port, tls } = settings;
   const common = {
     automatic_https: { disable: true },
@@ -138,20 +135,25 @@ export function caddyConfig(
       http: {
         grace_period: "10s",
         servers: {
-          sites: { ...common, listen: [`${address}:${port}`], routes: tls ? [toHttps(tls)] : routes },
+          sites: {
+            ...common,
+            listen: [`${address}:${port}`],
+            protocols: ["h1"],
+            routes: tls ? [toHttps(tls)] : routes,
+          },
           ...(tls && {
             secure: {
               ...common,
               listen: [`${address}:${tls.port}`],
-              // HTTP/3 would need a port of UDP that firewalls seldom let through.
-              protocols: ["h1", "h2"],
+              // HTTP/3 takes the same port of UDP. Where a firewall closes it, browsers stay with HTTP/2.
+              protocols: ["h1", "h2", "h3"],
               tls_connection_policies: [{}],
               routes,
             },
           }),
         },
       },
-      ...(tls && { tls: certificates(settings, tls, permission) }),
+      ...(tls && { tls: certificates(settings, tls) }),
     },
   };
 }
@@ -192,8 +194,8 @@ function proxy(
       keep_alive: { idle_timeout: "1500ms" },
       max_response_header_size: maxHeaderBytes,
     },
-    // Nothing counts as a failure; without `max_fails`, Caddy 2.6 takes none for enough.
-    health_checks: { passive: { unhealthy_request_count: most, max_fails: 1 } },
+    // Nothing counts as a failure.
+    health_checks: { passive: { unhealthy_request_count: most } },
     // At once. With -1, the requests of visitors who have gone would count until the app answers, if it ever does.
     flush_interval: -2,
     ...(retries !== undefined && { load_balancing: { retries, try_interval: "50ms" } }),
@@ -247,11 +249,7 @@ const toHttps = ({ port }: TlsSettings) => ({
 });
 
 /** A certificate is asked for when a name is first met that is served here, and renewed without the agent. */
-const certificates = (
-  { port: httpPort, statusPort }: IngressSettings,
-  tls: TlsSettings,
-  permission: Permission,
-) => ({
+const certificates = ({ port: httpPort, statusPort }: IngressSettings, tls: TlsSettings) => ({
   automation: {
     policies: [
       {
@@ -267,11 +265,8 @@ const certificates = (
         ],
       },
     ],
-    on_demand:
-      permission === "ask"
-        ? { ask: certificateAnswers(statusPort) }
-        : { permission: { module: "http", endpoint: certificateAnswers(statusPort) } },
+    on_demand: {
+      permission: { module: "http", endpoint: `http://127.0.0.1:${statusPort}/.berth/certificate` },
+    },
   },
 });
-
-const certificateAnswers = (statusPort: number) => `http://127.0.0.1:${statusPort}/.berth/certificate`;

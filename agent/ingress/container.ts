@@ -2,15 +2,14 @@ import { createHash } from "node:crypto";
 import { totalmem } from "node:os";
 import type { ContainerSpec, Engine } from "../docker/engine.ts";
 import { log } from "../log.ts";
-import { acmeCaFile, caddyConfig, permissionModule, type IngressSettings } from "./caddy.ts";
+import { acmeCaFile, caddyConfig, type IngressSettings } from "./caddy.ts";
 import { label } from "../docker/labels.ts";
 
-/** Caddy 2.11 and Debian's 2.6 refuse each other's configuration: the one in the image is asked what it knows. */
 const start = `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
-if caddy list-modules | grep -qx ${permissionModule}; then config=$BERTH_CADDY_CONFIG; else config=$BERTH_CADDY_CONFIG_ASK; fi
-printf %s "$config" | exec caddy run --config -`;
+printf %s "$BERTH_CADDY_CONFIG" | exec caddy run --config -`;
 
-export const ingressImage = "caddy:2";
+/** With its minor version: an older `caddy:2` that a host pulled once takes another configuration. */
+export const ingressImage = "caddy:2.11";
 
 const mebibyte = 1024 * 1024;
 
@@ -32,8 +31,7 @@ export function ingressContainer(
     Image: ingressImage,
     // Handed over as an environment variable, so that no file of the host is mounted.
     Env: [
-      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, "module", maxWebSockets))}`,
-      `BERTH_CADDY_CONFIG_ASK=${JSON.stringify(caddyConfig(ingress, "ask", maxWebSockets))}`,
+      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, maxWebSockets))}`,
       `BERTH_ACME_CA=${ingress.tls?.caPem ?? ""}`,
       // Go gives back what it does not need before the kernel would end it.
       `GOMEMLIMIT=${Math.floor(memoryMb(hostMb) * 0.8)}MiB`,

@@ -10,7 +10,7 @@ import { gather, inPages } from "./gather.ts";
 const settleMs = 5000;
 
 /**
- * Reports this host's inventory to a control plane that requests it: after each welcome, every ten minutes, and when
+ * Reports this host's inventory to the control plane: after each welcome, every ten minutes, and when
  * something has disappeared.
  */
 export class InventoryReporter {
@@ -31,9 +31,8 @@ export class InventoryReporter {
     this.means = means;
   }
 
-  /** @param now the control plane's time from the welcome; undefined: it does not compare inventories */
-  connected(send: (message: FromAgent) => void, now: string | undefined): void {
-    if (now === undefined) return;
+  /** @param now the control plane's time from the welcome */
+  connected(send: (message: FromAgent) => void, now: string): void {
     this.clock = { saidMs: Date.parse(now), atMs: performance.now() };
     this.send = send;
     this.report();

@@ -26,8 +26,11 @@ export type Policy = {
   publicPorts: readonly PublicPort[];
   visitors?: Visitors | null | undefined;
 };
-/** The ports of the ingress and its connection limit per client address; null if only a proxy connects. */
-export type Visitors = { ports: readonly number[]; maxPerAddress: number };
+/**
+ * The ingress's ports of TCP and of UDP (HTTP/3), and its connection limit per client address; null if only a proxy
+ * connects.
+ */
+export type Visitors = { ports: readonly number[]; udpPorts: readonly number[]; maxPerAddress: number };
 export type Family = 4 | 6;
 type Rule = readonly string[];
 
@@ -76,6 +79,7 @@ export function chainNames(agentId: string) {
     engine: name("ENGINE"),
     many: name("MANY"),
     visitors: name("VISITORS"),
+    visitorsOverUdp: name("QUIC"),
     /** Exists in both the filter and the nat table. */
     publicPorts: name("WAYS"),
   };
@@ -85,9 +89,8 @@ const add = (chain: string, ...rule: string[]): Rule => ["-A", chain, ...rule];
 
 /** The rules of all our chains, as argument arrays. RETURN leaves a packet to Docker's own rules. */
 export function firewallRules(policy: Policy, family: Family): Rule[] {
-  const { forward, input, output, outside, host, engine, many, visitors, publicPorts } = chainNames(
-    policy.agentId,
-  );
+  const { forward, input, output, outside, host, engine, many, visitors, visitorsOverUdp, publicPorts } =
+    chainNames(policy.agentId);
   const bridges = [...policy.siteBridges, policy.buildBridge];
   const exceptions = [
     ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN"],
@@ -111,6 +114,9 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
     ...bridges.flatMap((bridge) => [forward, input].map((chain) => add(chain, "-i", bridge, "-j", many))),
     ...(policy.visitors?.ports ?? []).map((port) =>
       add(input, ..."! -i lo -p tcp --dport".split(" "), String(port), "-j", visitors),
+    ),
+    ...(policy.visitors?.udpPorts ?? []).map((port) =>
+      add(input, ..."! -i lo -p udp --dport".split(" "), String(port), "-j", visitorsOverUdp),
     ),
     // Traffic of forwarded ports, in both directions; connections opened by a site do not match.
     ...policy.siteBridges.flatMap((bridge) => [
@@ -169,14 +175,18 @@ export function countingRules(
       ...`--connlimit-mask ${bits} --connlimit-saddr`.split(" "),
       ...refusal,
     );
-  const { many, visitors: visiting } = chainNames(agentId);
+  const { many, visitors: visiting, visitorsOverUdp } = chainNames(agentId);
   const ofContainer = counting(many, maxConnections, family === 4 ? 32 : 128, "", ...reject(family));
   const refusal = ["-j", "REJECT", "--reject-with", "tcp-reset"];
-  const ofVisitor =
-    visitors && counting(visiting, visitors.maxPerAddress, family === 4 ? 32 : 64, "-p tcp ", ...refusal);
+  const bits = family === 4 ? 32 : 64;
+  const ofVisitor = visitors && counting(visiting, visitors.maxPerAddress, bits, "-p tcp ", ...refusal);
+  // Not answered: the address of a packet of UDP may be anybody's.
+  const overUdp =
+    visitors && counting(visitorsOverUdp, visitors.maxPerAddress, bits, "-p udp ", "-j", "DROP");
   return [
     { chain: many, rule: ofContainer },
     { chain: visiting, rule: ofVisitor ?? null },
+    { chain: visitorsOverUdp, rule: overUdp ?? null },
   ];
 }
 
@@ -216,9 +226,9 @@ const linesOf = (rules: readonly Rule[]): string[] => rules.map((rule) => rule.j
 
 /** The input of `iptables-restore --noflush`: our chains are replaced in one step, all others stay. */
 export function restoreInput(policy: Policy, family: Family): string {
-  const { many, visitors } = chainNames(policy.agentId);
+  const kept = countingRules(policy, family).map(({ chain }) => chain);
   const chains = Object.values(chainNames(policy.agentId))
-    .filter((chain) => chain !== many && chain !== visitors)
+    .filter((chain) => !kept.includes(chain))
     .map((chain) => `:${chain} - [0:0]`);
   const publicPorts = [
     `:${chainNames(policy.agentId).publicPorts} - [0:0]`,

@@ -70,27 +70,23 @@ export const FromAgent = z.discriminatedUnion("type", [
      * either.
      */
     finished: z.array(z.object(Lease)).max(1000),
-    /** How many jobs it runs at once, not counting commands. If omitted, it is only offered what it asks for. */
-    slots: z.number().int().min(0).max(100).optional(),
+    /** How many jobs it runs at once, not counting commands. */
+    slots: z.number().int().min(0).max(100),
     /**
      * The host has containers of these sites but no longer knows which deployment serves, and needs their routes
      * again.
      */
-    lostSites: z.array(idOf("site")).max(maxLostSites).optional(),
-    /** It sends inventories and can list what it set aside. */
-    inventories: z.boolean().optional(),
-    /** It reports the certificates of its ingress. */
-    certificates: z.boolean().optional(),
+    lostSites: z.array(idOf("site")).max(maxLostSites),
   }),
   /**
    * The agent has `free` job slots, plus `freeCommands` for commands and `freeShort` for jobs that are `isShortJob`.
-   * If `freeShort` is omitted, short jobs use normal slots. Sent after `welcome` and whenever a number changes.
+   * Sent after `welcome` and whenever a number changes.
    */
   z.object({
     type: z.literal("ready"),
     free: z.number().int().min(0).max(100),
-    freeCommands: z.number().int().min(0).max(100).optional(),
-    freeShort: z.number().int().min(0).max(100).optional(),
+    freeCommands: z.number().int().min(0).max(100),
+    freeShort: z.number().int().min(0).max(100),
     /** When a hung or out-of-memory part of its ingress was last replaced; omitted: not since the agent started. */
     ingressReplacedAt: Timestamp.optional(),
   }),
@@ -139,7 +135,6 @@ export const FromAgent = z.discriminatedUnion("type", [
       .array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() }))
       .max(5000),
   }),
-  /** Sent only to a control plane whose welcome includes its time. */
   Inventory,
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
@@ -155,14 +150,12 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
     epoch: z.number().int().positive(),
-    /** The control plane's clock. Present if it compares inventories. */
-    now: Timestamp.optional(),
+    /** The control plane's clock, to which inventories relate. */
+    now: Timestamp,
     /**
      * The programs that hosts should run, served at /install/agent.mjs and responder.mjs; omitted if there are none.
      */
-    agent: z
-      .object({ version: z.string().max(50), sha256: Sha256, responderSha256: Sha256.optional() })
-      .optional(),
+    agent: z.object({ version: z.string().max(50), sha256: Sha256, responderSha256: Sha256 }).optional(),
   }),
   z.object({
     type: z.literal("job"),

@@ -94,10 +94,7 @@ export const Question = z.discriminatedUnion("kind", [
     timeoutMs: z.number().int().min(1).max(30_000),
     ...Server,
   }),
-  /**
-   * The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first.
-   * Asked only of an agent whose hello includes `certificates`.
-   */
+  /** The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first. */
   z.object({
     kind: z.literal("certificate"),
     siteId: SiteId,

@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { accountPlans, accountRoles } from "../states.ts";
+import { accountPlans, accountRoles, databaseStatuses, siteStatuses } from "../states.ts";
 import { listQuery, Timestamp } from "./common.ts";
+import { Invoice } from "./invoices.ts";
 
 export const Account = z
   .object({
@@ -24,3 +25,38 @@ export const AccountPatch = z
   .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change")
   .meta({ id: "AccountPatch" });
 export type AccountPatch = z.infer<typeof AccountPatch>;
+
+const Limit = z.object({ used: z.number().int(), limit: z.number().int() });
+const Term = {
+  id: z.string(),
+  name: z.string(),
+  packId: z.string(),
+  nextPackId: z.string().nullable(),
+  billingTerm: z.number().int(),
+  paidUntil: Timestamp.nullable().describe("null: awaiting its first payment."),
+};
+/** The caller's own account. */
+export const OwnAccount = Account.extend({
+  emailVerified: z.boolean(),
+  payment: z.object({
+    verified: z.boolean().describe("An invoice of the account has been paid."),
+    lastPaidAt: Timestamp.nullable(),
+    unpaid: z
+      .array(Invoice.pick({ id: true, kind: true, amountCents: true, currency: true, dueAt: true }))
+      .describe("What is owed, due first: at most 100 invoices."),
+  }),
+  limits: z.object({
+    apiKeys: Limit,
+    schedules: Limit,
+    awaitingPayment: Limit.describe("Sites and databases that were never paid for."),
+  }),
+  terms: z
+    .array(
+      z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("site"), status: z.enum(siteStatuses), ...Term }),
+        z.object({ kind: z.literal("database"), status: z.enum(databaseStatuses), ...Term }),
+      ]),
+    )
+    .describe("Sites and databases by the end of their paid term, earliest first: at most 200."),
+}).meta({ id: "OwnAccount" });
+export type OwnAccount = z.infer<typeof OwnAccount>;

@@ -9,7 +9,24 @@ export const HostCreate = z.strictObject({
 });
 export type HostCreate = z.infer<typeof HostCreate>;
 
-export const HostPatch = z.strictObject({ action: z.enum(["drain", "activate"]) }).meta({ id: "HostPatch" });
+const Ipv4 = z
+  .ipv4()
+  .refine(
+    (text) => Number(text.split(".")[0]) > 0 && Number(text.split(".")[0]) < 224,
+    "not a host's address",
+  );
+const Ipv6 = z.ipv6().refine((text) => !/^(::|ff)/i.test(text) || text === "::1", "not a host's address");
+
+export const HostPatch = z
+  .strictObject({
+    action: z.enum(["drain", "activate"]).optional(),
+    ipv4: Ipv4.nullable()
+      .optional()
+      .describe("Where visitors reach the host; null: the public address that its agent connects from."),
+    ipv6: Ipv6.nullable().optional().describe("null: visitors do not reach it by IPv6."),
+  })
+  .refine((patch) => Object.values(patch).some((value) => value !== undefined), "name what is to change")
+  .meta({ id: "HostPatch" });
 export type HostPatch = z.infer<typeof HostPatch>;
 
 export const HostRemoveQuery = z.strictObject({
@@ -73,6 +90,11 @@ export const Host = z
     ingressReplacedAt: Timestamp.nullable().describe(
       "When the agent last replaced the ingress because it did not respond or was out of memory.",
     ),
+    ipv4: z
+      .string()
+      .nullable()
+      .describe("Where visitors reach it, and where the DNS records of its sites lead; null: not known."),
+    ipv6: z.string().nullable(),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
-import { Account, AccountListQuery, AccountPatch } from "./accounts.ts";
+import { Account, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
 import {
   ChatReply,
   ChatRequest,
@@ -40,6 +40,8 @@ import {
 } from "./databases.ts";
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
+import { EnvHistory, EnvRestore } from "./env-history.ts";
+import { Dns } from "./dns.ts";
 import {
   Host,
   HostCreate,
@@ -244,6 +246,26 @@ export const operations = {
     ],
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "deploy" }, answer: { id: exampleSiteId, status: "DEPLOYING" } },
+  },
+  listEnvVersions: {
+    method: "get",
+    path: "/sites/{id}/env",
+    tag: "Sites",
+    summary: "The kept versions of a site's environment: time, author and changed keys, without values",
+    access: "key",
+    answers: [{ status: 200, schema: EnvHistory }],
+  },
+  restoreEnvVersion: {
+    method: "post",
+    path: "/sites/{id}/env/restore",
+    tag: "Sites",
+    summary:
+      "Bring back an earlier version of the environment as the newest one, effective at the next restart or deployment",
+    access: "key",
+    body: EnvRestore,
+    answers: [{ status: 200, schema: EnvChanged }],
+    refusals: ["conflict"],
+    examples: { body: { version: 1 } },
   },
   deleteSite: {
     method: "delete",
@@ -1036,6 +1058,14 @@ export const operations = {
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
   },
+  getAccount: {
+    method: "get",
+    path: "/account",
+    tag: "Account",
+    summary: "The caller's account: what is paid and owed, limits in use, and the ends of terms",
+    access: "key",
+    answers: [{ status: 200, schema: OwnAccount }],
+  },
   listActivity: {
     method: "get",
     path: "/activity",
@@ -1079,6 +1109,16 @@ export const operations = {
     summary: "One invoice",
     access: "key",
     answers: [{ status: 200, schema: Invoice }],
+  },
+  cancelInvoice: {
+    method: "post",
+    path: "/invoices/{id}/cancel",
+    tag: "Billing",
+    summary:
+      "Cancel an unpaid invoice. A site or database that was never paid for is deleted with it; a renewal cannot be cancelled",
+    access: "key",
+    answers: [{ status: 200, schema: Invoice }],
+    refusals: ["conflict"],
   },
   listAllPacks: {
     method: "get",
@@ -1179,6 +1219,14 @@ export const operations = {
     anyBody: true,
     answers: [{ status: 200, schema: z.object({ received: z.literal(true) }) }],
     refusals: ["invalid_request"],
+  },
+  getDns: {
+    method: "get",
+    path: "/dns",
+    tag: "Hosts",
+    summary: "The DNS records of the sites' own names",
+    access: "operator",
+    answers: [{ status: 200, schema: Dns }],
   },
   listHosts: {
     method: "get",

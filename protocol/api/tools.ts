@@ -19,7 +19,7 @@ export const toolGroups = {
   backups: "backups of databases: create, list, verify, restore, schedule, download; volumes of sites",
   jobs: "commands run once and schedules (cron)",
   billing: "packs, prices, invoices, credits, change of pack",
-  account: "API keys and the record of who changed what",
+  account: "the account itself, API keys and the record of who changed what",
 } as const;
 export type ToolGroup = keyof typeof toolGroups;
 
@@ -219,6 +219,17 @@ export const tools = {
     group: "environment",
     summary: "Remove environment variables of a site.",
     input: only({ site, keys: z.array(EnvKey).min(1).max(50) }),
+    destructive: true,
+  },
+  list_env_history: {
+    group: "environment",
+    summary: "List the versions of a site's environment: who changed which variables when.",
+    input: only({ site }),
+  },
+  restore_env_version: {
+    group: "environment",
+    summary: "Bring back an earlier version of a site's environment.",
+    input: only({ site, version: z.number().int().min(1).describe("As list_env_history shows it.") }),
     destructive: true,
   },
   generate_secret: {
@@ -461,6 +472,12 @@ export const tools = {
     summary: "Show an invoice: lines, due date, what it starts, where it is paid.",
     input: only({ invoice: short.describe("Id of an invoice.") }),
   },
+  cancel_invoice: {
+    group: "billing",
+    summary: "Cancel an unpaid invoice, and delete the site or database that waits for its first payment.",
+    input: only({ invoice: short.describe("Id of an invoice.") }),
+    destructive: true,
+  },
   change_pack: {
     group: "billing",
     summary:
@@ -478,6 +495,11 @@ export const tools = {
     input: only({ packageId: short }),
   },
 
+  get_account: {
+    group: "account",
+    summary: "Show the account: what is paid and owed, limits in use, when terms end.",
+    input: only({}),
+  },
   list_api_keys: { group: "account", summary: "List the account's API keys.", input: only({ limit }) },
   revoke_api_key: {
     group: "account",

@@ -26,7 +26,7 @@ const mariadbReleases = { "10.11": "bookworm", "11.4": "bookworm", "11.8": "trix
 /** Releases with Redis; none has 7.2, so its predecessor is used; sid has whichever is current. */
 const redisReleases = { "7.0": "bookworm", "7.2": "bookworm", "8": "trixie", sid: "sid" } as const;
 /** The images that every host needs at once: the ingress's, and the base of most sites. */
-export const baseImages = ["node:24-bookworm-slim", "caddy:2"] as const;
+export const baseImages = ["node:24-bookworm-slim", "caddy:2.11", "caddy:2"] as const;
 
 /** Stand-ins under the official images' names, built if no registry is reachable. */
 const standIns: Record<string, () => Promise<unknown>> = {
@@ -34,7 +34,8 @@ const standIns: Record<string, () => Promise<unknown>> = {
   [debianOf("trixie")]: () => buildDebian("trixie"),
   [debianOf("sid")]: () => buildDebian("sid"),
   "node:24-bookworm-slim": buildNode,
-  "caddy:2": buildCaddy,
+  "caddy:2.11": () => buildCaddy("caddy:2.11"),
+  "caddy:2": () => buildCaddy("caddy:2"),
   "python:3.13-slim-bookworm": buildPython,
   "golang:1-bookworm": buildGo,
   "php:8-cli": buildPhp,
@@ -166,7 +167,11 @@ async function buildFromPackages(
   image: string,
   packages: string[],
   lines: string[],
-  { entrypoint, from = release }: { entrypoint?: string; from?: string } = {},
+  {
+    entrypoint,
+    from = release,
+    backports = false,
+  }: { entrypoint?: string; from?: string; backports?: boolean } = {},
 ): Promise<void> {
   const debian = await ensureDebian(from);
   await step(`Building ${image} (Debian's packages)`, () =>
@@ -175,13 +180,27 @@ async function buildFromPackages(
       const update = "apt-get update -o Acquire::Check-Valid-Until=false";
       // Packages of Java's link to their manuals' folders, which a slim image has not.
       const folders = "mkdir -p /usr/share/man/man1";
-      const install = `${folders} && ${update} && apt-get install --yes --no-install-recommends ${packages.join(" ")}`;
+      // The release's own entry names its mirror.
+      const entry = `sed 's/ ${from} / ${from}-backports /' /etc/apt/sources.list >/etc/apt/sources.list.d/backports.list`;
+      const target = backports ? `--target-release ${from}-backports ` : "";
+      const steps = [
+        folders,
+        ...(backports ? [entry] : []),
+        update,
+        `apt-get install --yes --no-install-recommends ${target}${packages.join(" ")}`,
+      ];
       const own = entrypoint === undefined ? [] : [`COPY ${entrypoint} /usr/local/bin/docker-entrypoint.sh`];
       if (entrypoint !== undefined)
         cpSync(join(projectRoot, "scripts", "stand-ins", entrypoint), join(folder, entrypoint));
       writeFileSync(
         join(folder, "Dockerfile"),
-        [`FROM ${debian}`, `RUN ${install} && rm -rf /var/lib/apt/lists/*`, ...own, ...lines, ""].join("\n"),
+        [
+          `FROM ${debian}`,
+          `RUN ${steps.join(" && ")} && rm -rf /var/lib/apt/lists/*`,
+          ...own,
+          ...lines,
+          "",
+        ].join("\n"),
       );
       await build(folder, image);
     }),
@@ -355,9 +374,10 @@ function headersOf(node: string): string {
   return found;
 }
 
-function buildCaddy() {
+/** One image under two names: the engine builds it once. */
+function buildCaddy(image: string) {
   return buildFromPackages(
-    "caddy:2",
+    image,
     ["caddy"],
     [
       "RUN mkdir -p /srv /config /data",
@@ -365,6 +385,7 @@ function buildCaddy() {
       "WORKDIR /srv",
       'CMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile", "--adapter", "caddyfile"]',
     ],
+    { from: "trixie", backports: true },
   );
 }
 

@@ -1,7 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
@@ -148,23 +146,4 @@ it("the ingress may bind low ports, and nothing else of the host", () => {
   });
   expect(spec.HostConfig?.Binds ?? []).toEqual([]);
   expect(JSON.stringify(spec)).toContain('\\"admin\\":{\\"disabled\\":true');
-});
-
-it("the ingress tells the Caddy of its image in a form that one takes whom to ask about certificates", () => {
-  const folder = mkdtempSync(join(tmpdir(), "caddy-"));
-  const caddy = `#!/bin/sh\nif [ "$1" = list-modules ]; then echo http.servers; echo "$MODULE"; else cat; fi\n`;
-  writeFileSync(join(folder, "caddy"), caddy, { mode: 0o755 });
-  const { spec } = ingressContainer("a", { ...ingress, tls: { port: 443 } });
-  const onDemand = (module: string): object => {
-    const [program = "", ...args] = spec.Cmd ?? [];
-    const given = Object.fromEntries((spec.Env ?? []).map((one) => one.split(/=(.*)/s, 2)));
-    const env = { ...given, MODULE: module, PATH: `${folder}:${process.env["PATH"]}` };
-    const config = execFileSync(program, args, { env, encoding: "utf8" });
-    return (JSON.parse(config) as { apps: { tls: { automation: { on_demand: object } } } }).apps.tls
-      .automation.on_demand;
-  };
-  const endpoint = "http://127.0.0.1:5301/.berth/certificate";
-  expect(onDemand("tls.permission.http")).toEqual({ permission: { module: "http", endpoint } });
-  expect(onDemand("tls.permission.http.other")).toEqual({ ask: endpoint });
-  rmSync(folder, { recursive: true });
 });

@@ -1099,6 +1099,16 @@ describe("a Go app", () => {
     ).toMatchObject({ main: "./cmd/web" });
   });
 
+  it.each([
+    ["go run main.go", "main.go", ""],
+    ["go run .", ".", ""],
+    ["exec go run ./cmd/web -listen :$PORT", "./cmd/web", " -listen :$PORT"],
+    ["go run main.go routes.go serve", "main.go routes.go", " serve"],
+  ])("that is started by %s is built beforehand, as the image has no compiler", (web, main, args) => {
+    const files = { ...gin, "cmd/web/main.go": "package main\n", Procfile: `web: ${web}\n` };
+    expect(plan(files)).toMatchObject({ main, startCommand: `/usr/local/bin/app${args}` });
+  });
+
   it("may lie in cmd/ itself or in the only folder with a main.go", () => {
     const main = "package main\n";
     expect(plan({ "go.mod": "", "cmd/main.go": main })).toMatchObject({ main: "./cmd" });

@@ -11,7 +11,11 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
 import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
-import { ingressContainer, startIngress as startIngressContainer } from "../../agent/ingress/container.ts";
+import {
+  ingressContainer,
+  ingressImage,
+  startIngress as startIngressContainer,
+} from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
@@ -249,6 +253,66 @@ it("ten swaps under HTTP/2 cut no request, no slow body and no event stream, and
   for (const session of sessions) session.close();
   await version.end();
 });
+
+it("HTTP/3 is offered on the same port number, and serves a request there", async () => {
+  const { headers } = await offered();
+  expect(headers["alt-svc"]).toContain(`h3=":${tlsPort}"`);
+  // Node has no client of HTTP/3; another Caddy is one.
+  const port = await freePort();
+  const config = {
+    admin: { disabled: true },
+    apps: {
+      http: {
+        servers: {
+          client: {
+            listen: [`127.0.0.1:${port}`],
+            automatic_https: { disable: true },
+            routes: [
+              {
+                handle: [
+                  {
+                    handler: "reverse_proxy",
+                    upstreams: [{ dial: `127.0.0.1:${tlsPort}` }],
+                    headers: { request: { set: { Host: [name] } } },
+                    transport: {
+                      protocol: "http",
+                      versions: ["3"],
+                      tls: { server_name: name, insecure_skip_verify: true },
+                    },
+                  },
+                ],
+              },
+            ],
+          },
+        },
+      },
+    },
+  };
+  const id = await engine.createContainer({
+    name: `${agentId}-client`,
+    Image: ingressImage,
+    Env: [`CONFIG=${JSON.stringify(config)}`],
+    Entrypoint: [],
+    Cmd: ["sh", "-c", 'printf %s "$CONFIG" | exec caddy run --config -'],
+    Labels: {},
+    HostConfig: { NetworkMode: "host", Init: true },
+  });
+  try {
+    await engine.startContainer(id);
+    const answer = () => get(port, name, { path: "/a?b=c" }).catch(() => null);
+    await vi.waitUntil(async () => (await answer())?.status === 200, { timeout: 20_000 });
+    expect((await answer())?.text).toBe(`https ${name} /a?b=c`);
+  } finally {
+    await engine.removeContainer(id);
+  }
+});
+
+function offered(): Promise<http.IncomingMessage> {
+  const options = { host: "127.0.0.1", port: tlsPort, servername: name, headers: { Host: name }, ca: root };
+  return new Promise((resolve, reject) => {
+    https.get({ ...options, agent: false }, (response) => resolve(response.resume())).on("error", reject);
+  });
+}
 
 it("certificates outlive the ingress's container, and are served while their issuer is away", async () => {
   const { serial } = await ask(name);

@@ -156,7 +156,12 @@ it("one address has so many connections at most, by the real rules: another one,
   );
   // No bridge of anybody's.
   const bridges = { siteBridges: [`bth${agentId.slice(0, 6)}`], buildBridge: `btb${agentId.slice(0, 6)}` };
-  await ensureFirewall(agentId, { ...bridges, visitors: { ports: [port], maxPerAddress: 200 } }, [], null);
+  await ensureFirewall(
+    agentId,
+    { ...bridges, visitors: { ports: [port], udpPorts: [], maxPerAddress: 200 } },
+    [],
+    null,
+  );
   await serves("site_1", calm, (_, response) => response.end("serves"));
   const holding = await connectFrom(many, 260);
   expect(holding.open).toBe(200);

@@ -113,18 +113,22 @@ describe("the firewall's rules", () => {
     expect(text.startsWith("*filter\n:BERTH-0123-FORWARD - [0:0]\n")).toBe(true);
     expect(text.endsWith("\nCOMMIT\n")).toBe(true);
     // That of addresses is in two tables; what counts goes on to.
-    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length - 1);
-    expect(text).not.toMatch(/^:BERTH-0123-(?:MANY|VISITORS) /m);
+    expect(text.match(/^:/gm)).toHaveLength(Object.keys(chainNames(agentId)).length - 2);
+    expect(text).not.toMatch(/^:BERTH-0123-(?:MANY|VISITORS|QUIC) /m);
     // No table of addresses for IPv6: containers have none of it.
     expect(restoreInput(policy, 6)).not.toContain("*nat");
   });
 
   it("count the connections of each visitor to the ingress, where not all come from one proxy", () => {
-    const visitors = { ports: [80, 443], maxPerAddress: 512 };
-    expect(restoreInput({ ...policy, visitors }, 6)).toContain(
-      "-A BERTH-0123-INPUT ! -i lo -p tcp --dport 443 -j BERTH-0123-VISITORS\n",
+    const visitors = { ports: [80, 443], udpPorts: [443], maxPerAddress: 512 };
+    const text = restoreInput({ ...policy, visitors }, 6);
+    expect(text).toContain("-A BERTH-0123-INPUT ! -i lo -p tcp --dport 443 -j BERTH-0123-VISITORS\n");
+    expect(text).toContain("-A BERTH-0123-INPUT ! -i lo -p udp --dport 443 -j BERTH-0123-QUIC\n");
+    expect(text).not.toContain("-p udp --dport 80");
+    const [, counted, overUdp] = countingRules({ agentId, visitors }, 6);
+    expect(overUdp?.rule?.join(" ")).toBe(
+      "-A BERTH-0123-QUIC -p udp -m conntrack --ctstate NEW -m connlimit --connlimit-above 512 --connlimit-mask 64 --connlimit-saddr -j DROP",
     );
-    const [, counted] = countingRules({ agentId, visitors }, 6);
     expect(counted?.rule?.join(" ")).toBe(
       "-A BERTH-0123-VISITORS -p tcp -m conntrack --ctstate NEW -m connlimit --connlimit-above 512 --connlimit-mask 64 --connlimit-saddr -j REJECT --reject-with tcp-reset",
     );
@@ -134,7 +138,11 @@ describe("the firewall's rules", () => {
     expect(settings({})).toBeNull();
     expect(settings({ BERTH_TLS_PORT: "443" })).toEqual(visitors);
     expect(settings({ BERTH_TLS_PORT: "443", BERTH_CONNECTIONS_PER_ADDRESS: "0" })).toBeNull();
-    expect(settings({ BERTH_CONNECTIONS_PER_ADDRESS: "64" })).toEqual({ ports: [80], maxPerAddress: 64 });
+    expect(settings({ BERTH_CONNECTIONS_PER_ADDRESS: "64" })).toEqual({
+      ports: [80],
+      udpPorts: [],
+      maxPerAddress: 64,
+    });
   });
 
   it("lead from a port of the host to a database for the sources named, and for no container", () => {

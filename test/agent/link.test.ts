@@ -313,7 +313,7 @@ describe("the link", () => {
     offer(early, stopJob());
     expect(await early.closed).toBe(4002);
     const { agent } = await hub.greeted();
-    agent.send({ type: "welcome", epoch: 2 });
+    agent.send({ type: "welcome", epoch: 2, now: new Date().toISOString() });
     expect(await agent.closed).toBe(4002);
   });
 

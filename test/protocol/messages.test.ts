@@ -18,8 +18,10 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     facts: { cpuCount: 2, memoryMb: 4096, diskFreeMb: 0 },
     running: [lease],
     finished: [],
+    slots: 1,
+    lostSites: [],
   },
-  ready: { type: "ready", free: 0 },
+  ready: { type: "ready", free: 0, freeCommands: 0, freeShort: 0 },
   phase: { type: "phase", ...lease, phase: "swap", commit: null, commitMessage: null },
   log: {
     type: "log",
@@ -164,7 +166,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
   "database.delete": { id: id("job"), kind: "database.delete", args: ofDatabase },
 };
 const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
-  welcome: { type: "welcome", epoch: 1 },
+  welcome: { type: "welcome", epoch: 1, now: "2026-01-01T00:00:00.000Z" },
   job: offerOf(jobs["site.stop"]),
   ack: { type: "ack", ...lease },
   drop: { type: "drop", ...lease },

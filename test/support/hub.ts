@@ -87,7 +87,7 @@ export class Hub {
   async greeted(): Promise<{ agent: Connection; hello: Of<"hello"> }> {
     const agent = await this.connection();
     const hello = await agent.next("hello");
-    agent.send({ type: "welcome", epoch: 1 });
+    agent.send({ type: "welcome", epoch: 1, now: new Date().toISOString() });
     return { agent, hello };
   }
 

@@ -10,6 +10,7 @@ import {
   readyAgent,
   runningSite,
   site,
+  ready,
 } from "./service.ts";
 
 const day = 24 * 60 * 60_000;
@@ -40,9 +41,9 @@ const deployment = async (id: string) =>
 
 it("a control plane that was away for a day fails nothing: what a host did meanwhile counts, what waited is done", async () => {
   const { siteId } = await runningSite(key, host);
-  host.send({ type: "ready", free: 1 });
+  host.send(ready(1));
   const { siteId: otherId } = await runningSite(key, host);
-  host.send({ type: "ready", free: 1 });
+  host.send(ready(1));
   const worked = await deploy(siteId);
   const { job, attempt } = await host.next("job");
   const waited = await deploy(otherId);
@@ -58,7 +59,7 @@ it("a control plane that was away for a day fails nothing: what a host did meanw
   await finish(back, job, attempt, deployResult);
   expect(await deployment(worked)).toMatchObject({ status: "LIVE", error: null });
   expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", currentDeployment: { id: worked } });
-  back.send({ type: "ready", free: 1 });
+  back.send(ready(1));
   const next = await back.next("job");
   expect(next.job.args).toMatchObject({ deploymentId: waited });
   await finish(back, next.job, next.attempt, deployResult);
@@ -68,7 +69,7 @@ it("a control plane that was away for a day fails nothing: what a host did meanw
 
 it("a host that stays away ends its job all the same, once its time is over", async () => {
   const { siteId } = await runningSite(key, host);
-  host.send({ type: "ready", free: 1 });
+  host.send(ready(1));
   const worked = await deploy(siteId);
   await host.next("job");
   await tick();

@@ -8,7 +8,7 @@ import type { HostLink } from "../../worker/objects/host-link.ts";
 import { leaseJob } from "../../worker/jobs/lease.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
-import { account, bindings, createSite, pay, readyAgent, runningSite } from "./service.ts";
+import { account, bindings, createSite, pay, readyAgent, runningSite, ready } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 const minute = 60_000;
@@ -91,7 +91,7 @@ describe("thousands of jobs that wait for a host that is away", () => {
   });
 
   it("are not read through by another host that asks for work", async () => {
-    host.send({ type: "ready", free: 0 });
+    host.send(ready(0));
     const key = await account();
     const created = await createSite(key);
     await sql("UPDATE sites SET host_id = ? WHERE id = ?", host.hostId, created.siteId);

@@ -12,6 +12,7 @@ import {
   runningSite,
   site,
   deployResult,
+  ready,
 } from "./service.ts";
 
 const deploy = async (key: string, siteId: string) =>
@@ -55,11 +56,11 @@ describe("cancelling a deployment", () => {
   it("that was asked for behind a stop leaves the site stopped, as nothing of it runs any more", async () => {
     const [key, host] = [await account(), await readyAgent()];
     const { siteId } = await runningSite(key, host);
-    host.send({ type: "ready", free: 0 });
+    host.send(ready(0));
     await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
     const id = await deploy(key, siteId);
     expect((await cancel(key, id)).body).toEqual({ id, status: "CANCELLED" });
-    host.send({ type: "ready", free: 1 });
+    host.send(ready(1));
     const { job, attempt } = await host.next("job");
     expect(job.kind).toBe("site.stop");
     await finish(host, job, attempt);
@@ -110,7 +111,7 @@ describe("cancelling a deployment", () => {
     expect((await cancel(key, id)).body).toEqual({ id, status: "CANCELLED" });
     expect((await site(key, created.siteId)).status).toBe("FAILED");
     await deploy(key, created.siteId);
-    host.send({ type: "ready", free: 1 });
+    host.send(ready(1));
     const { job, attempt } = await host.next("job");
     await finish(host, job, attempt, deployResult);
     expect((await site(key, created.siteId)).status).toBe("RUNNING");

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
-import type { ChatReply, Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
+import type { Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import type { Credits } from "../../protocol/api/credits.ts";
 import { toolGroups, tools, type ToolGroup, type ToolName } from "../../protocol/api/tools.ts";
@@ -9,7 +9,7 @@ import { offered, systemPrompt } from "../../worker/assistant/prompt.ts";
 import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
-import { ScriptedModel, type Said } from "../support/scripted-model.ts";
+import { funded, open, ownerOf, say, scripted, use } from "./assistant.ts";
 import {
   account,
   api,
@@ -23,34 +23,7 @@ import {
   uniqueName,
 } from "./service.ts";
 
-afterEach(() => vi.restoreAllMocks());
-
-function scripted(...turns: Said[]): ScriptedModel {
-  const model = new ScriptedModel(turns);
-  const outside = globalThis.fetch.bind(globalThis);
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
-    const request = new Request(input, init);
-    return new URL(request.url).host === "model.test" ? model.answer(request) : outside(request);
-  });
-  return model;
-}
-
-const ownerOf = async (key: string) =>
-  (await bindings.DB.prepare("SELECT account_id AS id FROM api_keys WHERE start = ?")
-    .bind(key.slice(0, 10))
-    .first<{ id: `acc_${string}` }>())!.id;
-
-async function funded(amount = 20): Promise<string> {
-  const key = await account();
-  await api(await operator(), "POST", "/credits/grants", { accountId: await ownerOf(key), amount });
-  return key;
-}
-
-const say = (key: string, message: string, more: object = {}) =>
-  api<ChatReply>(key, "POST", "/chat", { message, ...more });
 const balanceOf = async (key: string) => (await api<Credits>(key, "GET", "/credits")).body.balance;
-const open = (group: ToolGroup): Said => ({ calls: [{ name: "open_tools", args: { group } }] });
-const use = (name: ToolName, args: object): Said => ({ calls: [{ name, args }] });
 
 /** The assistant of the account of this key, as the conversation makes it. */
 async function assistantOf(key: string): Promise<Ctx> {
@@ -247,6 +220,7 @@ describe("what is destructive", () => {
       replicas: 1,
       packId: "pack_001k0000000000000000000002",
       type: "redis",
+      version: 1,
     };
     for (const tool of Object.keys(tools) as ToolName[]) {
       const { shape } = tools[tool].input;

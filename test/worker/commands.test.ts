@@ -19,6 +19,7 @@ import {
   runningSite,
   site,
   type Agent,
+  ready as room,
 } from "./service.ts";
 
 const run = (key: string, siteId: string, body: object = { command: "echo hello" }) =>
@@ -43,8 +44,7 @@ beforeEach(async () => {
 async function scene(freeCommands = 10) {
   const [key, host] = [await account(), await readyAgent()];
   const { siteId } = await runningSite(key, host);
-  const ready = (free = 10, commands = freeCommands) =>
-    host.send({ type: "ready", free, freeCommands: commands });
+  const ready = (free = 10, commands = freeCommands) => host.send(room(free, { freeCommands: commands }));
   ready();
   return { key, host, siteId, ready };
 }
@@ -239,9 +239,9 @@ describe("a command", () => {
     await succeed(host, only);
   });
 
-  it("is not given to an agent that knows no commands", async () => {
+  it("is not given to a host without room for commands", async () => {
     const { key, host, siteId } = await scene();
-    host.send({ type: "ready", free: 10 });
+    host.send(room(10));
     const { id } = (await run(key, siteId)).body;
     await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
     expect((await host.next("job")).job.kind).toBe("site.restart");
@@ -254,7 +254,7 @@ describe("a command", () => {
     const [kept, lost] = [await given(host), await given(host)];
     host.close();
     const back = await greetedAgent({ running: [{ jobId: kept.job.id, attempt: kept.attempt }] }, host.token);
-    back.send({ type: "ready", free: 10, freeCommands: 10 });
+    back.send(room(10, { freeCommands: 10 }));
     const { status, error } = await command(key, lost.args.commandId);
     expect([status, error]).toEqual(["FAILED", expect.stringMatching(/interrupted .* not repeated/)]);
     expect((await command(key, kept.args.commandId)).status).toBe("RUNNING");
@@ -321,7 +321,7 @@ describe("a command", () => {
     const { key, host, siteId } = await scene(0);
     const { id } = (await run(key, siteId)).body;
     const newer = await readyAgent();
-    newer.send({ type: "ready", free: 10, freeCommands: 10 });
+    newer.send(room(10, { freeCommands: 10 }));
     await drain(host);
     await tick();
     const { job, attempt } = await newer.next("job");

@@ -17,6 +17,7 @@ import {
   runningSite,
   site,
   uniqueName,
+  ready,
 } from "./service.ts";
 
 type Host = Awaited<ReturnType<typeof comparing>>;
@@ -24,10 +25,10 @@ type Host = Awaited<ReturnType<typeof comparing>>;
 /** An agent that says what it has, and the time by the control plane's clock. */
 async function comparing(token?: { id: string; token: string }) {
   const connected = await agent(token);
-  connected.send({ ...hello(), inventories: true });
+  connected.send(hello());
   const { now } = await connected.next("welcome");
-  connected.send({ type: "ready", free: 10 });
-  return { ...connected, now: now! };
+  connected.send(ready(10));
+  return { ...connected, now };
 }
 
 let key: string;

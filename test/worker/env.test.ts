@@ -11,6 +11,7 @@ import {
   readyAgent,
   runningSite,
   site,
+  ready,
 } from "./service.ts";
 
 describe("environment variables", () => {
@@ -100,7 +101,7 @@ describe("environment variables", () => {
     await api(key, "PATCH", `/sites/${waiting}`, { envVariables: [{ key: "V", value: "asked" }] });
     await pay(invoiceToken);
     await api(key, "PATCH", `/sites/${waiting}`, { envVariables: [{ key: "V", value: "later" }] });
-    other.send({ type: "ready", free: 1 });
+    other.send(ready(1));
     expect((await other.next("job")).job.args).toMatchObject({
       run: { env: [{ key: "V", value: "asked" }] },
     });

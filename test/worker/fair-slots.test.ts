@@ -14,6 +14,7 @@ import {
   greetedAgent,
   pay,
   uniqueName,
+  ready,
 } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
@@ -26,7 +27,7 @@ beforeEach(async () => {
   await clearAway();
   [greedy, honest] = [await account(), await account()];
   host = await hostFor(40);
-  host.send({ type: "ready", free: 0 });
+  host.send(ready(0));
   return () => host.close();
 });
 
@@ -152,16 +153,16 @@ it("backups and verifications, of which a host makes one at a time, are made by 
 it("a webhook does not overtake what others wait for", async () => {
   const agent = await greetedAgent({ slots: 2 });
   await sql("UPDATE hosts SET status = 'REMOVED' WHERE id <> ?", agent.hostId);
-  agent.send({ type: "ready", free: 1 });
+  agent.send(ready(1));
   const [first] = await waitingSites(greedy, 1);
   const { job, attempt } = await agent.next("job");
   await finish(agent, job, attempt, deployResult);
-  agent.send({ type: "ready", free: 0 });
+  agent.send(ready(0));
   const [other] = await waitingSites(honest, 1);
   await sql("UPDATE sites SET host_id = ? WHERE id = ?", agent.hostId, other);
   await sql("UPDATE jobs SET host_id = ? WHERE site_id = ?", agent.hostId, other);
   await api(greedy, "PATCH", `/sites/${first}`, { action: "deploy" });
-  agent.send({ type: "ready", free: 1 });
+  agent.send(ready(1));
   const next = (await agent.next("job")).job;
   expect(next).toMatchObject({ kind: "site.deploy", args: { run: { siteId: other } } });
   agent.close();

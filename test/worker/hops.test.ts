@@ -259,6 +259,15 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
       return sent;
     },
   ],
+  listEnvVersions: ofSite(),
+  restoreEnvVersion: async () => {
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "RESTORED", value: "1" }] });
+    const { version } = await one<{ version: number }>(
+      "SELECT min(version) AS version FROM site_env_versions WHERE site_id = ?",
+      siteId,
+    );
+    return ofSite({ version })();
+  },
   deleteSite: async () => ({ path: { id: (await createSite(key)).siteId } }),
   listDeployments: ofSite(),
   rollbackSite: async () => {
@@ -363,6 +372,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listAllActivity: plain,
   listInvoices: plain,
   getInvoice: () => ({ path: { id: invoiceId } }),
+  cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
+  getAccount: plain,
   listAccounts: plain,
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
   listAllPacks: plain,
@@ -384,6 +395,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return { path: { id }, body: { resolution: "Done." } };
   },
   verifyLedger: "folds the whole ledger, page by page",
+  getDns: plain,
   listHosts: plain,
   createHost: () => ({ body: { name: uniqueName("host") } }),
   // What drains moves its sites at once, one by one.

@@ -27,6 +27,7 @@ import {
   readyAgent,
   runningSite,
   site,
+  ready,
 } from "./service.ts";
 
 const hostsOf = (key: string, ids: string[]) =>
@@ -96,7 +97,7 @@ describe("a new site", () => {
   it("does not wait for a busy host for ever, when another has room", async () => {
     const key = await account();
     const [best, other] = [await hostFor(5), await hostFor(1)];
-    best.send({ type: "ready", free: 0 });
+    best.send(ready(0));
     // That is known once a later frame of the same socket has its answer, as this one of a job that nobody knows.
     await fail(best, { id: formatId("job", 1, new Uint8Array(10)) } as Job, 1);
     const [id = ""] = await paidSites(key, 1);
@@ -164,9 +165,9 @@ describe("a host", () => {
     const on = await hostFor(1);
     expect(await hostRecord(on.hostId)).toMatchObject({ ingressReplacedAt: null });
     const at = "2026-03-04T05:06:07.000Z";
-    on.send({ type: "ready", free: 1, ingressReplacedAt: at });
+    on.send(ready(1, { ingressReplacedAt: at }));
     await vi.waitUntil(async () => (await hostRecord(on.hostId)).ingressReplacedAt === at);
-    on.send({ type: "ready", free: 1 });
+    on.send(ready(1));
     const again = await readyAgent(10, on.token);
     expect(await hostRecord(on.hostId)).toMatchObject({ ingressReplacedAt: at });
     again.close();

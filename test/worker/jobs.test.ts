@@ -23,6 +23,7 @@ import {
   runningSite,
   site,
   uniqueName,
+  ready,
 } from "./service.ts";
 
 const expireJobs = (siteId: string) =>
@@ -171,7 +172,7 @@ describe("a host's link", () => {
   });
 
   it("closes on anything that is not the protocol", async () => {
-    for (const frame of [{ type: "nonsense" }, { type: "ready", free: 1 }, { ...hello(), protocol: 2 }]) {
+    for (const frame of [{ type: "nonsense" }, ready(1), { ...hello(), protocol: 2 }]) {
       const connected = await agent();
       connected.send(frame);
       expect((await connected.closed).code).toBe(4002);
@@ -188,7 +189,7 @@ describe("a host's link", () => {
     expect(one.waiting()).toEqual([]);
     await finish(one, job, attempt, deployResult);
     expect(one.waiting()).toEqual([]);
-    one.send({ type: "ready", free: 1 });
+    one.send(ready(1));
     expect((await one.next("job")).job.id).not.toBe(job.id);
     one.close();
   });
@@ -196,16 +197,16 @@ describe("a host's link", () => {
   it("gives an agent a stop though others' builds take all its room, and no more of those than it has room for", async () => {
     const [key, one] = [await account(), await readyAgent()];
     const stopped = [await runningSite(key, one), await runningSite(key, one)];
-    one.send({ type: "ready", free: 0, freeShort: 1 });
+    one.send(ready(0, { freeShort: 1 }));
     const { invoiceToken } = await createSite(key);
     await pay(invoiceToken);
     for (const { siteId } of stopped) await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
     const { job } = await one.next("job");
     expect(job).toMatchObject({ kind: "site.stop", args: { siteId: stopped[0]?.siteId } });
     expect(one.waiting()).toEqual([]);
-    one.send({ type: "ready", free: 0, freeShort: 1 });
+    one.send(ready(0, { freeShort: 1 }));
     expect((await one.next("job")).job).toMatchObject({ args: { siteId: stopped[1]?.siteId } });
-    one.send({ type: "ready", free: 1, freeShort: 0 });
+    one.send(ready(1, { freeShort: 0 }));
     expect((await one.next("job")).job.kind).toBe("site.deploy");
     one.close();
   });
@@ -216,8 +217,8 @@ describe("a host's link", () => {
     const [first, second] = [await createSite(key), await createSite(key)];
     await pay(first.invoiceToken);
     await pay(second.invoiceToken);
-    one.send({ type: "ready", free: 1 });
-    one.send({ type: "ready", free: 2 });
+    one.send(ready(1));
+    one.send(ready(2));
     await one.next("job");
     await vi.waitFor(() => expect(one.waiting()).toEqual([expect.objectContaining({ type: "job" })]), 10_000);
     one.close();
@@ -263,7 +264,7 @@ describe("a job", () => {
     const { siteId, job, attempt } = await deployingSite(key, before);
     before.close();
     const after = await greetedAgent({ running: [{ jobId: job.id, attempt }] }, before.token);
-    after.send({ type: "ready", free: 1 });
+    after.send(ready(1));
     await finish(after, job, attempt, deployResult);
     expect(after.waiting()).toEqual([]);
     expect((await site(key, siteId)).status).toBe("RUNNING");
@@ -285,7 +286,7 @@ describe("a job", () => {
     for (const time of ["first", "again"]) {
       const after = await greetedAgent({ lostSites }, token);
       if (time === "again") {
-        after.send({ type: "ready", free: 10 });
+        after.send(ready(10));
         const jobs = [await after.next("job"), await after.next("job")];
         expect(jobs.map(({ job }) => [job.kind, "run" in job.args ? job.args.run.siteId : job.args])).toEqual(
           [
@@ -392,11 +393,11 @@ describe("a job", () => {
     await pay(invoiceToken);
     const provision = await host.next("job");
     await finish(host, provision.job, provision.attempt, { version: "17.2" });
-    host.send({ type: "ready", free: 0 });
+    host.send(ready(0));
     for (const path of [`/sites/${siteId}`, `/databases/${databaseId}`])
       for (let count = 0; count < 3; count++)
         expect((await api(key, "PATCH", path, { action: "restart" })).status).toBe(202);
-    host.send({ type: "ready", free: 10 });
+    host.send(ready(10));
     const restarted = [await host.next("job"), await host.next("job")];
     for (const { job, attempt } of restarted) await finish(host, job, attempt, { version: "17.2" });
     expect(restarted.map(({ job }) => job.kind)).toEqual(["site.restart", "database.restart"]);

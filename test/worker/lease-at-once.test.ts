@@ -3,7 +3,17 @@ import { contextOf } from "../../worker/compose.ts";
 import { triggerWebhook } from "../../worker/services/webhooks/trigger.ts";
 import { crashingDatabase } from "./crashing-database.ts";
 import { sql, tick } from "./hosts-service.ts";
-import { account, api, bindings, deployResult, finish, greetedAgent, runningSite, site } from "./service.ts";
+import {
+  account,
+  api,
+  bindings,
+  deployResult,
+  finish,
+  greetedAgent,
+  runningSite,
+  site,
+  ready,
+} from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 let key: string;
@@ -14,7 +24,7 @@ beforeEach(async () => {
   await sql("UPDATE hosts SET status = 'REMOVED'");
   key = await account();
   host = await greetedAgent({ slots: 1 });
-  host.send({ type: "ready", free: 1 });
+  host.send(ready(1));
   ({ siteId } = await runningSite(key, host));
   return () => host.close();
 });
@@ -33,7 +43,7 @@ const anything = { event: null, ref: null, defaultBranch: null };
 
 describe("a deployment that its site's host has a slot for", () => {
   it("is leased in the round trip that queues it, and sent without having been asked for", async () => {
-    host.send({ type: "ready", free: 0 });
+    host.send(ready(0));
     await deploy();
     const { job, attempt } = await host.next("job");
     expect(job).toMatchObject({ kind: "site.deploy", args: { run: { siteId } } });
@@ -66,7 +76,7 @@ describe("a deployment that its site's host has a slot for", () => {
       },
     ],
   ])("waits where %s", async (_, change) => {
-    host.send({ type: "ready", free: 0 });
+    host.send(ready(0));
     await change();
     await deploy();
     expect((await statuses()).at(-1)).toBe("QUEUED");
@@ -79,7 +89,7 @@ describe("a deployment that its site's host has a slot for", () => {
     await deploy();
     expect(await statuses()).toEqual(["LIVE", "BUILDING", "QUEUED"]);
     await finish(host, first.job, first.attempt, deployResult);
-    host.send({ type: "ready", free: 1 });
+    host.send(ready(1));
     const second = await host.next("job");
     expect(second.job.id).not.toBe(first.job.id);
     expect(await statuses()).toEqual(["SUPERSEDED", "LIVE", "BUILDING"]);

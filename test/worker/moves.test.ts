@@ -12,6 +12,7 @@ import {
   runningSite,
   site,
   type Agent,
+  ready,
 } from "./service.ts";
 
 beforeEach(clearAway);
@@ -22,13 +23,13 @@ describe("a move that waits", () => {
     const old = await hostFor(2);
     const { siteId } = await runningSite(key, old);
     const fresh = await hostFor(2);
-    fresh.send({ type: "ready", free: 0 });
+    fresh.send(ready(0));
     await drain(old);
     const { status, body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
       action: "deploy",
     });
     expect(status).toBe(202);
-    fresh.send({ type: "ready", free: 1 });
+    fresh.send(ready(1));
     const { job, attempt } = await fresh.next("job");
     expect(job).toMatchObject({ kind: "site.deploy", args: { deploymentId: body.deploymentId } });
     expect(job.args).not.toHaveProperty("source.commit");
@@ -153,7 +154,7 @@ describe("a command that runs where its site leaves", () => {
     const key = await account();
     const old = await hostFor(2);
     const { siteId } = await runningSite(key, old);
-    old.send({ type: "ready", free: 10, freeCommands: 2 });
+    old.send(ready(10, { freeCommands: 2 }));
     const { body } = await api<{ id: string }>(key, "POST", `/sites/${siteId}/commands`, {
       command: "npm run migrate",
       timeoutSeconds: 3600,

@@ -62,7 +62,14 @@ it("no statement of a request, a host's turn or a timer reads through a table th
   const ctx = contextOf(recording, { type: "host", hostId }, (promise) => void work.push(promise));
   await leaseJob(ctx, hostId);
   const facts = { cpuCount: 2, memoryMb: 4096, diskFreeMb: 10_000 };
-  await resyncHost(ctx, hostId, { agentVersion: "1", facts, running: [], finished: [] });
+  await resyncHost(ctx, hostId, {
+    agentVersion: "1",
+    facts,
+    slots: 0,
+    lostSites: [],
+    running: [],
+    finished: [],
+  });
   await markOffline(ctx, hostId, new Date(0));
   worker.scheduled({} as ScheduledController, recording, execution);
   await request("DELETE", `/sites/${siteId}`);

@@ -13,6 +13,7 @@ import {
   runningSite,
   site,
   type Agent,
+  ready,
 } from "./service.ts";
 
 type Accepted = { deploymentId: string; status: string; error?: string; reason?: string };
@@ -38,7 +39,7 @@ async function owned() {
   const patch = (body: object) => api<Accepted>(key, "PATCH", `/sites/${siteId}`, body);
   const deploy = async (version: number) => {
     const { deploymentId } = (await patch({ action: "deploy" })).body;
-    host.send({ type: "ready", free: 1 });
+    host.send(ready(1));
     const { job, attempt } = await host.next("job");
     await finish(host, job, attempt, resultOf(version));
     return deploymentId;
@@ -57,7 +58,7 @@ async function owned() {
 }
 
 async function taken(host: Agent) {
-  host.send({ type: "ready", free: 1 });
+  host.send(ready(1));
   return host.next("job");
 }
 

@@ -24,6 +24,7 @@ import {
   runningSite,
   site,
   uniqueName,
+  ready,
 } from "./service.ts";
 
 const act = (key: string, id: string, action: string) => api(key, "PATCH", `/sites/${id}`, { action });
@@ -84,7 +85,7 @@ describe("what its host works on while it is silent", () => {
     const shown = async (id: string) => (await api<Command>(key, "GET", `/commands/${id}`)).body.waitsFor;
     const begun = await run();
     expect(begun.waitsFor).toMatch(/other work/);
-    host.send({ type: "ready", free: 10, freeCommands: 1 });
+    host.send(ready(10, { freeCommands: 1 }));
     const { job, attempt } = await host.next("job");
     expect(await shown(begun.id)).toBeNull();
     const waiting = await run();
@@ -150,10 +151,10 @@ describe("a site that failed", () => {
     const key = await account();
     const only = await hostFor(1);
     const failed = await failedSite(key, only);
-    only.send({ type: "ready", free: 0 });
+    only.send(ready(0));
     await act(key, failed, "start");
     expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 0 });
-    only.send({ type: "ready", free: 10 });
+    only.send(ready(10));
     const start = await only.next("job");
     expect(start.job).toMatchObject({ kind: "site.start", args: { run: { siteId: failed } } });
     await tick();

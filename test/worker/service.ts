@@ -195,9 +195,20 @@ export const hello = (lists: Hello = {}): Record<string, unknown> => ({
   // Each newer host has more room, so that placement takes the test's own.
   facts: { cpuCount: 2, memoryMb: 100_000 + ++made * 10_000, diskFreeMb: 10_000 },
   running: [],
-  certificates: true,
   finished: [],
+  // Nothing is leased in the batch that queues it.
+  slots: 0,
+  lostSites: [],
   ...lists,
+});
+
+/** Room for `free` jobs of each kind but commands. */
+export const ready = (free: number, more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  type: "ready",
+  free,
+  freeCommands: 0,
+  freeShort: free,
+  ...more,
 });
 
 /** An agent that has said hello. */
@@ -211,7 +222,7 @@ export async function greetedAgent(lists?: Hello, token?: { id: string; token: s
 /** An agent that has said hello and has room. */
 export async function readyAgent(free = 10, token?: { id: string; token: string }, facts?: object) {
   const connected = await greetedAgent(facts && { facts }, token);
-  connected.send({ type: "ready", free });
+  connected.send(ready(free));
   return connected;
 }
 

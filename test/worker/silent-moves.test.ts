@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { clearAway, foundOffline, hostFor, sql, tick } from "./hosts-service.ts";
-import { account, deployResult, finish, readyAgent, runningSite, site } from "./service.ts";
+import { account, deployResult, finish, readyAgent, runningSite, site, ready } from "./service.ts";
 
 beforeEach(clearAway);
 
@@ -15,7 +15,7 @@ describe("a host that is drained", () => {
     const old = await hostFor(2);
     const { siteId } = await runningSite(key, old);
     const dead = await hostFor(3);
-    dead.send({ type: "ready", free: 0 });
+    dead.send(ready(0));
     await drain(old.hostId);
     expect(await site(key, siteId)).toMatchObject({ status: "DEPLOYING", hostId: old.hostId });
     const fresh = await hostFor(2);

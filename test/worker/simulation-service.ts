@@ -13,7 +13,7 @@ import { reconcileHosts } from "../../worker/cron.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
 import { randomOf } from "../support/random.ts";
 import { sql } from "./hosts-service.ts";
-import { account, agent, bindings, hello, uniqueName } from "./service.ts";
+import { account, agent, bindings, hello, uniqueName, ready } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 const given = bindings as { BERTH_SEED?: string; BERTH_SIMULATION_SECONDS?: string };
@@ -253,7 +253,7 @@ export class Simulation {
   }
 
   private async ready(of: PlayedHost["agent"]): Promise<void> {
-    of.send({ type: "ready", free: 3, freeCommands: 2 });
+    of.send(ready(3, { freeCommands: 2 }));
     await this.echo(of);
   }
 

@@ -12,7 +12,7 @@ export type SecretBox = {
 
 /**
  * Encrypt-then-MAC: `v2.<key id>.` + base64url(iv ‖ ciphertext ‖ HMAC over version, key id, place, iv and ciphertext).
- * Seals with the first key and opens with any. The older `v1.` format, which has no key id, can still be opened.
+ * Seals with the first key and opens with any.
  */
 export function secretBox(
   secretKeys: readonly [string, ...string[]],
@@ -29,21 +29,14 @@ export function secretBox(
       return `${head}.${Buffer.concat([body, tagOf(newest, `${head}:${place}`, body)]).toString("base64url")}`;
     },
     open(sealed, place) {
-      const [version, ...rest] = sealed.split(".");
-      const text = rest.pop() ?? "";
+      const [version, id, text = "", ...more] = sealed.split(".");
       const bytes = Buffer.from(text, "base64url");
       // Several base64url texts decode to the same bytes; only the canonical one is accepted.
       if (bytes.toString("base64url") !== text || bytes.length < 16 + 16 + 32) throw refusal();
-      const [id] = rest;
-      const head = id === undefined ? "v1" : `v2.${id}`;
-      if (rest.length > 1 || version !== head.slice(0, 2)) throw refusal();
+      if (version !== "v2" || more.length > 0) throw refusal();
       const body = bytes.subarray(0, -32);
-      const key = ring.find(
-        (one) =>
-          (id === undefined || one.id === id) &&
-          isTag(bytes.subarray(-32), tagOf(one, `${head}:${place}`, body)),
-      );
-      if (!key) throw refusal();
+      const key = ring.find((one) => one.id === id);
+      if (!key || !isTag(bytes.subarray(-32), tagOf(key, `v2.${id}:${place}`, body))) throw refusal();
       return Buffer.from(aes256CbcDecrypt(key.cipher, body.subarray(0, 16), body.subarray(16))).toString();
     },
     isCurrent: (sealed) => sealed.startsWith(`v2.${newest.id}.`),

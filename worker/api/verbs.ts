@@ -1,6 +1,7 @@
 import type { Answered, Input, operations, OperationId } from "../../protocol/api/operations.ts";
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
+import { getAccount } from "../services/accounts/get.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
 import { createBackup } from "../services/backups/create.ts";
@@ -56,12 +57,14 @@ import { renewDomain } from "../services/domains/renew.ts";
 import { verifyDomain } from "../services/domains/verify.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
+import { getDns } from "../services/dns/get.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
 import { listSetAside } from "../services/hosts/list-set-aside.ts";
 import { removeHost } from "../services/hosts/remove.ts";
 import { removeSetAside } from "../services/hosts/remove-set-aside.ts";
+import { cancelInvoice } from "../services/invoices/cancel.ts";
 import { getInvoice } from "../services/invoices/get.ts";
 import { listInvoices } from "../services/invoices/list.ts";
 import { voidInvoice } from "../services/invoices/void.ts";
@@ -83,9 +86,11 @@ import { removeSchedule } from "../services/schedules/remove.ts";
 import { rotateSecrets } from "../services/secrets/rotate.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
+import { listEnvVersions } from "../services/sites/env-history.ts";
 import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
 import { removeSite } from "../services/sites/remove.ts";
+import { restoreEnvVersion } from "../services/sites/restore-env.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
 import { inspectSource } from "../services/sources/inspect.ts";
 import { listVolumes } from "../services/volumes/list.ts";
@@ -108,6 +113,8 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   createSite,
   getSite,
   patchSite: changeSite,
+  listEnvVersions,
+  restoreEnvVersion,
   deleteSite: removeSite,
   listDeployments,
   rollbackSite,
@@ -181,11 +188,13 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   revokeKey,
   listAccounts,
   patchAccount: changeAccount,
+  getAccount,
   listActivity,
   listAllActivity,
   listPacks,
   listInvoices,
   getInvoice,
+  cancelInvoice,
   listAllPacks,
   createPack,
   patchPack: changePack,
@@ -194,6 +203,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listPaymentFlags: listFlags,
   resolvePaymentFlag: resolveFlag,
   verifyLedger,
+  getDns,
   listHosts,
   createHost,
   patchHost: changeHost,

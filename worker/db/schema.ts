@@ -27,6 +27,7 @@ import {
   siteStatuses,
   transactionTypes,
 } from "../../protocol/states.ts";
+import type { ZoneConflict } from "../domain/dns-records.ts";
 import type { Discounts } from "../domain/pricing.ts";
 import { takenCommands, takenJobs } from "./job-conditions.ts";
 
@@ -181,6 +182,12 @@ export const hosts = sqliteTable(
     unknownMb: integer("unknown_mb").notNull().default(0),
     /** When its agent last replaced a part of the ingress. */
     ingressReplacedAt: time("ingress_replaced_at"),
+    /** Where visitors reach it, as the operator says; null: `connectedFrom`, if that is a public IPv4 address. */
+    ipv4: text(),
+    /** null: visitors do not reach it by IPv6. */
+    ipv6: text(),
+    /** The address of the agent's last connection. */
+    connectedFrom: text("connected_from"),
   },
   (t) => [
     // The name of a removed host can be reused.
@@ -500,6 +507,11 @@ export const siteEnvVersions = sqliteTable(
     version: integer().notNull(),
     /** Values of secret entries are sealed by the secret box. */
     entries: text({ mode: "json" }).$type<EnvEntry[]>().notNull(),
+    /** The author of the version, as in `activity`; null: unknown. */
+    actor: text({ enum: activityActors }),
+    actorId: text("actor_id"),
+    /** The version that it brought back. */
+    restoredFrom: integer("restored_from"),
     createdAt: time("created_at").notNull(),
   },
   (t) => [uniqueIndex("site_env_versions_key").on(t.siteId, t.version)],
@@ -1060,3 +1072,21 @@ export const activity = sqliteTable(
     index("activity_resource").on(t.resourceId, t.id), // by resource
   ],
 );
+
+/** A single row for the sites' domain: the last comparison of its DNS records with the sites. */
+export const dnsZones = sqliteTable("dns_zones", {
+  id: text().primaryKey(),
+  /** One comparison runs at a time; an interrupted one ends at this time. */
+  busyUntil: time("busy_until").notNull(),
+  /** Not earlier than this, after a failure. */
+  nextAt: time("next_at").notNull(),
+  /** Something changed during a comparison: another one follows. */
+  hinted: integer({ mode: "boolean" }).notNull().default(false),
+  syncedAt: time("synced_at"),
+  recordCount: integer("record_count").notNull().default(0),
+  /** Names with a record that Berth did not create. */
+  conflicts: text({ mode: "json" }).$type<ZoneConflict[]>().notNull().default([]),
+  failures: integer().notNull().default(0),
+  error: text(),
+  errorSince: time("error_since"),
+});

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { privateIpv4 } from "../../protocol/private-networks.ts";
 
 const isIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
@@ -11,6 +12,9 @@ const isPrivate = (ipv4: string): boolean =>
     const size = 2 ** (32 - prefix);
     return Math.floor(numberOf(ipv4) / size) === Math.floor(numberOf(network) / size);
   });
+
+/** Whether the text is an IPv4 address that is not local, private or reserved. */
+export const isPublicIpv4 = (text: string): boolean => z.ipv4().safeParse(text).success && !isPrivate(text);
 
 /**
  * Why agents do not fetch from a repository's address, as far as the address itself shows; null: allowed. The agent

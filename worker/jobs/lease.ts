@@ -20,6 +20,7 @@ import { replacedVolumes } from "./databases/replaced-volumes.ts";
 import { linkedEnvOf, offerLinks } from "./databases/linked-env.ts";
 import { imageKept, oldestKeptNumber } from "./deployments/kept.ts";
 import { buildNow, runNow } from "./deployments/snapshots.ts";
+import { hintDns } from "./dns/reconcile.ts";
 import { mayPlace, takeRoom, waitsForRoom } from "./hosts/placement.ts";
 import { batch, hot, type Answers, type Hot } from "../db/batch.ts";
 import { kindsThat, openJob, startingKinds } from "../db/job-conditions.ts";
@@ -332,6 +333,7 @@ async function takeLease(
   }
   // This host has less free memory now, so another may be the best for the remaining unplaced jobs.
   if (read.jobs.length > 0 && read.unplaced.length > 0) ctx.hosts.wake(null);
+  if (read.site.meta.changes > 0) hintDns(ctx);
   return offerOf(ctx, read);
 }
 

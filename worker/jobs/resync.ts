@@ -10,11 +10,13 @@ import { offerAnew } from "./offer-anew.ts";
 
 export type Hello = {
   agentVersion: string;
-  slots?: number | undefined;
+  slots: number;
   facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
   running: Lease[];
   finished: Lease[];
-  lostSites?: Id<"site">[] | undefined;
+  lostSites: Id<"site">[];
+  /** The address it connects from, where that is known. */
+  from?: string | null | undefined;
 };
 
 const knows = (list: Lease[], job: { id: string; attempt: number }) =>
@@ -44,7 +46,8 @@ export async function resyncHost(
         agentVersion: hello.agentVersion,
         cpuCount: hello.facts.cpuCount,
         memoryMb: hello.facts.memoryMb,
-        slots: hello.slots ?? null,
+        slots: hello.slots,
+        connectedFrom: hello.from ?? null,
       })
       .where(eq(hosts.id, hostId)),
     leased: ctx.db
@@ -64,7 +67,7 @@ export async function resyncHost(
     const offer = await offerAnew(ctx, hostId, job);
     if (offer) offers.push(offer);
   }
-  await tellAnew(ctx, hostId, hello.lostSites ?? []);
+  await tellAnew(ctx, hostId, hello.lostSites);
   const drop = hello.running.filter(
     (lease) => !leased.some((job) => job.id === lease.jobId && job.attempt === lease.attempt),
   );

@@ -42,14 +42,11 @@ type Attachment = {
   epoch: number;
   free: number;
   freeCommands: number;
-  /** null: short jobs use normal slots. */
-  freeShort: number | null;
+  freeShort: number;
   greeted: boolean;
-  /** Supports questions about its inventory. */
-  inventories?: boolean;
-  /** Reports certificates. */
-  certificates?: boolean;
   openedAt: number;
+  /** The client's address, as the platform's edge says. */
+  from: string | null;
 };
 
 /**
@@ -109,9 +106,10 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       epoch,
       free: 0,
       freeCommands: 0,
-      freeShort: null,
+      freeShort: 0,
       greeted: false,
       openedAt: now,
+      from: request.headers.get("CF-Connecting-IP"),
     });
     await this.ctx.storage.setAlarm(now + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
@@ -171,18 +169,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   /** Asks the agent about a running site or database. */
   async ask(question: Question): Promise<Answer> {
-    const socket = this.greeted();
-    if (socket && isAboutKept(question) && !this.attached(socket).inventories)
-      return {
-        kind: "refused",
-        error: "This host's agent is too old to list what it keeps. Update the agent first.",
-      };
-    if (socket && question.kind === "certificate" && !this.attached(socket).certificates)
-      return {
-        kind: "refused",
-        error: "This host's agent is too old to report certificates. Update the agent first.",
-      };
-    return this.questions.ask(socket, question);
+    return this.questions.ask(this.greeted(), question);
   }
 
   async follow(
@@ -213,7 +200,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       return inbox.inTurn(length, async () => {
         if (socket === this.current()) await this.handle(socket, message);
       });
-    const { free, freeCommands = 0, freeShort = null, ingressReplacedAt } = message;
+    const { free, freeCommands, freeShort, ingressReplacedAt } = message;
     this.attach(socket, { ...state, free, freeCommands, freeShort });
     if (ingressReplacedAt !== undefined)
       await this.keepIngress(state.hostId, ingressReplacedAt).catch((error: unknown) =>
@@ -231,12 +218,14 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     switch (message.type) {
       case "hello": {
         if (state.greeted) return socket.close(closeCodes.protocolError, "a hello comes once");
-        const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, message);
+        const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, {
+          ...message,
+          from: state.from,
+        });
         this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();
-        const { inventories = false, certificates = false } = message;
-        this.attach(socket, { ...state, greeted: true, inventories, certificates });
+        this.attach(socket, { ...state, greeted: true });
         const now = new Date().toISOString();
         this.send(socket, { type: "welcome", epoch: state.epoch, now, ...served });
         for (const lease of drop) this.send(socket, { type: "drop", ...lease });
@@ -369,7 +358,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       const room = {
         jobs: state.free > 0,
         commands: state.freeCommands > 0,
-        short: (state.freeShort ?? state.free) > 0,
+        short: state.freeShort > 0,
       };
       if (!room.jobs && !room.commands && !room.short) return;
       const offer = await leaseJob(this.context(state.hostId), state.hostId, room);
@@ -390,8 +379,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     const now = this.attached(socket);
     const { slot } = jobTraits[job.kind];
     if (slot === "command") this.attach(socket, { ...now, freeCommands: now.freeCommands - 1 });
-    else if (slot === "short" && now.freeShort !== null)
-      this.attach(socket, { ...now, freeShort: now.freeShort - 1 });
+    else if (slot === "short") this.attach(socket, { ...now, freeShort: now.freeShort - 1 });
     else this.attach(socket, { ...now, free: now.free - 1 });
   }
 
@@ -459,9 +447,6 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     return contextOf(this.env, { type: "host", hostId }, (work) => this.ctx.waitUntil(work));
   }
 }
-
-const isAboutKept = ({ kind }: Question): boolean =>
-  kind === "held" || kind === "kept" || kind === "removeKept";
 
 function parse(text: string): FromAgent | undefined {
   try {

@@ -33,6 +33,9 @@ const madeOfC =
 /** The program that a plan without a buildCommand builds. */
 export const goProgram = "/usr/local/bin/app";
 
+/** `go run`, with the package or files and the program's arguments: the image has no compiler, so they are built beforehand. */
+const goRun = /^(?:exec )?go run (\.[\w./-]*|[\w./-]+\.go(?: [\w./-]+\.go)*)((?: .*)?)$/;
+
 export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null {
   const isModule = sources.files.has("go.mod");
   const loose = looseFiles(sources);
@@ -43,6 +46,7 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
     throw new JobError(
       "buildCommand is set for a Go repository: set startCommand to the program it makes, too.",
     );
+  const [, runs, args] = (buildCommand === null && goRun.exec(given ?? "")) || [];
   const vendored = sources.files.has("vendor/");
   const { within } = placeOf(sources);
   const local = /=>\s*\.{1,2}\//.test(textOf(sources, "go.mod"));
@@ -56,9 +60,11 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
     downloads: isModule && !vendored && !local && within === null && sources.files.has("go.sum"),
     needsC: madeOfC.test(textOf(sources, "go.mod")),
     main:
-      buildCommand !== null ? null : isModule || loose.length === 0 ? mainPackage(sources) : loose.join(" "),
+      buildCommand !== null
+        ? null
+        : (runs ?? (isModule || loose.length === 0 ? mainPackage(sources) : loose.join(" "))),
     buildCommand,
-    startCommand: given ?? goProgram,
+    startCommand: runs === undefined ? (given ?? goProgram) : `${goProgram}${args}`,
   };
 }
 

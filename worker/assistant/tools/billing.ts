@@ -8,9 +8,11 @@ type Names =
   | "list_packs"
   | "list_invoices"
   | "get_invoice"
+  | "cancel_invoice"
   | "change_pack"
   | "get_credit_balance"
   | "create_credit_invoice"
+  | "get_account"
   | "list_api_keys"
   | "revoke_api_key"
   | "list_activity";
@@ -39,6 +41,21 @@ export const billingTools: Tools<Names> = {
       return { ...shown, payAt: shown.status === "unpaid" ? payAt(ctx, token) : null };
     },
   },
+  cancel_invoice: {
+    async run(ctx, { invoice }) {
+      const { token: _token, ...shown } = await call(ctx, "cancelInvoice", { id: invoice });
+      return shown;
+    },
+    async consequence(ctx, { invoice }) {
+      const { kind, status, lines, amountCents, currency } = await call(ctx, "getInvoice", { id: invoice });
+      const loses =
+        kind === "site" || kind === "database" ? ` The ${kind} that waits for it is deleted.` : "";
+      return {
+        summary: `Cancel the ${status} invoice of ${(amountCents / 100).toFixed(2)} ${currency.toUpperCase()} for ${lines.map(({ description }) => description).join(", ")}.${loses}`,
+        version: status,
+      };
+    },
+  },
   change_pack: {
     async run(ctx, { site, db, packId, billingTerm }) {
       if ((site === undefined) === (db === undefined)) throw invalid("site", "either site or db");
@@ -56,6 +73,7 @@ export const billingTools: Tools<Names> = {
       return { ...created, payAt: payAt(ctx, created.invoiceToken) };
     },
   },
+  get_account: { run: (ctx) => call(ctx, "getAccount", {}) },
   list_api_keys: { run: async (ctx, { limit = 50 }) => (await call(ctx, "listKeys", { limit })).data },
   revoke_api_key: {
     run: (ctx, { key }) => call(ctx, "revokeKey", { id: key }),

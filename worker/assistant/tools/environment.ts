@@ -1,8 +1,15 @@
 import { call } from "../../api/call.ts";
+import { conflict } from "../../domain/app-error.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
-type Names = "list_env_vars" | "set_env_vars" | "delete_env_vars" | "generate_secret";
+type Names =
+  | "list_env_vars"
+  | "set_env_vars"
+  | "delete_env_vars"
+  | "list_env_history"
+  | "restore_env_version"
+  | "generate_secret";
 
 export const environmentTools: Tools<Names> = {
   list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
@@ -23,6 +30,23 @@ export const environmentTools: Tools<Names> = {
       return {
         summary: `Remove ${keys.join(", ")} from the environment of the site ${found.name}, effective at its next restart or deployment.`,
         version: found.updatedAt,
+      };
+    },
+  },
+  list_env_history: {
+    run: async (ctx, { site }) => (await call(ctx, "listEnvVersions", { id: await siteId(ctx, site) })).data,
+  },
+  restore_env_version: {
+    run: async (ctx, { site, version }) =>
+      call(ctx, "restoreEnvVersion", { id: await siteId(ctx, site), version }),
+    async consequence(ctx, { site, version }) {
+      const found = await siteNamed(ctx, site);
+      const { data } = await call(ctx, "listEnvVersions", { id: found.id });
+      const wanted = data.find((one) => one.version === version);
+      if (!wanted) throw conflict(`Version ${version} of the environment of ${found.name} is not kept.`);
+      return {
+        summary: `Replace the environment of the site ${found.name} (${found.envVariables.length} variables) with version ${version} of ${wanted.at} (${wanted.variables} variables), effective at its next restart or deployment.`,
+        version: `${found.updatedAt} ${data[0]?.version}`,
       };
     },
   },

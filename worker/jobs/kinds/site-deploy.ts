@@ -6,6 +6,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { reconcileDatabases } from "../databases/reconcile.ts";
 import { forgetOldBuilds } from "../deployments/forget-builds.ts";
+import { hintDns } from "../dns/reconcile.ts";
 import { arrive, giveUpMove } from "../hosts/arrive.ts";
 import { moveSites } from "../hosts/move-sites.ts";
 import { giveRoomAway } from "../hosts/placement.ts";
@@ -100,6 +101,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
         );
         const moved = arrived?.[0][0];
         if (moved?.from) ctx.hosts.letGo(moved.from, moved.id);
+        if (moved) hintDns(ctx);
         if (moved) await moveSites(ctx);
         if (followed.length > 0) await reconcileDatabases(ctx);
       },

@@ -8,6 +8,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { cancelDeployments, reviseCancelled } from "../deployments/cancel-all.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
+import { hintDns } from "../dns/reconcile.ts";
 import { forgetSite } from "./forget.ts";
 
 /**
@@ -50,6 +51,9 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
   for (const { id } of waited) ctx.logs.remove(id);
   reviseCancelled(ctx, cancelling);
   tellOrphans(ctx, orphans);
-  if (moved.hostId) ctx.hosts.wake(moved.hostId);
+  if (moved.hostId) {
+    ctx.hosts.wake(moved.hostId);
+    hintDns(ctx);
+  }
   return { id: moved.id, status: moved.status };
 }

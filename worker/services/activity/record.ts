@@ -2,8 +2,7 @@ import { is, sql, type SQL } from "drizzle-orm";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { OperationId, Operation } from "../../../protocol/api/operations.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import type { ActivityActor } from "../../../protocol/states.ts";
-import { accountOf, type Ctx, type Db } from "../../ctx.ts";
+import { accountOf, authorOf, type Author, type Ctx, type Db } from "../../ctx.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";
@@ -84,19 +83,7 @@ function ownerOf(ctx: Ctx, { access }: Operation, resourceId: string | null): SQ
   return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}), ${accountOf(ctx)})`;
 }
 
-function actedAs({ actor }: Ctx, { access }: Operation): { actor: ActivityActor; actorId: string | null } {
-  const as = (kind: ActivityActor) => (access === "operator" ? "operator" : kind);
-  switch (actor.type) {
-    case "key":
-      return { actor: as("key"), actorId: actor.keyId };
-    case "session":
-      return { actor: as("session"), actorId: actor.sessionId };
-    case "assistant":
-      return { actor: "assistant", actorId: actor.conversationId };
-    case "host":
-      return { actor: "host", actorId: actor.hostId };
-    case "link":
-    case "system":
-      return { actor: actor.type, actorId: null };
-  }
-}
+const actedAs = (ctx: Ctx, { access }: Operation): Author => {
+  const { actor, actorId } = authorOf(ctx);
+  return { actor: access === "operator" && actor !== "assistant" ? "operator" : actor, actorId };
+};

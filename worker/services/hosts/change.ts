@@ -3,25 +3,30 @@ import { and, eq, ne } from "drizzle-orm";
 import type { Host, HostPatch } from "../../../protocol/api/hosts.ts";
 import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
+import { hintDns } from "../../jobs/dns/reconcile.ts";
 import { moveSites } from "../../jobs/hosts/move-sites.ts";
 import { hostIdOf, hostNamed } from "./named.ts";
 
 const statusAfter = { drain: "DRAINING", activate: "ACTIVE" } as const;
 
 /**
- * drain: no new sites, and the existing ones move one by one. activate: back to normal, and moves in progress are
+ * The addresses lead visitors to its sites. drain: no new sites, and the existing ones move one by one. activate: back to normal, and moves in progress are
  * cancelled.
  */
-export async function changeHost(ctx: Ctx, { id: hostId, action }: ById & HostPatch): Promise<Host> {
+export async function changeHost(
+  ctx: Ctx,
+  { id: hostId, action, ipv4, ipv6 }: ById & HostPatch,
+): Promise<Host> {
   const id = hostIdOf(hostId);
   await ctx.db.batch([
     ctx.db
       .update(hosts)
-      .set({ status: statusAfter[action] })
+      .set({ ...(action && { status: statusAfter[action] }), ipv4, ipv6 })
       .where(and(eq(hosts.id, id), ne(hosts.status, "REMOVED"))),
   ]);
   const host = await hostNamed(ctx, id);
   if (action === "drain") await moveSites(ctx);
-  else ctx.hosts.wake(id);
+  else if (action === "activate") ctx.hosts.wake(id);
+  if (ipv4 !== undefined || ipv6 !== undefined) hintDns(ctx);
   return host;
 }

@@ -2,6 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Db } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
+import { addressesOf } from "../../domain/host-addresses.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
 import { placedMb } from "../../jobs/hosts/placement.ts";
@@ -43,6 +44,7 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   databaseCount: row.databaseCount,
   notice: drainNotice(row.status, row),
   ingressReplacedAt: row.ingressReplacedAt?.toISOString() ?? null,
+  ...addressesOf(row),
   createdAt: row.createdAt.toISOString(),
   connectedAt: row.connectedAt?.toISOString() ?? null,
 });

@@ -2,7 +2,8 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { EnvVariable, EnvVariableShown } from "../../../protocol/api/sites.ts";
-import type { Ctx } from "../../ctx.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import { authorOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
@@ -17,7 +18,7 @@ const maxEnvBytes = 256 * 1024;
 /** In each round, at least one of the concurrent changes succeeds. */
 const maxRounds = 20;
 
-type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
+export type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
 
 /**
  * Creates a new version of the environment: sets entries by key and removes those with the value null. Secret values
@@ -80,19 +81,24 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
       "envVariables",
       `The variables of a site can have at most ${maxEnvBytes / 1024} KiB in total, and this change exceeds the limit. Remove some, or store large values in a file or volume.`,
     );
-  // The version is unique per site, so that no concurrent change is lost.
-  const {
-    made: [made],
-  } = await batch(ctx, {
+  if (!(await addEnvVersion(ctx, site.id, { version: (newest?.version ?? 0) + 1, entries: next })))
+    return null;
+  return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
+}
+
+type Version = Pick<typeof siteEnvVersions.$inferInsert, "version" | "entries" | "restoredFrom">;
+
+/** @returns false if this version exists: versions are unique per site, so that no concurrent change is lost */
+export async function addEnvVersion(ctx: Ctx, siteId: Id<"site">, version: Version): Promise<boolean> {
+  const { made } = await batch(ctx, {
     made: ctx.db
       .insert(siteEnvVersions)
-      .values({ siteId: site.id, version: (newest?.version ?? 0) + 1, entries: next, createdAt: ctx.now() })
+      .values({ siteId, ...version, ...authorOf(ctx), createdAt: ctx.now() })
       .onConflictDoNothing()
       .returning({ version: siteEnvVersions.version }),
-    forgetOldEnv: forgetOldEnv(ctx, site.id),
+    forgetOldEnv: forgetOldEnv(ctx, siteId),
   });
-  if (!made) return null;
-  return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
+  return made.length > 0;
 }
 
 const bytesOf = (entries: EnvEntry[]): number => Buffer.byteLength(JSON.stringify(entries));

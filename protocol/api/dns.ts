@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { Timestamp } from "./common.ts";
+
+export const dnsProviders = ["none", "cloudflare", "powerdns"] as const;
+
+export const Dns = z
+  .object({
+    domain: z.string().describe("Sites have their own names below it."),
+    provider: z
+      .enum(dnsProviders)
+      .describe("Where the records are kept; `none`: the operator maintains them."),
+    recordCount: z.number().int().describe("Sets of records that there should be."),
+    comparedAt: Timestamp.nullable().describe("When all records were last as they should be."),
+    error: z.string().nullable().describe("Why the last attempt did not succeed. Present records stay."),
+    errorSince: Timestamp.nullable(),
+    conflicts: z
+      .array(z.object({ name: z.string(), type: z.string(), found: z.string() }))
+      .describe("Names with a record that Berth did not create and leaves alone. Remove it or the site."),
+  })
+  .meta({ id: "Dns" });
+export type Dns = z.infer<typeof Dns>;

@@ -1,0 +1,174 @@
+import { createHash } from "node:crypto";
+import { expect } from "vitest";
+import { leaseHeaders, partHashHeader } from "../../../protocol/agent/backups.ts";
+import type { Backup } from "../../../protocol/api/backups.ts";
+import type { Database } from "../../../protocol/api/databases.ts";
+import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
+import { api, call, deployResult, fail, finish, runningSite, site } from "../service.ts";
+
+type Host = Awaited<ReturnType<typeof scene>>["host"];
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const backup = async (key: string, id: string) => (await api<Backup>(key, "GET", `/backups/${id}`)).body;
+
+/** The host stores a backup of this text, which is asked of it. */
+async function store(host: Host, text = "a dump"): Promise<string> {
+  const { job, attempt } = await jobOf(host, "database.backup");
+  const { backupId } = job.args;
+  const send = (path: string, init: RequestInit) =>
+    call(`/agent/backups/${backupId}/${path}`, {
+      ...init,
+      headers: {
+        Authorization: `Bearer ${host.token.token}`,
+        [leaseHeaders.job]: job.id,
+        [leaseHeaders.attempt]: String(attempt),
+        ...(init.headers as Record<string, string> | undefined),
+      },
+    });
+  const { uploadId } = await (await send("upload", { method: "POST" })).json<{ uploadId: string }>();
+  const part = await send("parts/1", {
+    method: "PUT",
+    headers: { [partHashHeader]: sha256(text) },
+    body: text,
+  });
+  const { etag } = await part.json<{ etag: string }>();
+  const fingerprint = { tables: [], objects: {}, counters: [] };
+  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint };
+  const answer = await send("complete", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(done),
+  });
+  expect(answer.status).toBe(200);
+  await finish(host, job, attempt);
+  return backupId;
+}
+
+/** Takes the job that checks a backup by itself. */
+async function check(host: Host): Promise<void> {
+  const { job, attempt } = await jobOf(host, "database.verify");
+  await finish(host, job, attempt, { damage: null });
+}
+
+async function withDatabase() {
+  const { key, host } = await scene();
+  return { key, host, ...(await runningDatabase(key, host)) };
+}
+
+async function withBackup() {
+  const made = await withDatabase();
+  await api(made.key, "POST", `/databases/${made.databaseId}/backups`);
+  const id = await store(made.host);
+  await check(made.host);
+  return { ...made, id };
+}
+
+const volume = { name: "data", mountPath: "/data" };
+
+effectsOf("backups", {
+  create_backup: [
+    "has the host back the database up, and it is stored",
+    async () => {
+      const { key, host, name } = await withDatabase();
+      await useTool(key, "create_backup", { db: name });
+      expect(await backup(key, await store(host))).toMatchObject({ status: "STORED", trigger: "chat" });
+    },
+  ],
+  list_backups: [
+    "shows what each proved, of one database and of all",
+    async () => {
+      const { key, name, id } = await withBackup();
+      for (const input of [{ db: name }, {}]) {
+        const { result } = await useTool(key, "list_backups", input);
+        expect(result).toMatchObject([{ id, status: "VERIFIED", sizeBytes: 6 }]);
+      }
+    },
+  ],
+  verify_backup: [
+    "has a host restore it beside and compare",
+    async () => {
+      const { key, host, id } = await withBackup();
+      await useTool(key, "verify_backup", { backup: id });
+      const { job } = await jobOf(host, "database.verify");
+      expect(job.args.backup).toMatchObject({ backupId: id });
+    },
+  ],
+  restore_backup: [
+    "backs up what is there and restores after a yes that was told both",
+    async () => {
+      const { key, host, name, id } = await withBackup();
+      const { asked } = await useTool(key, "restore_backup", { db: name, backup: id });
+      expect(asked).toMatch(new RegExp(`Replace all data of the database ${name} .*VERIFIED.*taken first`));
+      const safety = await jobOf(host, "database.backup");
+      await fail(host, safety.job, safety.attempt);
+      const { job } = await jobOf(host, "database.restore");
+      expect(job.args.backup).toMatchObject({ backupId: id });
+    },
+  ],
+  delete_backup: [
+    "removes its file after a yes",
+    async () => {
+      const { key, id } = await withBackup();
+      await useTool(key, "delete_backup", { backup: id });
+      expect((await api(key, "GET", `/backups/${id}`)).status).toBe(404);
+    },
+  ],
+  set_backup_schedule: [
+    "changes when it is backed up and how many are kept",
+    async () => {
+      const { key, name, databaseId } = await withDatabase();
+      const settings = (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.backups;
+      expect(settings.keep).not.toBe(3);
+      await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 3 } });
+      const { body } = await api<Database>(key, "GET", `/databases/${databaseId}`);
+      expect(body.backups).toMatchObject({ keep: 3 });
+    },
+  ],
+  get_backup_download_link: [
+    "shows the person an address that serves the file, after a yes, and the model none",
+    async () => {
+      const { key, id } = await withBackup();
+      const { reply, result } = await useTool(key, "get_backup_download_link", { backup: id });
+      const address = /https?:\S+\/backups\/\S+/.exec(reply.message)?.[0] ?? "";
+      const { pathname, search } = new URL(address);
+      expect(await (await call(pathname + search)).text()).toBe("a dump");
+      expect(JSON.stringify(result)).not.toContain("/backups/");
+    },
+  ],
+  list_volumes: [
+    "asks the host what they hold",
+    async () => {
+      const { key, host } = await scene();
+      await runningSite(key, host, { name: "keeps", volumes: [volume] });
+      const using = useTool(key, "list_volumes", { site: "keeps" });
+      await answerNext(host, { kind: "volumes", volumes: [{ name: "data", sizeMb: 12.5 }] });
+      expect((await using).result).toMatchObject({ data: [{ ...volume, mounted: true, sizeMb: 12.5 }] });
+    },
+  ],
+  create_volume: [
+    "adds one to those there are, and the next deployment mounts it",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "keeps", volumes: [volume] });
+      await useTool(key, "create_volume", { site: "keeps", name: "uploads", path: "/srv/uploads" });
+      await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+      const { job } = await jobOf(host, "site.deploy");
+      expect(job.args.run.volumes).toEqual([volume, { name: "uploads", mountPath: "/srv/uploads" }]);
+      expect((await site(key, siteId)).volumes).toHaveLength(2);
+    },
+  ],
+  delete_volume: [
+    "has the host delete the data of an unmounted one, after a yes",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "keeps", volumes: [volume] });
+      await api(key, "PATCH", `/sites/${siteId}`, { settings: { volumes: [] } });
+      await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+      const { job, attempt } = await jobOf(host, "site.deploy");
+      await finish(host, job, attempt, deployResult);
+      const using = useTool(key, "delete_volume", { site: "keeps", name: "data" });
+      const question = await answerNext(host, { kind: "removeVolume" });
+      expect(question).toEqual({ kind: "removeVolume", siteId, name: "data" });
+      expect((await using).asked).toContain("There is no backup of it");
+    },
+  ],
+});

@@ -1,0 +1,259 @@
+import { expect } from "vitest";
+import type { Database } from "../../../protocol/api/databases.ts";
+import type { DatabaseInsight, DatabaseSchema } from "../../../protocol/api/insight.ts";
+import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
+import { api, fail, finish, runningSite, siteUrl } from "../service.ts";
+
+const read = async (key: string, id: string) => (await api<Database>(key, "GET", `/databases/${id}`)).body;
+
+/** A database that runs, and its host. */
+async function running(overrides: object = {}) {
+  const { key, host } = await scene();
+  const database = await runningDatabase(key, host, overrides);
+  const status = async () => (await read(key, database.databaseId)).status;
+  return { key, host, ...database, status };
+}
+
+async function stopped() {
+  const made = await running();
+  await api(made.key, "PATCH", `/databases/${made.databaseId}`, { action: "stop" });
+  const { job, attempt } = await jobOf(made.host, "database.stop");
+  await finish(made.host, job, attempt);
+  return made;
+}
+
+/** Beside a site that has its address as DATABASE_URL. */
+async function linked() {
+  const made = await running();
+  const { siteId } = await runningSite(made.key, made.host, { name: "uses-it" });
+  const links = async () => (await read(made.key, made.databaseId)).links;
+  return { ...made, siteId, links };
+}
+
+const insight: DatabaseInsight = {
+  sizeMb: 8.5,
+  connections: { used: 2, max: 32 },
+  cacheHitRatio: 0.99,
+  uptimeSeconds: 60,
+  activeQueries: [{ id: "7", statement: "SELECT pg_sleep(9)", durationMs: 5, state: "active" }],
+  slowQueries: [{ statement: "SELECT 2", calls: 3, totalMs: 9, meanMs: 3, maxMs: 4 }],
+};
+const column = { name: "id", type: "integer", nullable: false, default: null };
+const table = {
+  schema: "public",
+  kind: "table" as const,
+  rowsEstimate: 3,
+  sizeMb: 1,
+  columns: [column],
+  primaryKey: ["id"],
+  foreignKeys: [],
+  indexes: [],
+};
+const schema: DatabaseSchema = {
+  tables: [
+    { ...table, name: "orders" },
+    { ...table, name: "people" },
+  ],
+  keyspaces: [],
+  truncated: false,
+};
+const rows = {
+  columns: [{ name: "n", type: "integer" }],
+  rows: [[41]],
+  truncated: false,
+  affectedRows: null,
+  durationMs: 3,
+};
+
+effectsOf("databases", {
+  list_databases: [
+    "names the account's databases",
+    async () => {
+      const { key, name, databaseId } = await running();
+      const { result } = await useTool(key, "list_databases", {});
+      expect(result).toMatchObject({ databases: [{ id: databaseId, name, status: "RUNNING" }], more: false });
+    },
+  ],
+  get_database: [
+    "shows version and status without the password",
+    async () => {
+      const { key, name, databaseId, spec } = await running();
+      const { result } = await useTool(key, "get_database", { db: name });
+      expect(result).toMatchObject({ id: databaseId, version: "17.2", status: "RUNNING" });
+      expect(JSON.stringify(result)).not.toContain(spec.logins[0]?.password);
+    },
+  ],
+  create_database: [
+    "makes a PENDING database and says where its invoice is paid",
+    async () => {
+      const { key } = await scene();
+      const { result } = await useTool(key, "create_database", { name: "ledger", type: "postgresql" });
+      const { databaseId, payAt } = result as { databaseId: string; payAt: string };
+      expect(await read(key, databaseId)).toMatchObject({ name: "ledger", status: "PENDING" });
+      expect(payAt).toMatch(new RegExp(`^${siteUrl}/invoice/inv_`));
+    },
+  ],
+  start_database: [
+    "starts it on its host",
+    async () => {
+      const { key, host, name, status } = await stopped();
+      await useTool(key, "start_database", { db: name });
+      const { job, attempt } = await jobOf(host, "database.start");
+      await finish(host, job, attempt, { version: "17.2" });
+      expect(await status()).toBe("RUNNING");
+    },
+  ],
+  stop_database: [
+    "stops it on its host after a yes that was told who loses it",
+    async () => {
+      const { key, host, name, status } = await running();
+      const { asked } = await useTool(key, "stop_database", { db: name });
+      expect(asked).toMatch(/linked sites: 0; last backup: there is none/);
+      const { job, attempt } = await jobOf(host, "database.stop");
+      await finish(host, job, attempt);
+      expect(await status()).toBe("STOPPED");
+    },
+  ],
+  restart_database: [
+    "has its host restart it after a yes",
+    async () => {
+      const { key, host, name } = await running();
+      await useTool(key, "restart_database", { db: name });
+      await jobOf(host, "database.restart");
+    },
+  ],
+  delete_database: [
+    "takes a last backup and then removes it, after a yes",
+    async () => {
+      const { key, host, name, databaseId, status } = await running();
+      await useTool(key, "delete_database", { db: name });
+      expect(await status()).toBe("DELETING");
+      const last = await jobOf(host, "database.backup");
+      await fail(host, last.job, last.attempt);
+      const { job, attempt } = await jobOf(host, "database.delete");
+      await finish(host, job, attempt);
+      expect((await api(key, "GET", `/databases/${databaseId}`)).status).toBe(404);
+    },
+  ],
+  get_connection_string: [
+    "shows the person the address after a yes, and the model nothing of it",
+    async () => {
+      const { key, name, spec } = await running();
+      const { reply, result } = await useTool(key, "get_connection_string", { db: name });
+      const password = spec.logins[0]?.password ?? "";
+      expect(reply.message).toContain(`:${password}@${name}.internal:5432/`);
+      expect(JSON.stringify(result)).not.toContain(password);
+    },
+  ],
+  link_database: [
+    "gives a site the address as a secret variable",
+    async () => {
+      const { key, host, name, siteId, links, spec } = await linked();
+      await useTool(key, "link_database", { db: name, site: "uses-it" });
+      expect(await links()).toMatchObject([{ siteId, variable: "DATABASE_URL" }]);
+      await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
+      const { job } = await jobOf(host, "site.restart");
+      const given = job.args.run.env.find((one) => one.key === "DATABASE_URL");
+      expect(given?.value).toContain(spec.logins[0]?.password);
+    },
+  ],
+  unlink_database: [
+    "takes it away again after a yes",
+    async () => {
+      const { key, name, databaseId, siteId, links } = await linked();
+      await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
+      expect(await links()).toHaveLength(1);
+      await useTool(key, "unlink_database", { db: name, site: "uses-it" });
+      expect(await links()).toEqual([]);
+    },
+  ],
+  rotate_database_password: [
+    "has the host set a new password, after a yes",
+    async () => {
+      const { key, host, name, spec } = await running();
+      const { reply } = await useTool(key, "rotate_database_password", { db: name });
+      const { job } = await jobOf(host, "database.rotate");
+      const [old, next] = [spec.logins[0]?.password ?? "", job.args.database.logins.at(-1)?.password ?? ""];
+      expect(next).not.toBe(old);
+      expect(reply.message).not.toContain(next);
+    },
+  ],
+  describe_schema: [
+    "shows the tables whose name holds a text",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "describe_schema", { db: name, filter: "ord" });
+      await answerNext(host, { kind: "schema", schema });
+      expect((await using).result).toMatchObject({
+        tables: [{ name: "public.orders", columns: ["id integer not null"] }],
+      });
+    },
+  ],
+  run_read_query: [
+    "runs where nothing can be changed, and shows the rows",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "run_read_query", { db: name, query: "SELECT 41 AS n" });
+      const question = await answerNext(host, { kind: "query", result: rows });
+      expect(question).toMatchObject({ kind: "query", statement: "SELECT 41 AS n", write: null });
+      expect((await using).result).toMatchObject({ rows: [[41]] });
+    },
+  ],
+  run_write_query: [
+    "runs after a yes exactly the statement that was shown, once",
+    async () => {
+      const { key, host, name } = await running();
+      const query = "DELETE FROM orders WHERE id = 7";
+      const using = useTool(key, "run_write_query", { db: name, query });
+      const question = await answerNext(host, { kind: "query", result: { ...rows, affectedRows: 1 } });
+      expect(question).toMatchObject({ statement: query, write: { nonce: expect.any(String) as string } });
+      const { asked, result } = await using;
+      expect(asked).toContain(query);
+      expect(result).toMatchObject({ affectedRows: 1 });
+      expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
+    },
+  ],
+  list_active_queries: [
+    "shows what the server works on",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "list_active_queries", { db: name });
+      await answerNext(host, { kind: "insight", insight });
+      expect((await using).result).toEqual(insight.activeQueries);
+    },
+  ],
+  list_slow_queries: [
+    "shows what took the most time",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "list_slow_queries", { db: name, limit: 1 });
+      await answerNext(host, { kind: "insight", insight });
+      expect((await using).result).toEqual(insight.slowQueries);
+    },
+  ],
+  get_database_metrics: [
+    "shows its size and connections beside its samples",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "get_database_metrics", { db: name });
+      await answerNext(host, { kind: "metrics", samples: [] });
+      await answerNext(host, { kind: "insight", insight });
+      expect((await using).result).toMatchObject({ sizeMb: 8.5, connections: { used: 2, max: 32 } });
+    },
+  ],
+  get_database_logs: [
+    "shows the lines that hold a text",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "get_database_logs", { db: name, search: "FATAL" });
+      const at = "2026-01-01T00:00:01.000000001Z";
+      const lines = ["LOG: ready", "FATAL: too many"].map((text) => ({
+        at,
+        stream: "stderr" as const,
+        text,
+      }));
+      await answerNext(host, { kind: "logs", lines });
+      expect((await using).result).toMatchObject([{ text: "FATAL: too many" }]);
+    },
+  ],
+});

@@ -1,0 +1,133 @@
+import { expect } from "vitest";
+import type { Page } from "../../../protocol/api/common.ts";
+import type { Site } from "../../../protocol/api/sites.ts";
+import { operations } from "../../../protocol/api/operations.ts";
+import { SourceInspection } from "../../../protocol/api/sources.ts";
+import { answerNext, effectsOf, jobOf, scene, useTool } from "../assistant.ts";
+import { account, api, createSite, finish, runningSite, site, siteUrl, uniqueName } from "../service.ts";
+
+const sitesOf = async (key: string) => (await api<Page<Site>>(key, "GET", "/sites")).body.data;
+
+/** A site that runs, and its host. */
+async function running(overrides: Record<string, unknown> = {}) {
+  const { key, host } = await scene();
+  const name = uniqueName("tool");
+  const { siteId } = await runningSite(key, host, { name, ...overrides });
+  return { key, host, name, siteId };
+}
+
+effectsOf("sites", {
+  list_sites: [
+    "names the account's sites and nobody else's",
+    async () => {
+      const { key, name, siteId } = await running();
+      await createSite(await account(), { name: "strange" });
+      const { result } = await useTool(key, "list_sites", {});
+      expect(result).toMatchObject({ sites: [{ id: siteId, name, status: "RUNNING" }], more: false });
+    },
+  ],
+  get_site: [
+    "shows settings and the names of variables, not their values",
+    async () => {
+      const { key, name, siteId } = await running({ port: 4321 });
+      await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "TONE", value: "low-voice" }] });
+      const { result } = await useTool(key, "get_site", { site: name });
+      expect(result).toMatchObject({ id: siteId, port: 4321, variables: ["TONE"] });
+      expect(JSON.stringify(result)).not.toContain("low-voice");
+    },
+  ],
+  create_site: [
+    "makes a PENDING site and says where its invoice is paid",
+    async () => {
+      const { key } = await scene();
+      const { result } = await useTool(key, "create_site", {
+        name: "made-by-chat",
+        deployType: "image",
+        image: "nginx",
+        port: 80,
+        billingTerm: 1,
+      });
+      const { siteId, payAt } = result as { siteId: string; payAt: string };
+      expect(await site(key, siteId)).toMatchObject({ name: "made-by-chat", status: "PENDING", port: 80 });
+      expect(payAt).toMatch(new RegExp(`^${siteUrl}/invoice/inv_`));
+    },
+  ],
+  detect_framework: [
+    "has a host read the repository, and makes nothing",
+    async () => {
+      const { key, host } = await scene();
+      const found = SourceInspection.parse(operations.inspectSource.examples.answer);
+      const using = useTool(key, "detect_framework", { githubUrl: "github.com/owner/repository" });
+      expect(await answerNext(host, { kind: "source", found })).toMatchObject({ kind: "source" });
+      expect((await using).result).toEqual(found);
+      expect(await sitesOf(key)).toEqual([]);
+    },
+  ],
+  update_site_settings: [
+    "changes what the next deployment uses",
+    async () => {
+      const { key, name, siteId } = await running();
+      await useTool(key, "update_site_settings", { site: name, settings: { startCommand: "node other.js" } });
+      expect(await site(key, siteId)).toMatchObject({ startCommand: "node other.js" });
+    },
+  ],
+  start_site: [
+    "starts a stopped site on its host",
+    async () => {
+      const { key, host, name, siteId } = await running();
+      await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+      const stop = await jobOf(host, "site.stop");
+      await finish(host, stop.job, stop.attempt);
+      await useTool(key, "start_site", { site: name });
+      const start = await jobOf(host, "site.start");
+      await finish(host, start.job, start.attempt);
+      expect((await site(key, siteId)).status).toBe("RUNNING");
+    },
+  ],
+  stop_site: [
+    "stops it on its host after a yes that was told what that means",
+    async () => {
+      const { key, host, name, siteId } = await running();
+      const { asked } = await useTool(key, "stop_site", { site: name });
+      expect(asked).toContain("503");
+      const stop = await jobOf(host, "site.stop");
+      await finish(host, stop.job, stop.attempt);
+      expect((await site(key, siteId)).status).toBe("STOPPED");
+    },
+  ],
+  restart_site: [
+    "has its host restart it",
+    async () => {
+      const { key, host, name } = await running();
+      await useTool(key, "restart_site", { site: name });
+      await jobOf(host, "site.restart");
+    },
+  ],
+  delete_site: [
+    "has its host remove everything, and then the site is gone",
+    async () => {
+      const { key, host, name, siteId } = await running();
+      const { asked } = await useTool(key, "delete_site", { site: name });
+      expect(asked).toContain(name);
+      const removal = await jobOf(host, "site.delete");
+      await finish(host, removal.job, removal.attempt);
+      expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+    },
+  ],
+  clone_site: [
+    "makes another with its settings and plain variables, and names the secrets that are to be set",
+    async () => {
+      const { key, name, siteId } = await running({ port: 4321, branch: "next" });
+      const envVariables = [
+        { key: "PLAIN", value: "seen" },
+        { key: "SECRET", value: "hidden", encrypted: true },
+      ];
+      await api(key, "PATCH", `/sites/${siteId}`, { envVariables });
+      const { result } = await useTool(key, "clone_site", { site: name, name: "twin", billingTerm: 1 });
+      expect(result).toMatchObject({ secretsToSet: ["SECRET"] });
+      const twin = (await sitesOf(key)).find((one) => one.name === "twin");
+      expect(twin).toMatchObject({ port: 4321, branch: "next", status: "PENDING" });
+      expect((await site(key, twin?.id ?? "")).envVariables).toMatchObject([{ key: "PLAIN", value: "seen" }]);
+    },
+  ],
+});

@@ -1,0 +1,132 @@
+import { sql } from "drizzle-orm";
+import { and, eq, isNotNull, lte, ne } from "drizzle-orm";
+import { sitesDomain } from "../../adapters/dns-zone/index.ts";
+import { ZoneError, type Zone } from "../../adapters/dns-zone/zone.ts";
+import type { Ctx } from "../../ctx.ts";
+import { dnsZones, hosts, sites } from "../../db/schema.ts";
+import { planZone, retryMs, wantedSets, type ZoneChange, type ZonePlan } from "../../domain/dns-records.ts";
+import { addressesOf } from "../../domain/host-addresses.ts";
+import { siteAddress } from "../../domain/slug.ts";
+import { logError } from "../../log-error.ts";
+
+/** Longer than any round takes: each is a bounded number of requests with a time limit. */
+const roundMs = 5 * 60_000;
+/** The others follow in the next round. */
+const maxChanges = 200;
+/** Requests with changes per round, once one of them is refused. */
+const maxRequests = 12;
+/** Rounds that follow hints at once; later hints are served by the timer. */
+const maxRounds = 3;
+
+/** Something that the records follow has changed. Lost hints cost a minute: the timer compares everything anyway. */
+export function hintDns(ctx: Ctx): void {
+  if (!ctx.zone) return;
+  ctx.defer(
+    ctx.db
+      .update(dnsZones)
+      .set({ hinted: true })
+      .where(eq(dnsZones.id, sitesDomain(ctx.config)))
+      .then(() => reconcileDns(ctx)),
+  );
+}
+
+/** Compares the records of the sites' domain with the sites and corrects them. Runs once at a time. */
+export async function reconcileDns(ctx: Ctx): Promise<void> {
+  const { zone } = ctx;
+  if (!zone) return;
+  const id = sitesDomain(ctx.config);
+  const start = new Date(0);
+  await ctx.db.insert(dnsZones).values({ id, busyUntil: start, nextAt: start }).onConflictDoNothing();
+  for (let round = 0; round < maxRounds; round++) {
+    const now = ctx.now();
+    const [begun] = await ctx.db
+      .update(dnsZones)
+      .set({ busyUntil: new Date(now.getTime() + roundMs), hinted: false })
+      .where(and(eq(dnsZones.id, id), lte(dnsZones.busyUntil, now), lte(dnsZones.nextAt, now)))
+      .returning();
+    if (!begun) return;
+    const outcome = await runRound(ctx, zone);
+    const failures = outcome.error === null ? 0 : begun.failures + 1;
+    const [ended] = await ctx.db
+      .update(dnsZones)
+      .set({
+        busyUntil: start,
+        nextAt: failures === 0 ? start : new Date(ctx.now().getTime() + retryMs(failures)),
+        failures,
+        error: outcome.error,
+        errorSince: outcome.error === null ? null : (begun.errorSince ?? ctx.now()),
+        ...(outcome.plan && {
+          conflicts: outcome.plan.conflicts.slice(0, 100),
+          recordCount: outcome.recordCount,
+        }),
+        ...(outcome.error === null && { syncedAt: ctx.now() }),
+      })
+      .where(and(eq(dnsZones.id, id), eq(dnsZones.busyUntil, begun.busyUntil)))
+      .returning();
+    if (failures > 0 || !ended?.hinted) return;
+  }
+}
+
+type Outcome = { error: string | null; plan: ZonePlan | null; recordCount: number };
+
+async function runRound(ctx: Ctx, zone: Zone): Promise<Outcome> {
+  let plan: ZonePlan | null = null;
+  let recordCount = 0;
+  try {
+    const wanted = await wantedNow(ctx);
+    recordCount = wanted.length;
+    plan = planZone(wanted, await zone.list());
+    const refusal = await applyEach(zone, plan.changes.slice(0, maxChanges));
+    return { error: refusal, plan, recordCount };
+  } catch (error) {
+    if (!(error instanceof ZoneError)) logError({ task: "dns" }, error);
+    return {
+      error: error instanceof ZoneError ? error.message : "The records could not be compared; see the log.",
+      plan,
+      recordCount,
+    };
+  }
+}
+
+async function wantedNow(ctx: Ctx) {
+  const placed = await ctx.db
+    .select({
+      slug: sites.slug,
+      ipv4: hosts.ipv4,
+      ipv6: hosts.ipv6,
+      connectedFrom: hosts.connectedFrom,
+    })
+    .from(sites)
+    .innerJoin(hosts, eq(hosts.id, sites.hostId))
+    .where(and(isNotNull(sites.hostId), ne(sites.status, "DELETING"), sql`${hosts.status} <> 'REMOVED'`));
+  return wantedSets(
+    placed.map(({ slug, ...host }) => ({
+      hostname: siteAddress(ctx.config.SITES_ORIGIN, slug).hostname,
+      ...addressesOf(host),
+    })),
+    [],
+    { proxied: ctx.config.DNS_PROVIDER === "cloudflare" && ctx.config.CLOUDFLARE_PROXIED === "on" },
+  );
+}
+
+/**
+ * Applies the changes together. If the provider refuses some of them, the others take effect all the same.
+ * @returns the first refusal
+ * @throws ZoneError if the provider does not work
+ */
+async function applyEach(zone: Zone, changes: readonly ZoneChange[]): Promise<string | null> {
+  const waiting = changes.length > 0 ? [changes] : [];
+  let refusal: string | null = null;
+  for (let requests = 0; waiting.length > 0 && requests < maxRequests; requests++) {
+    const some = waiting.shift() ?? [];
+    try {
+      await zone.apply(some);
+    } catch (error) {
+      if (!(error instanceof ZoneError) || !error.refused) throw error;
+      const half = Math.ceil(some.length / 2);
+      if (some.length > 1) waiting.push(some.slice(0, half), some.slice(half));
+      else refusal ??= `${some[0]?.wanted?.name ?? some[0]?.found?.name}: ${error.message}`;
+    }
+  }
+  return refusal ?? (waiting.length > 0 ? "The provider refuses some of the records." : null);
+}

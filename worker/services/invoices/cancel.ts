@@ -1,0 +1,31 @@
+import type { ById } from "../../../protocol/api/common.ts";
+import { eq, sql } from "drizzle-orm";
+import type { Invoice } from "../../../protocol/api/invoices.ts";
+import { isId } from "../../../protocol/ids.ts";
+import { makeVoid } from "../../billing/invoices/void.ts";
+import { onItsWay } from "../../billing/payments/checkout.ts";
+import type { Ctx } from "../../ctx.ts";
+import { invoices } from "../../db/schema.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
+import { invoiceView } from "./view.ts";
+
+/**
+ * Voids the caller's unpaid invoice, and deletes the site or database that waits for its first payment. A renewal is
+ * owed for as long as its resource exists.
+ */
+export async function cancelInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
+  if (!isId("invoice", invoiceId)) throw new AppError("not_found");
+  const [found] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
+  const invoice = requireOwned(ctx, found);
+  if (invoice.status === "void") return invoiceView(invoice);
+  if (invoice.kind === "renewal")
+    throw conflict(
+      "A renewal cannot be cancelled: leave it unpaid and the term ends, or delete the site or database.",
+    );
+  // A checkout that is still open is closed by reconciliation.
+  const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
+  if (after.status === "void") return invoiceView(after);
+  if (after.status === "unpaid") throw onItsWay();
+  throw conflict(`This invoice is ${after.status}: only an unpaid one can be cancelled.`);
+}
