@@ -26,8 +26,19 @@ export class AcmeServer {
     this.caFile = join(folder, "certificate.pem");
   }
 
-  /** Every name resolves to 127.0.0.1, where these ports answer its challenges. */
-  static async start({ httpPort, tlsPort }: { httpPort: number; tlsPort: number }): Promise<AcmeServer> {
+  /**
+   * Every name resolves to 127.0.0.1, where these ports answer its challenges.
+   * @param refused names for which no certificate is issued (rejectedIdentifier)
+   */
+  static async start({
+    httpPort,
+    tlsPort,
+    refused = [],
+  }: {
+    httpPort: number;
+    tlsPort: number;
+    refused?: readonly string[];
+  }): Promise<AcmeServer> {
     const folder = mkdtempSync(join(tmpdir(), "berth-acme-"));
     const ports = { acme: await freePort(), management: await freePort() };
     const dns = await freePort();
@@ -61,6 +72,7 @@ export class AcmeServer {
       privateKey: key,
       httpPort,
       tlsPort,
+      domainBlocklist: refused,
     };
     writeFileSync(join(folder, "config.json"), JSON.stringify({ pebble: config }));
     // Newer versions rename the option, and serve DNS over HTTPS unless it is disabled.
