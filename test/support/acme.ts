@@ -27,10 +27,19 @@ export class AcmeServer {
   }
 
   /** Every name resolves to 127.0.0.1, where these ports answer its challenges. */
-  static async start({ httpPort, tlsPort }: { httpPort: number; tlsPort: number }): Promise<AcmeServer> {
+  static async start({
+    httpPort,
+    tlsPort,
+    dnsPort,
+  }: {
+    httpPort: number;
+    tlsPort: number;
+    /** Resolves the names instead. */
+    dnsPort?: number;
+  }): Promise<AcmeServer> {
     const folder = mkdtempSync(join(tmpdir(), "berth-acme-"));
     const ports = { acme: await freePort(), management: await freePort() };
-    const dns = await freePort();
+    const dns = dnsPort ?? (await freePort());
     const server = new AcmeServer(folder, ports);
     const key = join(folder, "key.pem");
     execFileSync(
@@ -63,23 +72,7 @@ export class AcmeServer {
       tlsPort,
     };
     writeFileSync(join(folder, "config.json"), JSON.stringify({ pebble: config }));
-    // Newer versions rename the option, and serve DNS over HTTPS unless it is disabled.
-    const { stderr: flags } = spawnSync("pebble-challtestsrv", ["-help"], { encoding: "utf8" });
-    server.run("pebble-challtestsrv", [
-      "-defaultIPv6",
-      "",
-      flags.includes("-dns01") ? "-dns01" : "-dnsserver",
-      `127.0.0.1:${dns}`,
-      ...(flags.includes("-doh ") ? ["-doh", ""] : []),
-      "-http01",
-      "",
-      "-https01",
-      "",
-      "-tlsalpn01",
-      "",
-      "-management",
-      `127.0.0.1:${await freePort()}`,
-    ]);
+    if (dnsPort === undefined) await server.answerAll(dns);
     server.run("pebble", ["-config", join(folder, "config.json"), "-dnsserver", `127.0.0.1:${dns}`]);
     await vi.waitUntil(() => server.root().catch(() => false), { timeout: 20_000 });
     return server;
@@ -115,6 +108,26 @@ export class AcmeServer {
       await once(child, "exit");
     }
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async answerAll(dns: number): Promise<void> {
+    // Newer versions rename the option, and serve DNS over HTTPS unless it is disabled.
+    const { stderr: flags } = spawnSync("pebble-challtestsrv", ["-help"], { encoding: "utf8" });
+    this.run("pebble-challtestsrv", [
+      "-defaultIPv6",
+      "",
+      flags.includes("-dns01") ? "-dns01" : "-dnsserver",
+      `127.0.0.1:${dns}`,
+      ...(flags.includes("-doh ") ? ["-doh", ""] : []),
+      "-http01",
+      "",
+      "-https01",
+      "",
+      "-tlsalpn01",
+      "",
+      "-management",
+      `127.0.0.1:${await freePort()}`,
+    ]);
   }
 
   private run(program: string, args: string[]): void {
