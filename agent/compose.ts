@@ -238,6 +238,10 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
     inspectSource: openSourceInspection(host),
     certificate: (asked, signal) =>
       certificateOf({ engine, ingress, agentId, settings: config.ingress }, asked, signal),
+    diskFreeMb: async () => {
+      const disk = await host.buildRoom.disk();
+      return disk && Math.floor(disk.freeBytes / 1024 ** 2);
+    },
     onStart(siteId, callback, signal) {
       starts.on(siteId, callback);
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });

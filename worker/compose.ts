@@ -8,6 +8,7 @@ import { dnsOverHttps } from "./adapters/dns.ts";
 import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
+import { fetchOnce } from "./adapters/web.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
@@ -57,6 +58,7 @@ export function contextOf(
     acme: acmeAuthority(config.ACME_DIRECTORY),
     payments: paymentsOf(config, env.DB, () => new Date()),
     dns: dnsOverHttps(config.DNS_ENDPOINTS),
+    fetchOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>

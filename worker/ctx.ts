@@ -13,6 +13,7 @@ import type { Payments } from "./adapters/payments/payments.ts";
 import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
+import type { Fetched } from "./adapters/web.ts";
 import type { Actor, Credential, Reader, Followed } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
@@ -48,6 +49,8 @@ export type Ctx = {
   zone: Zone | null;
   acme: Acme;
   dns: Dns;
+  /** Requests an address of a customer's site. @throws when it gives no answer */
+  fetchOnce(url: string): Promise<Fetched>;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;
