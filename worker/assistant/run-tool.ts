@@ -15,7 +15,7 @@ export type ToolOutcome =
 
 type AnyTool = {
   run(ctx: Ctx, input: unknown): Promise<unknown>;
-  consequence?(ctx: Ctx, input: unknown): Promise<Consequence>;
+  consequence?(ctx: Ctx, input: unknown): Promise<Consequence | null>;
 };
 
 export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
@@ -36,7 +36,8 @@ export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOut
     }
     if (!specOf(name).destructive) return done(await toolOf(name).run(ctx, input.data));
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
-    if (!consequence) throw new Error(`The tool ${name} has no consequence`);
+    if (consequence === undefined) throw new Error(`The tool ${name} has no consequence`);
+    if (consequence === null) return done(await toolOf(name).run(ctx, input.data));
     return { status: "asks", step: { tool: name, input: input.data, ...consequence } };
   });
 }

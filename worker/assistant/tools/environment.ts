@@ -1,4 +1,6 @@
+import type { IngressChange } from "../../../protocol/api/ingress.ts";
 import { call } from "../../api/call.ts";
+import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
@@ -13,7 +15,18 @@ type Names =
   | "list_domains"
   | "add_domain"
   | "verify_domain"
-  | "remove_domain";
+  | "remove_domain"
+  | "set_primary_domain"
+  | "set_redirect_rules"
+  | "set_access_protection";
+
+/** Answers what the ingress does for the site now. */
+async function setIngress(ctx: Ctx, site: string, ingress: IngressChange) {
+  if (Object.keys(ingress).length === 0)
+    throw conflict("Say what to change: a name and password, or addresses.");
+  const changed = await call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { ingress } });
+  return "ingress" in changed ? changed.ingress : changed;
+}
 
 export const environmentTools: Tools<Names> = {
   list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
@@ -75,6 +88,19 @@ export const environmentTools: Tools<Names> = {
   verify_domain: {
     run: async (ctx, { site, domain }) =>
       call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { verify: domain } }),
+  },
+  set_primary_domain: {
+    run: (ctx, { site, domain }) => setIngress(ctx, site, { primaryDomain: domain }),
+  },
+  set_redirect_rules: {
+    run: (ctx, { site, rules }) => setIngress(ctx, site, { redirects: rules.length > 0 ? rules : null }),
+  },
+  set_access_protection: {
+    run: (ctx, { site, auth, allow }) =>
+      setIngress(ctx, site, {
+        ...(auth !== undefined && { basicAuth: auth }),
+        ...(allow !== undefined && { allow }),
+      }),
   },
   remove_domain: {
     run: async (ctx, { site, domain }) =>
