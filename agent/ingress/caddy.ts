@@ -1,4 +1,5 @@
 import { bodyLimitsMb, maxResponseHeaders } from "../../protocol/api/ingress.ts";
+import { accessLogging, noted } from "./access-log.ts";
 
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
@@ -105,6 +106,7 @@ const webSockets = [
 export function caddyConfig(settings: IngressSettings, maxWebSockets: number): object {
   const { address, port, tls, trustedProxies = [] } = settings;
   const common = {
+    logs: {},
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
@@ -114,7 +116,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
   const routes = [
     ...protocolOfVisitor(trustedProxies),
     { handle: [compression] },
-    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }] },
+    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
       match: [{ header_regexp: { Upgrade: { pattern: "(?i)h2c" } } }],
@@ -145,7 +147,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
   ];
   return {
     admin: { disabled: true, config: { persist: false } },
-    logging: { logs: { default: { level: "WARN" } } },
+    logging: accessLogging(),
     apps: {
       http: {
         grace_period: "10s",

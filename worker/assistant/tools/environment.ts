@@ -1,6 +1,4 @@
-import type { IngressChange } from "../../../protocol/api/ingress.ts";
 import { call } from "../../api/call.ts";
-import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
@@ -11,22 +9,7 @@ type Names =
   | "delete_env_vars"
   | "list_env_history"
   | "restore_env_version"
-  | "generate_secret"
-  | "list_domains"
-  | "add_domain"
-  | "verify_domain"
-  | "remove_domain"
-  | "set_primary_domain"
-  | "set_redirect_rules"
-  | "set_access_protection";
-
-/** Answers what the ingress does for the site now. */
-async function setIngress(ctx: Ctx, site: string, ingress: IngressChange) {
-  if (Object.keys(ingress).length === 0)
-    throw conflict("Say what to change: a name and password, or addresses.");
-  const changed = await call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { ingress } });
-  return "ingress" in changed ? changed.ingress : changed;
-}
+  | "generate_secret";
 
 export const environmentTools: Tools<Names> = {
   list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
@@ -78,38 +61,6 @@ export const environmentTools: Tools<Names> = {
         key,
         set: true,
         note: "The value is never shown; it takes effect at the next restart or deployment.",
-      };
-    },
-  },
-  list_domains: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).domains },
-  add_domain: {
-    run: async (ctx, { site, domain }) => call(ctx, "patchSite", { id: await siteId(ctx, site), domain }),
-  },
-  verify_domain: {
-    run: async (ctx, { site, domain }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { verify: domain } }),
-  },
-  set_primary_domain: {
-    run: (ctx, { site, domain }) => setIngress(ctx, site, { primaryDomain: domain }),
-  },
-  set_redirect_rules: {
-    run: (ctx, { site, rules }) => setIngress(ctx, site, { redirects: rules.length > 0 ? rules : null }),
-  },
-  set_access_protection: {
-    run: (ctx, { site, auth, allow }) =>
-      setIngress(ctx, site, {
-        ...(auth !== undefined && { basicAuth: auth }),
-        ...(allow !== undefined && { allow }),
-      }),
-  },
-  remove_domain: {
-    run: async (ctx, { site, domain }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { remove: domain } }),
-    async consequence(ctx, { site, domain }) {
-      const found = await siteNamed(ctx, site);
-      return {
-        summary: `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
-        version: found.updatedAt,
       };
     },
   },
