@@ -1,5 +1,5 @@
-import { accessLogging, noted } from "./access-log.ts";
 import { bodyLimitsMb, maxResponseHeaders } from "../../protocol/api/ingress.ts";
+import { accessLogging, noted } from "./access-log.ts";
 
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not

@@ -112,4 +112,51 @@ effectsOf("domains", {
       expect((await site(key, siteId)).domains).toEqual([]);
     },
   ],
+  set_primary_domain: [
+    "sends visitors of the other names to it, which has to be one of the site's, and serves each by itself again",
+    async () => {
+      const { key, siteId, domain } = await withDomain();
+      const { result } = await useTool(key, "set_primary_domain", { site: "named", domain });
+      expect(JSON.stringify(result)).toContain(`${domain} is not a verified name of this site`);
+      const own = new URL((await site(key, siteId)).url).hostname;
+      await useTool(key, "set_primary_domain", { site: "named", domain: own });
+      expect((await site(key, siteId)).ingress.primaryDomain).toBe(own);
+      await useTool(key, "set_primary_domain", { site: "named", domain: null });
+      expect((await site(key, siteId)).ingress.primaryDomain).toBeNull();
+    },
+  ],
+  set_redirect_rules: [
+    "replaces them all, refuses a circle, and takes them away",
+    async () => {
+      const { key, siteId } = await withDomain();
+      const rules = [{ from: "/old", to: "/new", code: 301 as const }];
+      const { result } = await useTool(key, "set_redirect_rules", { site: "named", rules });
+      expect(result).toMatchObject({ redirects: rules });
+      const circle = await useTool(key, "set_redirect_rules", {
+        site: "named",
+        rules: [{ from: "/a", to: "/a" }],
+      });
+      expect(JSON.stringify(circle.result)).toContain("leads back to itself");
+      expect((await site(key, siteId)).ingress.redirects).toEqual(rules);
+      await useTool(key, "set_redirect_rules", { site: "named", rules: [] });
+      expect((await site(key, siteId)).ingress.redirects).toBeNull();
+    },
+  ],
+  set_access_protection: [
+    "sets name, password and addresses, shows no password, and opens the site again",
+    async () => {
+      const { key, siteId } = await withDomain();
+      const allow = ["203.0.113.0/24"];
+      const { result } = await useTool(key, "set_access_protection", {
+        site: "named",
+        auth: { username: "team", password: "correct horse" },
+        allow,
+      });
+      expect(JSON.stringify(result)).not.toContain("correct horse");
+      const protectedSite = { basicAuth: { username: "team", hasPassword: true }, allow };
+      expect((await site(key, siteId)).ingress).toMatchObject(protectedSite);
+      await useTool(key, "set_access_protection", { site: "named", auth: null, allow: null });
+      expect((await site(key, siteId)).ingress).toMatchObject({ basicAuth: null, allow: null });
+    },
+  ],
 });
