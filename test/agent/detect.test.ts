@@ -518,6 +518,12 @@ describe("a Node app", () => {
       { startCommand: "node server/entry.express" },
     ],
     [
+      "Nitro itself",
+      { scripts: { build: "nitro build", dev: "nitro dev" }, devDependencies: { nitropack: "2" } },
+      {},
+      { startCommand: "node .output/server/index.mjs" },
+    ],
+    [
       "TanStack Start with Nitro",
       { ...vite, dependencies: { "@tanstack/react-start": "1", nitro: "3" } },
       {},

@@ -12,6 +12,7 @@ const servers: { dependency: string; startCommand?: string; script?: RegExp }[] 
   { dependency: "nuxt", startCommand: "node .output/server/index.mjs" },
   { dependency: "next", startCommand: "node_modules/.bin/next start" },
   { dependency: "nitro", startCommand: "node .output/server/index.mjs" },
+  { dependency: "nitropack", startCommand: "node .output/server/index.mjs" },
   { dependency: "@tanstack/nitro-v2-vite-plugin", startCommand: "node .output/server/index.mjs" },
   { dependency: "@tanstack/react-start", startCommand: srvxCommand },
   { dependency: "@tanstack/solid-start", startCommand: srvxCommand },
