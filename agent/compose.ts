@@ -20,6 +20,7 @@ import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
+import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
@@ -234,6 +235,12 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
       useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
     }),
     inspectSource: openSourceInspection(host),
+    certificate: (asked, signal) =>
+      certificateOf({ engine, ingress, agentId, settings: config.ingress }, asked, signal),
+    diskFreeMb: async () => {
+      const disk = await host.buildRoom.disk();
+      return disk && Math.floor(disk.freeBytes / 1024 ** 2);
+    },
     onStart(siteId, callback, signal) {
       starts.on(siteId, callback);
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });

@@ -2,6 +2,7 @@ import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
+import type { CertificateReport } from "./ingress/certificate.ts";
 import type { Ingress } from "./ingress/ingress.ts";
 import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
@@ -16,6 +17,7 @@ import { browseSite } from "./running/site-files.ts";
 import { followRequests } from "./running/follow-requests.ts";
 import type { RequestRecords } from "./running/request-records.ts";
 import { searchLog } from "./running/search-log.ts";
+import { lookAtSite } from "./running/look.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
 
@@ -34,7 +36,14 @@ export type Means = SiteLogs & {
   requests: RequestRecords;
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
+  /** Of the ingress. */
+  certificate(
+    asked: Extract<Question, { kind: "certificate" }>,
+    signal: AbortSignal,
+  ): Promise<CertificateReport>;
   inspectSource: InspectSource;
+  /** The free disk space of the engine; null if the agent cannot see it. */
+  diskFreeMb: () => Promise<number | null>;
   /** For sites and databases, whether a record knows them or not. */
   kept: {
     held(): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }>;
@@ -154,6 +163,7 @@ export class QuestionServer {
       case "insight":
       case "schema":
       case "query":
+      case "endSession":
         return say(await this.means.inspect(question, signal), true);
       case "source":
         return say({ kind: "source", found: await this.means.inspectSource(question, signal) }, true);
@@ -161,6 +171,8 @@ export class QuestionServer {
         const found = await searchLog(this.means, question.siteId, question, signal);
         return say({ kind: "searchLog", ...found }, true);
       }
+      case "health":
+        return say({ kind: "health", health: await lookAtSite(this.means, question, signal) }, true);
       case "metrics":
         return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":
@@ -188,6 +200,8 @@ export class QuestionServer {
         }
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
+      case "certificate":
+        return say({ kind: "certificate", ...(await this.means.certificate(question, signal)) }, true);
       case "removeVolume":
         if (await this.means.engine.removeVolume(volumeName(question.siteId, question.name)))
           return say({ kind: "removeVolume" }, true);

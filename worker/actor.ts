@@ -17,7 +17,8 @@ export type Actor =
       accountId: Id<"account">;
       role: AccountRole;
       plan: AccountPlan;
-      conversationId: Id<"conversation">;
+      /** null: by a tool call outside a conversation (MCP). */
+      conversationId: Id<"conversation"> | null;
       /** What the person came with. */
       credential: Credential;
     }

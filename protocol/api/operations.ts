@@ -39,6 +39,14 @@ import {
   DatabaseUnlinkQuery,
 } from "./databases.ts";
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
+import {
+  DeploymentExplanation,
+  SecretGenerate,
+  SiteDiagnosis,
+  SiteProbe,
+  SiteProbed,
+  Unhealthy,
+} from "./diagnosis.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
 import { Dns } from "./dns.ts";
@@ -53,19 +61,35 @@ import {
   SetAsideRemoved,
 } from "./hosts.ts";
 import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
-import { DatabaseInsight, DatabaseQuery, DatabaseQueryResult, DatabaseSchema } from "./insight.ts";
+import {
+  DatabaseInsight,
+  DatabaseQuery,
+  DatabaseQueryResult,
+  DatabaseSchema,
+  SessionEnded,
+} from "./insight.ts";
 import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { Browsed, FilesQuery } from "./files.ts";
 import { RequestQuery, RequestStats, RequestStatsQuery, SiteRequests } from "./requests.ts";
-import { LogFound, LogSearchQuery, SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import {
-  DomainChanged,
+  LogFound,
+  LogSearchQuery,
+  SiteEvents,
+  SiteHealth,
+  SiteLogQuery,
+  SiteLogs,
+  SiteMetrics,
+} from "./running.ts";
+import { Domain, DomainChanged, DomainCreate, DomainList, DomainRemoved } from "./domains.ts";
+import {
   EnvChanged,
   Site,
   SiteActionAccepted,
+  SiteClone,
+  SiteCloned,
   SiteCreate,
   SiteCreated,
   SitePatch,
@@ -115,7 +139,7 @@ export type Operation = {
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat" | "sourceInspected";
+  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -124,6 +148,29 @@ export type Operation = {
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
+
+const exampleDomain = {
+  id: "dom_001m80000000000000000000000",
+  domain: "example.com",
+  displayName: "example.com",
+  status: "ACTIVE",
+  problems: [],
+  record: { type: "TXT", name: "_berth-challenge.example.com", value: "berth-verify=4fKq2LmWz8TnXc1RbYd9Hg" },
+  target: "my-app-4k7m2p9q.sites.example",
+  redirectTo: null,
+  certificate: {
+    issuer: "Let's Encrypt",
+    notBefore: exampleTime,
+    notAfter: "2027-02-19T12:00:00.000Z",
+    error: null,
+    errorAt: null,
+  },
+  verifiedAt: exampleTime,
+  checkedAt: exampleTime,
+  nextCheckAt: "2026-11-21T18:00:00.000Z",
+  releaseAt: null,
+  createdAt: exampleTime,
+};
 
 const exampleFigures = {
   requests: 1200,
@@ -237,6 +284,55 @@ export const operations = {
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "deploy" }, answer: { id: exampleSiteId, status: "DEPLOYING" } },
   },
+  cloneSite: {
+    method: "post",
+    path: "/sites/{id}/clone",
+    tag: "Sites",
+    summary:
+      "Create another site with the settings and plain variables of this one, and its first invoice. Secrets, domains and the data of volumes are not copied",
+    access: "key",
+    body: SiteClone,
+    creates: "site",
+    location: "/sites/{siteId}",
+    answers: [{ status: 201, schema: SiteCloned }],
+    refusals: ["conflict"],
+    examples: { body: { name: "my-app-staging" } },
+  },
+  diagnoseSite: {
+    method: "get",
+    path: "/sites/{id}/diagnosis",
+    tag: "Sites",
+    summary:
+      "What is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes",
+    access: "key",
+    answers: [{ status: 200, schema: SiteDiagnosis }],
+  },
+  probeSite: {
+    method: "post",
+    path: "/sites/{id}/probe",
+    tag: "Sites",
+    summary:
+      "Request the site's own address or one of its verified domains from outside: status, redirects, time to the first byte, TLS",
+    access: "key",
+    body: SiteProbe,
+    optionalBody: true,
+    readOnly: true,
+    limit: "siteProbed",
+    answers: [{ status: 200, schema: SiteProbed }],
+    refusals: ["conflict"],
+    examples: { body: { path: "/" } },
+  },
+  generateSecret: {
+    method: "post",
+    path: "/sites/{id}/env/generate",
+    tag: "Sites",
+    summary: "Set a secret variable to a random value that is never shown",
+    access: "key",
+    body: SecretGenerate,
+    answers: [{ status: 200, schema: EnvChanged }],
+    refusals: ["conflict"],
+    examples: { body: { key: "SESSION_SECRET", length: 43 } },
+  },
   listEnvVersions: {
     method: "get",
     path: "/sites/{id}/env",
@@ -296,6 +392,15 @@ export const operations = {
     summary: "One deployment",
     access: "key",
     answers: [{ status: 200, schema: Deployment }],
+  },
+  explainDeployment: {
+    method: "get",
+    path: "/deployments/{id}/explanation",
+    tag: "Deployments",
+    summary:
+      "Why a deployment failed: step, exit code, memory, probe, last lines, changes since the last good one, and known fixes",
+    access: "key",
+    answers: [{ status: 200, schema: DeploymentExplanation }],
   },
   cancelDeployment: {
     method: "post",
@@ -451,6 +556,16 @@ export const operations = {
       },
     },
   },
+  getSiteHealth: {
+    method: "get",
+    path: "/sites/{id}/health",
+    tag: "Sites",
+    summary:
+      "Probe the site's containers now, and show what its host sees of them: ports, exits, memory, routes",
+    access: "key",
+    answers: [{ status: 200, schema: SiteHealth }],
+    refusals: ["conflict"],
+  },
   listVolumes: {
     method: "get",
     path: "/sites/{id}/volumes",
@@ -469,6 +584,63 @@ export const operations = {
     answers: [{ status: 200, schema: VolumeRemoved }],
     refusals: ["conflict"],
     examples: { answer: { name: "uploads", removed: true } },
+  },
+  listDomains: {
+    method: "get",
+    path: "/sites/{id}/domains",
+    tag: "Domains",
+    summary: "The site's custom domains, oldest first, with what is wrong with each",
+    access: "key",
+    answers: [{ status: 200, schema: DomainList }],
+  },
+  createDomain: {
+    method: "post",
+    path: "/sites/{id}/domains",
+    tag: "Domains",
+    summary: "Add a custom domain. It is served once its record of ownership is found",
+    access: "key",
+    body: DomainCreate,
+    creates: "domain",
+    answers: [{ status: 201, schema: Domain }],
+    refusals: ["conflict"],
+    examples: { body: { domain: "example.com", pair: true }, answer: exampleDomain },
+  },
+  getDomain: {
+    method: "get",
+    path: "/sites/{id}/domains/{name}",
+    tag: "Domains",
+    summary: "One custom domain, as it was last looked at",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    examples: { answer: exampleDomain },
+  },
+  deleteDomain: {
+    method: "delete",
+    path: "/sites/{id}/domains/{name}",
+    tag: "Domains",
+    summary: "Remove a custom domain. Its host stops serving the name",
+    access: "key",
+    answers: [{ status: 200, schema: DomainRemoved }],
+    examples: { answer: { domain: "example.com", removed: true } },
+  },
+  verifyDomain: {
+    method: "post",
+    path: "/sites/{id}/domains/{name}/verify",
+    tag: "Domains",
+    summary: "Look at the domain now: its record of ownership, addresses, CAA records and certificate",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    examples: { answer: exampleDomain },
+  },
+  renewDomain: {
+    method: "post",
+    path: "/sites/{id}/domains/{name}/renew",
+    tag: "Domains",
+    summary: "Obtain the domain's certificate now, or renew one that is due",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    refusals: ["conflict"],
+    examples: { answer: exampleDomain },
   },
   listCommands: {
     method: "get",
@@ -751,6 +923,17 @@ export const operations = {
         durationMs: 4,
       },
     },
+  },
+  endDatabaseSession: {
+    method: "delete",
+    path: "/databases/{id}/sessions/{sessionId}",
+    tag: "Databases",
+    summary:
+      "End a session of the database's server, as the insight lists them: what it runs is rolled back, and its locks are released",
+    access: "key",
+    answers: [{ status: 200, schema: SessionEnded }],
+    refusals: ["payment_required", "conflict"],
+    examples: { answer: { id: "4711", ended: true } },
   },
   getDatabaseLogs: {
     method: "get",
@@ -1103,6 +1286,14 @@ export const operations = {
     summary: "The caller's account: what is paid and owed, limits in use, and the ends of terms",
     access: "key",
     answers: [{ status: 200, schema: OwnAccount }],
+  },
+  listUnhealthy: {
+    method: "get",
+    path: "/account/unhealthy",
+    tag: "Account",
+    summary: "The account's sites and databases that are not well, with the reason",
+    access: "key",
+    answers: [{ status: 200, schema: Unhealthy }],
   },
   listActivity: {
     method: "get",

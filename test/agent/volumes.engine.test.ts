@@ -402,6 +402,8 @@ ${server.split("process.on")[0]}`;
       diskUse,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });

@@ -34,6 +34,7 @@ async function answerAll(host: Agent): Promise<never> {
       requestStats: { stats: operations.getSiteRequestStats.examples.answer },
       volumes: { volumes: [] },
       removeVolume: {},
+      certificate: { isServed: true, tls: true, isValid: true, certificate: null },
       held: { ids: [] },
       kept: { kept: [] },
       removeKept: {},
@@ -41,6 +42,8 @@ async function answerAll(host: Agent): Promise<never> {
       removeKeptVolumes: {},
       insight: { insight: silent },
       schema: { schema: { tables: [], keyspaces: [], truncated: false } },
+      endSession: { ended: true },
+      health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
       source: { found: operations.inspectSource.examples.answer },
       query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },
     };

@@ -68,6 +68,23 @@ export interface RateLimitRpc extends Rpc.DurableObjectBranded {
   giveBack(): Promise<void>;
 }
 
+/** A tool call that a person is asked to confirm on a page; of this account alone. */
+export type PendingCall = {
+  accountId: Id<"account">;
+  /** What asked for it. */
+  credential: Credential;
+  step: { tool: string; input: unknown; summary: string; version: string | null };
+  expiresAtMs: number;
+};
+
+export interface PendingCallRpc extends Rpc.DurableObjectBranded {
+  keep(call: PendingCall): Promise<void>;
+  read(accountId: Id<"account">): Promise<PendingCall | null>;
+  take(accountId: Id<"account">, as: "taken" | "declined"): Promise<PendingCall | null>;
+  settle(outcome: string): Promise<void>;
+  outcome(accountId: Id<"account">): Promise<string | null>;
+}
+
 /** On whose behalf the assistant acts. */
 export type Speaker = {
   accountId: Id<"account">;
