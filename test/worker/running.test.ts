@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import type { Id } from "../../protocol/ids.ts";
-import type { Browsed } from "../../protocol/api/files.ts";
+import { Browsed } from "../../protocol/api/files.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { RequestStats, type SiteRequest } from "../../protocol/api/requests.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
@@ -269,7 +269,7 @@ it("its files are asked of its host, and a refusal says why", async () => {
   const reading = api(key, "GET", `/sites/${siteId}/files?path=/data/a&volume=data`);
   const { question, answer } = await asked(host);
   expect(question).toEqual({ kind: "files", siteId, path: "/data/a", volume: "data", masks: [] });
-  const found = operations.browseFiles.examples.answer as Browsed;
+  const found = Browsed.parse(operations.browseFiles.examples.answer);
   answer({ kind: "files", found });
   expect(await reading).toMatchObject({ status: 200, body: found });
   const refused = api(key, "GET", `/sites/${siteId}/files`);
