@@ -116,7 +116,7 @@ const settings = {
     .describe("A visitor stays with one replica (cookie berth-replica) as long as it answers."),
 };
 
-const BasicAuth = z.strictObject({
+export const BasicAuth = z.strictObject({
   username: text
     .min(1)
     .max(100)

@@ -297,33 +297,35 @@ export const EnvVariableShown = z
   .meta({ id: "EnvVariableShown" });
 export type EnvVariableShown = z.infer<typeof EnvVariableShown>;
 
-/** All fields of creation except the name, the kind of source and the billing; they apply from the next deployment. */
-export const SiteSettings = z
-  .strictObject({
-    ...z.object({ ...runSettings, ...sourceSettings }).partial().shape,
-    buildCommand: command.nullable().optional(),
-    startCommand: command.nullable().optional(),
-    releaseCommand: command.nullable().optional(),
-    startTimeoutSeconds: runSettings.startTimeoutSeconds.nullable().optional(),
-    rootDir: RepositoryPath.nullable().optional(),
-    dockerfilePath: RepositoryPath.nullable().optional(),
-    ...changeableOptions,
-    ingress: IngressChange.optional().describe(
-      "What the ingress does for the site. Takes effect at once, without a deployment.",
-    ),
-    healthCheckPath: HealthCheckPath.nullable().optional(),
-    branch: sourceSettings.branch.nullable().optional(),
-    gitToken: sourceSettings.gitToken.nullable().optional(),
-    registryUsername: registryLogin.registryUsername.nullable().optional(),
-    registryPassword: registryLogin.registryPassword.nullable().optional(),
-    region: Region.nullable().optional().meta({
-      description:
-        "The region to run in; null: any. Applies at the next placement, such as when the current host is drained; it does not move a placed site.",
-    }),
-  })
-  .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
-  .meta({ id: "SiteSettings" });
+const changeableSettings = z.strictObject({
+  ...z.object({ ...runSettings, ...sourceSettings }).partial().shape,
+  buildCommand: command.nullable().optional(),
+  startCommand: command.nullable().optional(),
+  releaseCommand: command.nullable().optional(),
+  startTimeoutSeconds: runSettings.startTimeoutSeconds.nullable().optional(),
+  rootDir: RepositoryPath.nullable().optional(),
+  dockerfilePath: RepositoryPath.nullable().optional(),
+  ...changeableOptions,
+  ingress: IngressChange.optional().describe(
+    "What the ingress does for the site. Takes effect at once, without a deployment.",
+  ),
+  healthCheckPath: HealthCheckPath.nullable().optional(),
+  branch: sourceSettings.branch.nullable().optional(),
+  gitToken: sourceSettings.gitToken.nullable().optional(),
+  registryUsername: registryLogin.registryUsername.nullable().optional(),
+  registryPassword: registryLogin.registryPassword.nullable().optional(),
+  region: Region.nullable().optional().meta({
+    description:
+      "The region to run in; null: any. Applies at the next placement, such as when the current host is drained; it does not move a placed site.",
+  }),
+});
+const named = [(settings: object) => Object.keys(settings).length > 0, "name at least one setting"] as const;
+
+/** All fields of creation except the name, the kind of source and the billing. All but `ingress` apply from the next deployment. */
+export const SiteSettings = changeableSettings.refine(...named).meta({ id: "SiteSettings" });
 export type SiteSettings = z.infer<typeof SiteSettings>;
+/** Without what the ingress does, which takes effect at once. */
+export const DeployedSettings = changeableSettings.omit({ ingress: true }).refine(...named);
 
 export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), restartRequired: z.boolean() });
 export type EnvChanged = z.infer<typeof EnvChanged>;

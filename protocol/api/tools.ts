@@ -2,21 +2,24 @@ import * as z from "zod";
 import { databaseTypes, billingTermsMonths } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
+import { BasicAuth, Redirect } from "./ingress.ts";
+import { Network } from "./public-access.ts";
 import { Timestamp } from "./common.ts";
 import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
 import { DomainName } from "./domains.ts";
-import { EnvKey, Lifecycle, LabelName, SiteSettings } from "./sites.ts";
+import { DeployedSettings, EnvKey, Lifecycle, LabelName } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
 export const toolGroups = {
-  sites: "create, configure, start, stop, restart, delete and list sites (web applications)",
+  sites:
+    "create, configure, start, stop, restart, delete and list sites (web applications); maintenance page",
   deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
   runtime: "health check path and number of replicas",
   logs: "logs, requests of visitors, metrics and events of running sites and what is not well",
   environment: "environment variables and secrets of a site",
-  domains: "custom domain names of a site",
+  domains: "custom domain names of a site, redirects, passwords and allowed addresses for its visitors",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
   backups:
     "backups of databases: create, list, verify, restore, schedule, download; volumes and files of sites",
@@ -89,7 +92,7 @@ export const tools = {
     group: "sites",
     summary:
       "Change source, branch, commands, port and other settings of a site, from its next deployment on.",
-    input: only({ site, settings: SiteSettings }),
+    input: only({ site, settings: DeployedSettings }),
   },
   diagnose_site: {
     group: "sites",
@@ -108,6 +111,17 @@ export const tools = {
     group: "sites",
     summary: "Restart a site with its current version and newest environment, without downtime.",
     input: only({ site }),
+  },
+  set_maintenance_mode: {
+    group: "sites",
+    summary: "Show visitors of a site a maintenance page (503) while it runs on, or end that.",
+    input: only({
+      site,
+      on: z.boolean(),
+      message: z.string().max(2000).optional().describe("What the page says."),
+    }),
+    // Where it is turned on.
+    destructive: true,
   },
   delete_site: {
     group: "sites",
@@ -332,6 +346,26 @@ export const tools = {
     summary: "Take a domain name away from a site.",
     input: only({ site, domain: DomainName }),
     destructive: true,
+  },
+  set_primary_domain: {
+    group: "domains",
+    summary: "Redirect visitors of a site's other names to this one; null: each name is served by itself.",
+    input: only({ site, domain: DomainName.nullable() }),
+  },
+  set_redirect_rules: {
+    group: "domains",
+    summary: "Replace a site's redirects, of which the first that matches applies; an empty list: none.",
+    input: only({ site, rules: z.array(Redirect).max(200) }),
+  },
+  set_access_protection: {
+    group: "domains",
+    summary:
+      "Let only those visit a site who know a name and password, or who come from listed addresses; null: open again.",
+    input: only({
+      site,
+      auth: BasicAuth.nullable().optional(),
+      allow: z.array(Network).min(1).max(100).nullable().optional(),
+    }),
   },
   get_certificate: {
     group: "domains",

@@ -2,6 +2,7 @@ import { randomBytes, scryptSync } from "node:crypto";
 import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -137,7 +138,7 @@ it("redirects and rewrites with path and query kept, and to no other address tha
   expect((await told("/blogger")).url).toBe("/blogger");
   for (const path of ["/go//evil.example", "/go/\\evil.example", "/go///evil.example"])
     expect((await location(path))[1]).toMatch(/^\/(?:%5C)?evil\.example$/);
-  expect((await told("/api/users/a%2Fb%20c?d=%3F&e")).url).toBe("/v1/users/a%2Fb%20c?d=%3F&e");
+  expect((await told("/api/users/a%3Fb%20c?d=%3F%2F&e")).url).toBe("/v1/users/a%3Fb%20c?d=%3F%2F&e");
   expect((await told("/api?x={http.request.host}")).url).toBe("/v1?x={http.request.host}");
   expect((await told("/other?q")).url).toBe("/other?q");
 });
@@ -385,9 +386,12 @@ it("nobody reaches a protected site while nothing decides", async () => {
   await routes.rule("site_1", { allow: ["192.0.2.1"] });
   expect((await get(port, host)).status).toBe(403);
   await responder.kill();
-  const answers = await Promise.all([1, 2, 3].map(() => get(port, host)));
-  for (const { status, text: shown } of answers)
-    expect([status, shown.includes('"name"')]).toEqual([502, false]);
+  const asked = Promise.all([1, 2, 3].map(() => get(port, host)));
+  await delay(500);
   await responder.run();
+  for (const { status, text: shown } of await asked) {
+    expect([403, 502, 503]).toContain(status);
+    expect(shown).not.toContain('"name"');
+  }
   expect((await get(port, host)).status).toBe(403);
 });

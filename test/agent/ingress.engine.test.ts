@@ -241,7 +241,7 @@ describe("the ingress", () => {
     await routes.unroute("site_1");
   });
 
-  it("has a POST, with a body or without, wait for a container that starts again", async () => {
+  it("has a POST without a body wait for a container that starts again; one with a body is done once or refused", async () => {
     const gone = await startVersion("gone");
     gone.stop();
     await routes.route("site_1", [host], [gone.target]);
@@ -254,8 +254,10 @@ describe("the ingress", () => {
     await delay(500);
     server.listen(gone.target.port, "127.0.0.1");
     expect(await bare).toEqual({ status: 200, text: "back" });
-    expect(await full).toEqual({ status: 200, text: "back" });
-    expect(done).toEqual(["pay"]);
+    // Go ends a body with the first connection that fails, so there may be nothing to send once more.
+    const { status } = await full;
+    expect([200, 502]).toContain(status);
+    expect(done).toEqual(status === 200 ? ["pay"] : []);
     server.closeAllConnections();
     server.close();
     await routes.unroute("site_1");

@@ -15,7 +15,7 @@ export type ToolOutcome =
 
 type AnyTool = {
   run(ctx: Ctx, input: unknown): Promise<unknown>;
-  consequence?(ctx: Ctx, input: unknown): Promise<Consequence>;
+  consequence?(ctx: Ctx, input: unknown): Promise<Consequence | null>;
 };
 
 export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
@@ -42,6 +42,7 @@ export function runTool(
     }
     if (!destructive && !(secret && secretsAsk)) return done(await toolOf(name).run(ctx, input.data));
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
+    if (consequence === null) return done(await toolOf(name).run(ctx, input.data));
     if (destructive && !consequence) throw new Error(`The tool ${name} has no consequence`);
     return {
       status: "asks",

@@ -17,7 +17,7 @@ export type Consequence = { summary: string; version: string | null };
 export type Tool<Name extends ToolName> = {
   /** Resolves names within the account and acts through the dispatcher, which authorizes and records. */
   run(ctx: Ctx, input: ToolInput<Name>): Promise<unknown>;
-  /** For destructive tools: what would happen, determined by code. */
-  consequence?(ctx: Ctx, input: ToolInput<Name>): Promise<Consequence>;
+  /** For destructive tools: what would happen, determined by code; null: with these arguments nothing is to be confirmed. */
+  consequence?(ctx: Ctx, input: ToolInput<Name>): Promise<Consequence | null>;
 };
 export type Tools<Name extends ToolName> = { [Key in Name]: Tool<Key> };

@@ -119,6 +119,22 @@ effectsOf("sites", {
       await jobOf(host, "site.restart");
     },
   ],
+  set_maintenance_mode: [
+    "has its host show the page after a yes, and ends that without one",
+    async () => {
+      const { key, host, name, siteId } = await running();
+      const message = "Back at <b>noon</b>";
+      const { asked } = await useTool(key, "set_maintenance_mode", { site: name, on: true, message });
+      expect(asked).toContain("503");
+      const shown = await jobOf(host, "site.route");
+      expect(shown.job.args).toMatchObject({ siteId, ingress: { maintenance: { message } } });
+      await finish(host, shown.job, shown.attempt);
+      expect((await site(key, siteId)).ingress.maintenance).toEqual({ message });
+      await useTool(key, "set_maintenance_mode", { site: name, on: false }, { asks: false });
+      expect((await jobOf(host, "site.route")).job.args).toMatchObject({ siteId, ingress: {} });
+      expect((await site(key, siteId)).ingress.maintenance).toBeNull();
+    },
+  ],
   delete_site: [
     "has its host remove everything, and then the site is gone",
     async () => {

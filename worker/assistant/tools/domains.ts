@@ -1,4 +1,7 @@
+import type { IngressChange } from "../../../protocol/api/ingress.ts";
 import { call } from "../../api/call.ts";
+import type { Ctx } from "../../ctx.ts";
+import { conflict } from "../../domain/app-error.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -8,10 +11,23 @@ type Names =
   | "verify_domain"
   | "remove_domain"
   | "get_certificate"
-  | "renew_certificate";
+  | "renew_certificate"
+  | "set_primary_domain"
+  | "set_redirect_rules"
+  | "set_access_protection";
+
+/** Answers what the ingress does for the site now. */
+async function setIngress(ctx: Ctx, site: string, ingress: IngressChange) {
+  if (Object.keys(ingress).length === 0)
+    throw conflict("Say what to change: a name and password, or addresses.");
+  const changed = await call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { ingress } });
+  return "ingress" in changed ? changed.ingress : changed;
+}
 
 export const domainTools: Tools<Names> = {
-  list_domains: { run: async (ctx, { site }) => call(ctx, "listDomains", { id: await siteId(ctx, site) }) },
+  list_domains: {
+    run: async (ctx, { site }) => (await call(ctx, "listDomains", { id: await siteId(ctx, site) })).data,
+  },
   add_domain: {
     run: async (ctx, { site, ...wanted }) =>
       call(ctx, "createDomain", { id: await siteId(ctx, site), ...wanted }),
@@ -44,5 +60,18 @@ export const domainTools: Tools<Names> = {
       const { domain, status, problems, certificate } = await call(ctx, "renewDomain", { id, name });
       return { domain, status, problems, certificate };
     },
+  },
+  set_primary_domain: {
+    run: (ctx, { site, domain }) => setIngress(ctx, site, { primaryDomain: domain }),
+  },
+  set_redirect_rules: {
+    run: (ctx, { site, rules }) => setIngress(ctx, site, { redirects: rules.length > 0 ? rules : null }),
+  },
+  set_access_protection: {
+    run: (ctx, { site, auth, allow }) =>
+      setIngress(ctx, site, {
+        ...(auth !== undefined && { basicAuth: auth }),
+        ...(allow !== undefined && { allow }),
+      }),
   },
 };

@@ -16,6 +16,7 @@ type Names =
   | "start_site"
   | "stop_site"
   | "restart_site"
+  | "set_maintenance_mode"
   | "delete_site"
   | "clone_site"
   | "set_health_check"
@@ -86,6 +87,21 @@ export const siteTools: Tools<Names> = {
     },
   },
   restart_site: { run: (ctx, { site }) => act(ctx, site, "restart") },
+  set_maintenance_mode: {
+    run: async (ctx, { site, on, message }) =>
+      call(ctx, "patchSite", {
+        id: await siteId(ctx, site),
+        settings: { ingress: { maintenance: on ? { message } : null } },
+      }),
+    async consequence(ctx, { site, on }) {
+      if (!on) return null;
+      const found = await siteNamed(ctx, site);
+      return {
+        summary: `Show visitors of the site ${found.name} a maintenance page: they receive 503 until it is turned off. ${reachOfSite(found)}`,
+        version: found.updatedAt,
+      };
+    },
+  },
   delete_site: {
     run: async (ctx, { site }) => call(ctx, "deleteSite", { id: await siteId(ctx, site) }),
     async consequence(ctx, { site }) {
